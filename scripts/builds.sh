@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# The named builds and how each runs the suite. Sourced by ./x.
+
+# Address-space randomization of newer kernels exceeds what the sanitizers of Debian 12 can map around.
+steady() {
+	if command -v setarch >/dev/null && setarch "$(uname -m)" -R true 2>/dev/null; then
+		setarch "$(uname -m)" -R "$@"
+	else
+		"$@"
+	fi
+}
+
+build_compiler() {
+	case "$1" in
+	gcc | release) echo gcc ;;
+	clang | asan | tsan) echo clang ;;
+	*) die "unknown build: $1" ;;
+	esac
+}
+
+build_options() {
+	case "$1" in
+	asan) echo -Db_sanitize=address,undefined -Db_lundef=false ;;
+	tsan) echo -Db_sanitize=thread -Db_lundef=false ;;
+	release) echo --buildtype=release ;;
+	esac
+}
+
+# build NAME: configure and compile build/NAME; false if that fails.
+build() {
+	local name=$1 compiler options log
+	compiler=$(build_compiler "$name")
+	read -ra options <<<"$(build_options "$name")"
+	log=build/$name.log
+	mkdir -p build
+	echo "== build $name"
+	if ! configure "$name" "$compiler" "${options[@]}" >"$log" 2>&1; then
+		tail -n 30 "$log"
+		return 1
+	fi
+	grep -h 'WARNING: not built' "$log" || true
+	if ! ninja -C "build/$name" -k 0 >"$log" 2>&1; then
+		grep -E '^FAILED|error:|warning:' "$log" | head -n 40 || tail -n 40 "$log"
+		return 1
+	fi
+}
+
+# A reconfiguration finds test folders that are new; a build folder of an older layout starts over.
+configure() {
+	local name=$1 compiler=$2
+	shift 2
+	if [ -f "build/$name/build.ninja" ] && meson setup --reconfigure "build/$name"; then
+		return
+	fi
+	rm -rf "build/$name"
+	CC=$compiler meson setup "build/$name" "$@"
+}
+
+# run_suite NAME: the tests of build/NAME. Sanitizers leave out what measures time, what takes long, and what
+# reads sources only; these run once, in the gcc build.
+run_suite() {
+	local name=$1 skip=() wrap=() multiplier=1
+	case "$name" in
+	gcc) ;;
+	clang) skip=(--no-suite tidy --no-suite timing) ;;
+	*)
+		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers)
+		multiplier=4
+		wrap=(steady)
+		;;
+	esac
+	echo "== test $name"
+	rm -f "build/$name/meson-logs/testlog.json"
+	ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+		"${wrap[@]}" meson test -C "build/$name" --no-rebuild \
+		--timeout-multiplier "$multiplier" "${skip[@]}" >"build/$name-test.log" 2>&1
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# What a build needs, in Debian 12's names, and how it gets there. Sourced by ./x.
+
+# shellcheck disable=SC2034 # used by ./x
+BUILD_PACKAGES=(
+	gcc libc6-dev meson ninja-build pkgconf python3
+	libzstd-dev libjansson-dev libpopt-dev libcmocka-dev directx-headers-dev
+)
+# shellcheck disable=SC2034 # used by ./x
+CLANG_PACKAGES=(clang libclang-rt-14-dev)
+
+die() {
+	echo "x: $*" >&2
+	exit 1
+}
+
+missing_packages() {
+	local package
+	for package in "$@"; do
+		dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+	done
+}
+
+# Installs what is missing, as root or through sudo; elsewhere says what to install and by what names.
+need_packages() {
+	if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+		command -v meson >/dev/null && return
+		die "this system has no apt; install what these Debian packages hold, then try again: $*"
+	fi
+	local missing as_root=()
+	mapfile -t missing < <(missing_packages "$@")
+	[ "${#missing[@]}" -gt 0 ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
+			die "packages are missing and neither root nor sudo is at hand. As root:
+  apt-get install --no-install-recommends ${missing[*]}"
+		fi
+		as_root=(sudo -n)
+	fi
+	echo "x: installing ${missing[*]}" >&2
+	local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
+	"${install[@]}" "${missing[@]}" >&2 && return
+	"${as_root[@]}" apt-get update -qq >&2
+	"${install[@]}" "${missing[@]}" >&2 || die "could not install: ${missing[*]}"
+}

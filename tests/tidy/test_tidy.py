@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The checkers, checked: each must pass a good sample and name the fault in a bad one. Prints TAP."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(ROOT, 'scripts'))
+
+import checks
+import cscan
+import layers as layering
+import links
+import suite
+
+LINES_70 = 'int f(void)\n{\n' + '\tg();\n' * 67 + '}\n'
+TRICKY = '''
+/* int in_comment(void) { */
+// int in_line_comment(void) { \\
+int continued(void) {
+const char *brace = "}{ /* \\" */";
+struct point { int x; };
+static const struct point table[] = { { 1 }, { 2 } };
+#define BODY(x) { x; }
+typedef struct { int y; } pair;
+struct __attribute__((packed)) small { int z; };
+extern "C" {
+int inside(int c)
+{
+	if (c == '{') {
+		return '}';
+	}
+	return "{"[0];
+}
+}
+#ifdef A
+static int chosen(void) {
+#else
+static int other(void) {
+#endif
+	return 1;
+}
+static void locked(struct point *p) VMM_REQUIRES(CLASS(p)) __attribute__((cold))
+{
+	p->x = 0;
+}
+BENCH("name", unit)
+{
+}
+int prototype(int a, int b);
+int (*returns_pointer(int a))(void)
+{
+	return 0;
+}
+'''
+
+
+def table(*rows):
+    return [layering.Layer(*row) for row in rows]
+
+
+LAYERS = table(
+    ('base', 'src/base', '-', 'no', '-', ''),
+    ('os', 'src/os', 'base', 'yes', '-', ''),
+    ('memory', 'src/memory', 'base os', 'no', '-', ''),
+    ('softgpu', 'drivers/softgpu', '-', 'no', '-', ''),
+)
+
+
+def names(source):
+    return [name for name, _, _ in cscan.functions(source)]
+
+
+def includes(path, text, layers=LAYERS):
+    with tempfile.TemporaryDirectory() as root:
+        for name in ('src/base/base.h', 'src/memory/memory.h', 'src/memory/inner.h'):
+            os.makedirs(os.path.join(root, os.path.dirname(name)), exist_ok=True)
+            with open(os.path.join(root, name), 'w', encoding='utf-8'):
+                pass
+        return layering.check_includes(root, layers, {path: text})
+
+
+def rules(table_rows, sources, verb='check'):
+    """Exit status and output of scripts/rules.py on a small tree."""
+    with tempfile.TemporaryDirectory() as root:
+        files = {'docs/rules/a.tsv': '\n'.join(['\t'.join(row) for row in table_rows]) + '\n', **sources}
+        for path, text in files.items():
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), 'w', encoding='utf-8') as out:
+                out.write(text)
+        run = subprocess.run([sys.executable, os.path.join(ROOT, 'scripts', 'rules.py'), verb],
+                             env={**os.environ, 'VIDMM_SOURCE_ROOT': root}, capture_output=True, text=True, check=False)
+        return run.returncode, run.stdout + run.stderr
+
+
+HEAD = ('id', 'text', 'error', 'versions', 'provenance', 'source')
+ROW_1 = ('LOCK-01', 'a rule', '-', 'all', 'documented', 'a page')
+ROW_2 = ('LOCK-02', 'another', '-', 'all', 'inferred', 'nobody')
+TEST_1 = {'tests/lock/a.c': 'static void lock_01_holds(void **state)\n{\n}\n'}
+
+
+def tally(stdout, result='OK'):
+    return suite.count({'stdout': stdout, 'result': result, 'name': 'x'})
+
+
+def broken_links(readme):
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in (('README.md', readme), ('docs/a.md', '# One `heading`, two\n')):
+            os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+            with open(os.path.join(root, name), 'w', encoding='utf-8') as out:
+                out.write(text)
+        return list(links.broken(root))
+
+
+def state_of(rule, sources):
+    lines = rules([HEAD, ROW_1, ROW_2], sources, 'coverage')[1].split('\n')
+    return next(line for line in lines if line.startswith(rule))
+
+
+def fails(problems, part):
+    """One complaint, and about the right thing."""
+    return len(problems) == 1 and part in problems[0]
+
+
+CASES = [
+    ('scanner finds functions, and only functions',
+     lambda: names(TRICKY) == ['inside', 'chosen', 'locked', 'BENCH', 'returns_pointer']),
+    ('scanner survives comments that look like code',
+     lambda: names('/* " */ int a(void) { /* } */ }\nchar *s = "/*"; int b(void) { }') == ['a', 'b']),
+    ('a function of 70 lines passes', lambda: checks.sizes({'src/a.c': LINES_70}) == []),
+    ('a function of 71 lines fails',
+     lambda: checks.sizes({'src/a.c': LINES_70.replace('}', '\tg();\n}')}) == [('src/a.c', 'f', 71)]),
+    ('a file of 1000 lines passes', lambda: checks.sizes({'src/a.c': 'int a;\n' * 1000}) == []),
+    ('a file of 1001 lines fails',
+     lambda: fails(checks.check_sizes({'src/a.c': 'int a;\n' * 1001}, {}), '1001 lines')),
+    ('the ratchet allows what it lists',
+     lambda: checks.check_sizes({'src/a.c': 'int a;\n' * 1001}, {('src/a.c', 'file'): 1001}) == []),
+    ('the ratchet must be lowered after a shrink',
+     lambda: fails(checks.check_sizes({'src/a.c': 'int a;\n' * 1001}, {('src/a.c', 'file'): 1002}), 'lower its row')),
+    ('the ratchet row goes when the limit is kept',
+     lambda: fails(checks.check_sizes({'src/a.c': 'int a;\n'}, {('src/a.c', 'f'): 80}), 'remove its row')),
+    ('an allowed include passes', lambda: includes('src/memory/a.c', '#include "base/base.h"\n#include <string.h>\n') == []),
+    ('an upward include fails',
+     lambda: fails(includes('src/base/a.c', '#include "memory/memory.h"\n'), 'base may not include memory/memory.h')),
+    ('an upward include by a relative path fails',
+     lambda: fails(includes('src/base/a.c', '#include "../memory/memory.h"\n'), 'base may not include')),
+    ('a private header of the own module passes', lambda: includes('src/memory/a.c', '#include "inner.h"\n') == []),
+    ('an include in a comment does not count', lambda: includes('src/base/a.c', '/*\n#include <pthread.h>\n*/\n') == []),
+    ('an OS header in core code fails',
+     lambda: fails(includes('src/memory/a.c', '# include <pthread.h>\n'), 'reaches the operating system')),
+    ('an OS header in src/os passes', lambda: includes('src/os/a.c', '#include <sys/mman.h>\n') == []),
+    ('an unknown header fails', lambda: fails(includes('src/memory/a.c', '#include <jansson.h>\n'), 'neither C11')),
+    ('a source outside every module fails', lambda: fails(includes('src/new/a.c', ''), 'in no module')),
+    ('a table without cycles passes', lambda: layering.cycles(LAYERS) == [] and layering.upward(LAYERS) == []),
+    ('a cycle fails',
+     lambda: fails(layering.cycles(table(('a', 'a', 'b', 'no', '-', ''), ('b', 'b', 'a', 'no', '-', ''))), 'a -> b -> a')),
+    ('an arrow that points up fails',
+     lambda: fails(layering.upward(table(('a', 'a', 'b', 'no', '-', ''), ('b', 'b', '-', 'no', '-', ''))), 'below it')),
+    ('a link dependency in the table passes',
+     lambda: layering.check_build(LAYERS, {'src/memory/meson.build': 'dependencies: [vmm_base_dep, vmm_os_dep]'}) == []),
+    ('a link dependency outside the table fails',
+     lambda: fails(layering.check_build(LAYERS, {'src/base/meson.build': 'dependencies: vmm_os_dep'}), 'not depend on os')),
+    ('a machine path fails',
+     lambda: fails(checks.check_machine_paths({'docs/a.md': 'see /ho' + 'me/me/x'}), 'docs/a.md:1')),
+    ('a relative path passes', lambda: checks.check_machine_paths({'docs/a.md': 'see ../work/x and a.work/y'}) == []),
+    ('unfinished words fail', lambda: fails(checks.check_words({'src/a.c': 'int a;\n/* TODO more */\n'}), 'src/a.c:2')),
+    ('a stub in a comment fails', lambda: fails(checks.check_words({'src/a.c': '/* a stub */\n'}), 'stub')),
+    ('ordinary words pass', lambda: checks.check_words({'src/a.c': '/* stubborn */ int stub;\n'}) == []),
+    ('a source with its licence passes',
+     lambda: checks.check_spdx({'src/a.c': f'/* {checks.SPDX} */\n', 'x': f'#!/bin/sh\n# {checks.SPDX}\n'}) == []),
+    ('a source without licence fails', lambda: fails(checks.check_spdx({'src/a.c': 'int a;\n'}), 'src/a.c')),
+    ('a script without licence fails', lambda: fails(checks.check_spdx({'x': '#!/bin/sh\nls\n'}), 'x:1')),
+    ('a README of a page passes', lambda: checks.check_readmes({'src/a/README.md': 'text\n'}, ['src/a']) == []),
+    ('a missing README fails', lambda: fails(checks.check_readmes({}, ['src/a']), 'no README')),
+    ('a long README fails', lambda: fails(checks.check_readmes({'src/a/README.md': 'x\n' * 81}, ['src/a']), 'page')),
+    ('a sleeping test fails', lambda: fails(checks.check_sleeps({'tests/a.c': 'usleep(5);\n'}), 'sleeps')),
+    ('a sleeping script fails', lambda: fails(checks.check_sleeps({'tests/a.sh': 'ls\nsleep 1\n'}), 'sleeps')),
+    ('speaking of sleep passes', lambda: checks.check_sleeps({'tests/a.c': '/* no sleep() */ asleep(1);\n'}) == []),
+    ('a DDI spelling in core code fails',
+     lambda: fails(checks.check_ddi_spellings({'src/memory/a.c': 'D3DKMTLock(x);\n'}), 'D3DKMTLock')),
+    ('a DDI spelling in a door or a comment passes',
+     lambda: checks.check_ddi_spellings({'src/doors/umd/a.c': 'pfnLockCb(x);', 'src/memory/a.c': '/* pfnLockCb */'}) == []),
+    ('a good rule table passes', lambda: rules([HEAD, ROW_1, ROW_2], TEST_1)[0] == 0),
+    ('a repeated rule id fails', lambda: 'defined twice' in rules([HEAD, ROW_1, ROW_1], {})[1]),
+    ('a malformed rule row fails', lambda: 'filled cells' in rules([HEAD, ROW_1[:4]], {})[1]),
+    ('an unknown provenance fails', lambda: 'provenance' in rules([HEAD, ROW_1[:4] + ('rumour', 'x')], {})[1]),
+    ('an id in no table fails',
+     lambda: rules([HEAD, ROW_1], {'src/a.c': '/* LOCK-99 */\n'}) == (1, 'rules: src/a.c: LOCK-99 is in no table\n')),
+    ('a test named after no rule fails',
+     lambda: 'LOCK-98' in rules([HEAD, ROW_1], {'tests/a/a.c': 'static void lock_98_x(void **state)\n{\n}\n'})[1]),
+    ('a rule without code or test is missing', lambda: 'missing' in state_of('LOCK-02', TEST_1)),
+    ('a rule named in code has no test',
+     lambda: 'implemented, no test' in state_of('LOCK-02', {'src/a.c': '/* LOCK-02 */\n'})),
+    ('a rule named in a header only is missing', lambda: 'missing' in state_of('LOCK-02', {'src/a.h': '/* LOCK-02 */\n'})),
+    ('a rule in code and test is tested',
+     lambda: ' tested  ' in state_of('LOCK-01', {'src/a.c': '/* LOCK-01 */\n', **TEST_1})),
+    ('one test may prove two rules',
+     lambda: 'tested' in state_of('LOCK-02', {'tests/a/a.c': 'static void lock_01_lock_02_x(void **state)\n{\n}\n'})),
+    ('a number in a test name is no second rule',
+     lambda: 'missing' in state_of('LOCK-02', {'tests/a/a.c': 'static void lock_01_02_x(void **state)\n{\n}\n'})),
+    ('a good link passes', lambda: broken_links('[a](docs/a.md#one-heading-two) [w](https://x.y) [s](docs)') == []),
+    ('a link to no file fails', lambda: fails(broken_links('[a](docs/b.md)'), 'no such file')),
+    ('a link to no heading fails', lambda: fails(broken_links('[a](docs/a.md#two)'), 'no such heading')),
+    ('a program counts its tests', lambda: tally('1..3\nok 1 - a\nok 2 - b\nnot ok 3 - c\n', 'FAIL') == (2, 1, 0)),
+    ('a program that stops early fails for the rest', lambda: tally('1..3\nok 1 - a\n', 'ERROR') == (1, 2, 0)),
+    ('a program that dies after its last test fails', lambda: tally('1..1\nok 1 - a\n', 'ERROR') == (1, 1, 0)),
+    ('a skipped test is neither passed nor failed', lambda: tally('1..2\nok 1 - a\nnot ok 2 # SKIP b\n') == (1, 0, 1)),
+    ('a program without plan counts once', lambda: tally('', 'TIMEOUT') == (0, 1, 0) and tally('', 'OK') == (1, 0, 0)),
+    ('the account of a failure has its diagnostics, before or after',
+     lambda: suite.account({'name': 'p', 'result': 'FAIL', 'stderr': 'last words\n',
+                            'stdout': '1..3\n# before\nnot ok 1\n# after\nok 2\n# not this\nok 3\n'})
+     == ['p: FAIL', '# before', 'not ok 1', '# after', 'last words']),
+    ('a build without log fails', lambda: suite.read_log('/nonexistent')[:2] == (0, 1)),
+]
+
+
+def main():
+    print(f'1..{len(CASES)}')
+    failed = 0
+    for number, (name, holds) in enumerate(CASES, 1):
+        try:
+            good = bool(holds())
+        except Exception as error:  # a checker that dies is a failed case, the others still run
+            print(f'# {type(error).__name__}: {error}')
+            good = False
+        failed += not good
+        print(f'{"ok" if good else "not ok"} {number} - {name}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
