@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dispmprt.h: the display port: devices, the service table, the registration of a miniport.
+ * This header only collects its parts; each part names its source pages.
+ */
+#ifndef WDDM_DISPMPRT_H
+#define WDDM_DISPMPRT_H
+
+#include "wddm_kernel.h"
+#include "d3dkmddi.h"
+#include "dispmprt_device.h"
+#include "dispmprt_service.h"
+#include "dispmprt_init.h"
+
+#endif

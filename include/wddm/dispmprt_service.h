@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Function types of dispmprt.h in both directions, and the table of the port's services. Part of
+ * dispmprt.h. Source: the DxgkDdi* and DxgkCb* pages of dispmprt.h; the order of the table is
+ * that of the DXGKRNL_INTERFACE page.
+ */
+#ifndef WDDM_DISPMPRT_SERVICE_H
+#define WDDM_DISPMPRT_SERVICE_H
+
+#include "dispmprt_device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct _DXGKRNL_INTERFACE *PDXGKRNL_INTERFACE;
+
+/* Runs at PASSIVE_LEVEL while nobody else touches the adapter. */
+typedef VOID (*DXGKDDI_PROTECTED_CALLBACK)(const PVOID MiniportDeviceContext,
+					   PVOID ProtectedCallbackContext,
+					   NTSTATUS ProtectionStatus);
+
+typedef NTSTATUS DXGKDDI_ADD_DEVICE(const PDEVICE_OBJECT PhysicalDeviceObject,
+				    PVOID *MiniportDeviceContext);
+typedef DXGKDDI_ADD_DEVICE *PDXGKDDI_ADD_DEVICE;
+typedef NTSTATUS DXGKDDI_START_DEVICE(IN_CONST_PVOID MiniportDeviceContext,
+				      PDXGK_START_INFO DxgkStartInfo,
+				      PDXGKRNL_INTERFACE DxgkInterface,
+				      PULONG NumberOfVideoPresentSources, PULONG NumberOfChildren);
+typedef DXGKDDI_START_DEVICE *PDXGKDDI_START_DEVICE;
+typedef NTSTATUS DXGKDDI_STOP_DEVICE(IN_CONST_PVOID MiniportDeviceContext);
+typedef DXGKDDI_STOP_DEVICE *PDXGKDDI_STOP_DEVICE;
+typedef NTSTATUS DXGKDDI_REMOVE_DEVICE(IN_CONST_PVOID MiniportDeviceContext);
+typedef DXGKDDI_REMOVE_DEVICE *PDXGKDDI_REMOVE_DEVICE;
+typedef NTSTATUS DXGKDDI_DISPATCH_IO_REQUEST(IN_CONST_PVOID MiniportDeviceContext,
+					     ULONG VidPnSourceId,
+					     PVIDEO_REQUEST_PACKET VideoRequestPacket);
+typedef DXGKDDI_DISPATCH_IO_REQUEST *PDXGKDDI_DISPATCH_IO_REQUEST;
+typedef BOOLEAN DXGKDDI_INTERRUPT_ROUTINE(IN_CONST_PVOID MiniportDeviceContext,
+					  ULONG MessageNumber);
+typedef DXGKDDI_INTERRUPT_ROUTINE *PDXGKDDI_INTERRUPT_ROUTINE;
+typedef VOID DXGKDDI_DPC_ROUTINE(IN_CONST_PVOID MiniportDeviceContext);
+typedef DXGKDDI_DPC_ROUTINE *PDXGKDDI_DPC_ROUTINE;
+typedef NTSTATUS DXGKDDI_QUERY_CHILD_RELATIONS(IN_CONST_PVOID MiniportDeviceContext,
+					       PDXGK_CHILD_DESCRIPTOR ChildRelations,
+					       ULONG ChildRelationsSize);
+typedef DXGKDDI_QUERY_CHILD_RELATIONS *PDXGKDDI_QUERY_CHILD_RELATIONS;
+typedef NTSTATUS DXGKDDI_QUERY_CHILD_STATUS(IN_CONST_PVOID MiniportDeviceContext,
+					    PDXGK_CHILD_STATUS ChildStatus,
+					    BOOLEAN NonDestructiveOnly);
+typedef DXGKDDI_QUERY_CHILD_STATUS *PDXGKDDI_QUERY_CHILD_STATUS;
+typedef NTSTATUS DXGKDDI_QUERY_DEVICE_DESCRIPTOR(IN_CONST_PVOID MiniportDeviceContext,
+						 ULONG ChildUid,
+						 PDXGK_DEVICE_DESCRIPTOR DeviceDescriptor);
+typedef DXGKDDI_QUERY_DEVICE_DESCRIPTOR *PDXGKDDI_QUERY_DEVICE_DESCRIPTOR;
+typedef NTSTATUS DXGKDDI_SET_POWER_STATE(IN_CONST_PVOID MiniportDeviceContext, ULONG DeviceUid,
+					 DEVICE_POWER_STATE DevicePowerState,
+					 POWER_ACTION ActionType);
+typedef DXGKDDI_SET_POWER_STATE *PDXGKDDI_SET_POWER_STATE;
+typedef NTSTATUS DXGKDDI_NOTIFY_ACPI_EVENT(IN_CONST_PVOID MiniportDeviceContext,
+					   DXGK_EVENT_TYPE EventType, ULONG Event, PVOID Argument,
+					   PULONG AcpiFlags);
+typedef DXGKDDI_NOTIFY_ACPI_EVENT *PDXGKDDI_NOTIFY_ACPI_EVENT;
+typedef VOID DXGKDDI_RESET_DEVICE(IN_CONST_PVOID MiniportDeviceContext);
+typedef DXGKDDI_RESET_DEVICE *PDXGKDDI_RESET_DEVICE;
+typedef VOID DXGKDDI_UNLOAD(VOID);
+typedef DXGKDDI_UNLOAD *PDXGKDDI_UNLOAD;
+typedef NTSTATUS DXGKDDI_QUERY_INTERFACE(IN_CONST_PVOID MiniportDeviceContext,
+					 PQUERY_INTERFACE QueryInterface);
+typedef DXGKDDI_QUERY_INTERFACE *PDXGKDDI_QUERY_INTERFACE;
+typedef VOID DXGKDDI_CONTROL_ETW_LOGGING(IN_BOOLEAN Enable, IN_ULONG Flags, UCHAR Level);
+typedef DXGKDDI_CONTROL_ETW_LOGGING *PDXGKDDI_CONTROL_ETW_LOGGING;
+typedef NTSTATUS DXGKDDI_LINK_DEVICE(const PDEVICE_OBJECT PhysicalDeviceObject,
+				     IN_CONST_PVOID MiniportDeviceContext,
+				     PLINKED_DEVICE LinkedDevice);
+typedef DXGKDDI_LINK_DEVICE *PDXGKDDI_LINK_DEVICE;
+typedef NTSTATUS DXGKDDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP(
+	PVOID MiniportDeviceContext, D3DDDI_VIDEO_PRESENT_TARGET_ID TargetId,
+	PDXGK_DISPLAY_INFORMATION DisplayInfo);
+typedef DXGKDDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP
+	*PDXGKDDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP;
+typedef NTSTATUS DXGKDDI_SYSTEM_DISPLAY_ENABLE(PVOID MiniportDeviceContext,
+					       D3DDDI_VIDEO_PRESENT_TARGET_ID TargetId,
+					       PDXGKARG_SYSTEM_DISPLAY_ENABLE_FLAGS Flags,
+					       UINT *Width, UINT *Height,
+					       D3DDDIFORMAT *ColorFormat);
+typedef DXGKDDI_SYSTEM_DISPLAY_ENABLE *PDXGKDDI_SYSTEM_DISPLAY_ENABLE;
+typedef VOID DXGKDDI_SYSTEM_DISPLAY_WRITE(PVOID MiniportDeviceContext, PVOID Source,
+					  UINT SourceWidth, UINT SourceHeight, UINT SourceStride,
+					  UINT PositionX, UINT PositionY);
+typedef DXGKDDI_SYSTEM_DISPLAY_WRITE *PDXGKDDI_SYSTEM_DISPLAY_WRITE;
+typedef NTSTATUS DXGKDDI_GET_CHILD_CONTAINER_ID(PVOID MiniportDeviceContext, ULONG ChildUid,
+						PDXGK_CHILD_CONTAINER_ID ContainerId);
+typedef DXGKDDI_GET_CHILD_CONTAINER_ID *PDXGKDDI_GET_CHILD_CONTAINER_ID;
+typedef NTSTATUS DXGKDDI_NOTIFY_SURPRISE_REMOVAL(PVOID MiniportDeviceContext,
+						 DXGK_SURPRISE_REMOVAL_TYPE RemovalType);
+typedef DXGKDDI_NOTIFY_SURPRISE_REMOVAL *PDXGKDDI_NOTIFY_SURPRISE_REMOVAL;
+
+typedef NTSTATUS APIENTRY DXGKDDISETPOWERCOMPONENTFSTATE(IN_CONST_HANDLE DriverContext,
+							 UINT ComponentIndex, UINT FState);
+typedef DXGKDDISETPOWERCOMPONENTFSTATE *PDXGKDDISETPOWERCOMPONENTFSTATE;
+typedef NTSTATUS APIENTRY DXGKDDISETPOWERPSTATE(IN_CONST_HANDLE DriverContext, UINT ComponentIndex,
+						UINT RequestedPState);
+typedef DXGKDDISETPOWERPSTATE *PDXGKDDISETPOWERPSTATE;
+typedef NTSTATUS APIENTRY DXGKDDIPOWERRUNTIMECONTROLREQUEST(IN_CONST_HANDLE DriverContext,
+							    LPCGUID PowerControlCode,
+							    PVOID InBuffer, SIZE_T InBufferSize,
+							    PVOID OutBuffer, SIZE_T OutBufferSize,
+							    PSIZE_T BytesReturned);
+typedef DXGKDDIPOWERRUNTIMECONTROLREQUEST *PDXGKDDIPOWERRUNTIMECONTROLREQUEST;
+
+/* The port's services that dispmprt.h declares. */
+typedef NTSTATUS (*DXGKCB_EVAL_ACPI_METHOD)(HANDLE DeviceHandle, ULONG DeviceUid,
+					    PACPI_EVAL_INPUT_BUFFER_COMPLEX AcpiInputBuffer,
+					    ULONG AcpiInputSize,
+					    PACPI_EVAL_OUTPUT_BUFFER AcpiOutputBuffer,
+					    ULONG AcpiOutputSize);
+typedef NTSTATUS (*DXGKCB_GET_DEVICE_INFORMATION)(HANDLE DeviceHandle,
+						  PDXGK_DEVICE_INFO DeviceInfo);
+typedef NTSTATUS (*DXGKCB_INDICATE_CHILD_STATUS)(HANDLE DeviceHandle,
+						 PDXGK_CHILD_STATUS ChildStatus);
+typedef NTSTATUS (*DXGKCB_MAP_MEMORY)(HANDLE DeviceHandle, PHYSICAL_ADDRESS TranslatedAddress,
+				      ULONG Length, BOOLEAN InIoSpace, BOOLEAN MapToUserMode,
+				      MEMORY_CACHING_TYPE CacheType, PVOID *VirtualAddress);
+typedef BOOLEAN (*DXGKCB_QUEUE_DPC)(HANDLE DeviceHandle);
+typedef NTSTATUS (*DXGKCB_QUERY_SERVICES)(HANDLE DeviceHandle, DXGK_SERVICES ServicesType,
+					  PINTERFACE Interface);
+typedef NTSTATUS (*DXGKCB_READ_DEVICE_SPACE)(HANDLE DeviceHandle, ULONG DataType, PVOID Buffer,
+					     ULONG Offset, ULONG Length, PULONG BytesRead);
+typedef NTSTATUS (*DXGKCB_SYNCHRONIZE_EXECUTION)(HANDLE DeviceHandle,
+						 PKSYNCHRONIZE_ROUTINE SynchronizeRoutine,
+						 PVOID Context, ULONG MessageNumber,
+						 PBOOLEAN ReturnValue);
+typedef NTSTATUS (*DXGKCB_UNMAP_MEMORY)(HANDLE DeviceHandle, PVOID VirtualAddress);
+typedef NTSTATUS (*DXGKCB_WRITE_DEVICE_SPACE)(HANDLE DeviceHandle, ULONG DataType, PVOID Buffer,
+					      ULONG Offset, ULONG Length, PULONG BytesWritten);
+typedef NTSTATUS (*DXGKCB_IS_DEVICE_PRESENT)(
+	HANDLE DeviceHandle, PPCI_DEVICE_PRESENCE_PARAMETERS DevicePresenceParameters,
+	PBOOLEAN DevicePresent);
+typedef VOID (*DXGKCB_LOG_ETW_EVENT)(LPCGUID EventGuid, UCHAR Type, USHORT EventBufferSize,
+				     PVOID EventBuffer);
+typedef NTSTATUS (*DXGKCB_EXCLUDE_ADAPTER_ACCESS)(HANDLE DeviceHandle, ULONG Attributes,
+						  DXGKDDI_PROTECTED_CALLBACK DxgkProtectedCallback,
+						  PVOID ProtectedCallbackContext);
+typedef NTSTATUS (*DXGKCB_ACQUIRE_POST_DISPLAY_OWNERSHIP)(HANDLE DeviceHandle,
+							  PDXGK_DISPLAY_INFORMATION DisplayInfo);
+
+/* A service whose argument types are not declared here. NULL in the table that vidmm hands
+ * out. */
+typedef NTSTATUS (*DXGKCB_UNDECLARED)(VOID);
+
+/*
+ * The port's services, copied by value by miniports at their compile-time Size. DeviceHandle is
+ * the first argument of every call. IRQL limits: QueueDpc any, NotifyInterrupt device IRQL,
+ * NotifyDpc DISPATCH_LEVEL, SynchronizeExecution up to DISPATCH_LEVEL, GetHandleData and
+ * relatives below DISPATCH_LEVEL, the others PASSIVE_LEVEL. Only QueueDpc and NotifyInterrupt
+ * may be called from the interrupt routine. Source: DXGKRNL_INTERFACE page.
+ */
+typedef struct _DXGKRNL_INTERFACE {
+	ULONG Size;
+	ULONG Version;
+	HANDLE DeviceHandle;
+	DXGKCB_EVAL_ACPI_METHOD DxgkCbEvalAcpiMethod;
+	DXGKCB_GET_DEVICE_INFORMATION DxgkCbGetDeviceInformation;
+	DXGKCB_INDICATE_CHILD_STATUS DxgkCbIndicateChildStatus;
+	DXGKCB_MAP_MEMORY DxgkCbMapMemory;
+	DXGKCB_QUEUE_DPC DxgkCbQueueDpc;
+	DXGKCB_QUERY_SERVICES DxgkCbQueryServices;
+	DXGKCB_READ_DEVICE_SPACE DxgkCbReadDeviceSpace;
+	DXGKCB_SYNCHRONIZE_EXECUTION DxgkCbSynchronizeExecution;
+	DXGKCB_UNMAP_MEMORY DxgkCbUnmapMemory;
+	DXGKCB_WRITE_DEVICE_SPACE DxgkCbWriteDeviceSpace;
+	DXGKCB_IS_DEVICE_PRESENT DxgkCbIsDevicePresent;
+	DXGKCB_GETHANDLEDATA DxgkCbGetHandleData;
+	DXGKCB_GETHANDLEPARENT DxgkCbGetHandleParent;
+	DXGKCB_ENUMHANDLECHILDREN DxgkCbEnumHandleChildren;
+	DXGKCB_NOTIFY_INTERRUPT DxgkCbNotifyInterrupt;
+	DXGKCB_NOTIFY_DPC DxgkCbNotifyDpc;
+	DXGKCB_QUERYVIDPNINTERFACE DxgkCbQueryVidPnInterface;
+	DXGKCB_QUERYMONITORINTERFACE DxgkCbQueryMonitorInterface;
+	DXGKCB_GETCAPTUREADDRESS DxgkCbGetCaptureAddress;
+	DXGKCB_LOG_ETW_EVENT DxgkCbLogEtwEvent;
+	DXGKCB_EXCLUDE_ADAPTER_ACCESS DxgkCbExcludeAdapterAccess;
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WIN8
+	DXGKCB_CREATECONTEXTALLOCATION DxgkCbCreateContextAllocation;
+	DXGKCB_DESTROYCONTEXTALLOCATION DxgkCbDestroyContextAllocation;
+	DXGKCB_SETPOWERCOMPONENTACTIVE DxgkCbSetPowerComponentActive;
+	DXGKCB_SETPOWERCOMPONENTIDLE DxgkCbSetPowerComponentIdle;
+	DXGKCB_ACQUIRE_POST_DISPLAY_OWNERSHIP DxgkCbAcquirePostDisplayOwnership;
+	DXGKCB_POWERRUNTIMECONTROLREQUEST DxgkCbPowerRuntimeControlRequest;
+	DXGKCB_SETPOWERCOMPONENTLATENCY DxgkCbSetPowerComponentLatency;
+	DXGKCB_SETPOWERCOMPONENTRESIDENCY DxgkCbSetPowerComponentResidency;
+	DXGKCB_COMPLETEFSTATETRANSITION DxgkCbCompleteFStateTransition;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM1_3
+	DXGKCB_COMPLETEPSTATETRANSITION DxgkCbCompletePStateTransition;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_0
+	DXGKCB_MAPCONTEXTALLOCATION DxgkCbMapContextAllocation;
+	DXGKCB_UPDATECONTEXTALLOCATION DxgkCbUpdateContextAllocation;
+	DXGKCB_RESERVEGPUVIRTUALADDRESSRANGE DxgkCbReserveGpuVirtualAddressRange;
+	DXGKCB_ACQUIREHANDLEDATA DxgkCbAcquireHandleData;
+	DXGKCB_RELEASEHANDLEDATA DxgkCbReleaseHandleData;
+	DXGKCB_HARDWARECONTENTPROTECTIONTEARDOWN DxgkCbHardwareContentProtectionTeardown;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_1
+	DXGKCB_MULTIPLANEOVERLAYDISABLED DxgkCbMultiPlaneOverlayDisabled;
+	DXGKCB_UNDECLARED DxgkCbMitigatedRangeUpdate;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_2
+	DXGKCB_UNDECLARED DxgkCbInvalidateHwContext;
+	DXGKCB_UNDECLARED DxgkCbIndicateConnectorChange;
+	DXGKCB_UNDECLARED DxgkCbUnblockUEFIFrameBufferRanges;
+	DXGKCB_UNDECLARED DxgkCbAcquirePostDisplayOwnership2;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_3
+	DXGKCB_UNDECLARED DxgkCbSetProtectedSessionStatus;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_4
+	DXGKCB_UNDECLARED DxgkCbAllocateContiguousMemory;
+	DXGKCB_UNDECLARED DxgkCbFreeContiguousMemory;
+	DXGKCB_UNDECLARED DxgkCbAllocatePagesForMdl;
+	DXGKCB_UNDECLARED DxgkCbFreePagesFromMdl;
+	DXGKCB_UNDECLARED DxgkCbPinFrameBufferForSave;
+	DXGKCB_UNDECLARED DxgkCbUnpinFrameBufferForSave;
+	DXGKCB_UNDECLARED DxgkCbMapFrameBufferPointer;
+	DXGKCB_UNDECLARED DxgkCbUnmapFrameBufferPointer;
+	DXGKCB_UNDECLARED DxgkCbMapMdlToIoMmu;
+	DXGKCB_UNDECLARED DxgkCbUnmapMdlFromIoMmu;
+	DXGKCB_UNDECLARED DxgkCbReportDiagnostic;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_5
+	DXGKCB_UNDECLARED DxgkCbSignalEvent;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_6
+	DXGKCB_UNDECLARED DxgkCbIsFeatureEnabled;
+	DXGKCB_UNDECLARED DxgkCbSaveMemoryForHotUpdate;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_8
+	DXGKCB_UNDECLARED DxgkCbNotifyCursorSupportChange;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_9
+	DXGKCB_UNDECLARED DxgkCbQueryFeatureSupport;
+	DXGKCB_UNDECLARED DxgkCbCreatePhysicalMemoryObject;
+	DXGKCB_UNDECLARED DxgkCbDestroyPhysicalMemoryObject;
+	DXGKCB_UNDECLARED DxgkCbMapPhysicalMemory;
+	DXGKCB_UNDECLARED DxgkCbUnmapPhysicalMemory;
+	DXGKCB_UNDECLARED DxgkCbAllocateAdl;
+	DXGKCB_UNDECLARED DxgkCbFreeAdl;
+	DXGKCB_UNDECLARED DxgkCbOpenPhysicalMemoryObject;
+	DXGKCB_UNDECLARED DxgkCbClosePhysicalMemoryObject;
+	DXGKCB_UNDECLARED DxgkCbPinFrameBufferForSave2;
+#endif
+} DXGKRNL_INTERFACE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

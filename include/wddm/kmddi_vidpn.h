@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arguments of the mode-setting, overlay and interrupt-control entry points, and history buffers.
+ * Part of d3dkmddi.h. vidmm calls none of the display ones; a miniport's table names them.
+ * Source: the pages DXGKARG_ISSUPPORTEDVIDPN and neighbours, DXGKARG_CONTROLINTERRUPT2,
+ * DXGKARG_FORMATHISTORYBUFFER.
+ */
+#ifndef WDDM_KMDDI_VIDPN_H
+#define WDDM_KMDDI_VIDPN_H
+
+#include "kmddi_callback.h"
+#include "kmddi_display.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct _DXGK_VIDPN_INTERFACE;
+struct _DXGK_MONITOR_INTERFACE;
+struct _DXGK_MONITORSOURCEMODESET_INTERFACE;
+
+typedef enum _DXGK_RECOMMENDFUNCTIONALVIDPN_REASON {
+	DXGK_RFVR_UNINITIALIZED = 0,
+	DXGK_RFVR_HOTKEY = 1,
+	DXGK_RFVR_USERMODE = 2,
+	DXGK_RFVR_FIRMWARE = 3,
+} DXGK_RECOMMENDFUNCTIONALVIDPN_REASON;
+
+typedef enum _DXGK_RECOMMENDVIDPNTOPOLOGY_REASON {
+	DXGK_RVT_UNINITIALIZED = 0,
+	DXGK_RVT_INITIALIZATION_NOLKG = 1,
+	DXGK_RVT_AUGMENTATION_NOLKG = 2,
+	DXGK_RVT_AUGMENTATION_LKGOVERRIDE = 3,
+	DXGK_RVT_INITIALIZATION_LKGOVERRIDE = 4,
+} DXGK_RECOMMENDVIDPNTOPOLOGY_REASON;
+
+typedef struct _DXGKARG_ISSUPPORTEDVIDPN {
+	D3DKMDT_HVIDPN hDesiredVidPn;
+	BOOLEAN IsVidPnSupported;
+} DXGKARG_ISSUPPORTEDVIDPN;
+
+typedef struct _DXGKARG_RECOMMENDFUNCTIONALVIDPN {
+	UINT NumberOfVidPnTargets;
+	const D3DDDI_VIDEO_PRESENT_TARGET_ID *pVidPnTargetPrioritizationVector;
+	D3DKMDT_HVIDPN hRecommendedFunctionalVidPn;
+	DXGK_RECOMMENDFUNCTIONALVIDPN_REASON RequestReason;
+	VOID *pPrivateDriverData;
+	UINT PrivateDriverDataSize;
+} DXGKARG_RECOMMENDFUNCTIONALVIDPN;
+
+typedef struct _DXGK_ENUM_PIVOT {
+	D3DDDI_VIDEO_PRESENT_SOURCE_ID VidPnSourceId;
+	D3DDDI_VIDEO_PRESENT_TARGET_ID VidPnTargetId;
+} DXGK_ENUM_PIVOT;
+
+typedef struct _DXGKARG_ENUMVIDPNCOFUNCMODALITY {
+	D3DKMDT_HVIDPN hConstrainingVidPn;
+	D3DKMDT_ENUMCOFUNCMODALITY_PIVOT_TYPE EnumPivotType;
+	DXGK_ENUM_PIVOT EnumPivot;
+} DXGKARG_ENUMVIDPNCOFUNCMODALITY;
+
+typedef struct _DXGKARG_COMMITVIDPN_FLAGS {
+	UINT PathPowerTransition : 1; /* 0x00000001 */
+	UINT PathPoweredOff : 1;      /* 0x00000002 */
+	UINT Reserved : 30;           /* 0xFFFFFFFC */
+} DXGKARG_COMMITVIDPN_FLAGS;
+
+typedef struct _DXGKARG_COMMITVIDPN {
+	D3DKMDT_HVIDPN hFunctionalVidPn;
+	D3DDDI_VIDEO_PRESENT_SOURCE_ID AffectedVidPnSourceId;
+	D3DKMDT_MONITOR_CONNECTIVITY_CHECKS MonitorConnectivityChecks;
+	HANDLE hPrimaryAllocation;
+	DXGKARG_COMMITVIDPN_FLAGS Flags;
+} DXGKARG_COMMITVIDPN;
+
+typedef struct _DXGKARG_UPDATEACTIVEVIDPNPRESENTPATH {
+	D3DKMDT_VIDPN_PRESENT_PATH VidPnPresentPathInfo;
+} DXGKARG_UPDATEACTIVEVIDPNPRESENTPATH;
+
+typedef struct _DXGKARG_RECOMMENDMONITORMODES {
+	D3DDDI_VIDEO_PRESENT_TARGET_ID VideoPresentTargetId;
+	D3DKMDT_HMONITORSOURCEMODESET hMonitorSourceModeSet;
+	const struct _DXGK_MONITORSOURCEMODESET_INTERFACE *pMonitorSourceModeSetInterface;
+} DXGKARG_RECOMMENDMONITORMODES;
+
+typedef struct _DXGKARG_RECOMMENDVIDPNTOPOLOGY {
+	D3DKMDT_HVIDPN hVidPn;
+	D3DDDI_VIDEO_PRESENT_SOURCE_ID VidPnSourceId;
+	DXGK_RECOMMENDVIDPNTOPOLOGY_REASON RequestReason;
+	D3DKMDT_HVIDPNTOPOLOGY hFallbackTopology;
+} DXGKARG_RECOMMENDVIDPNTOPOLOGY;
+
+typedef struct _DXGKARG_QUERYVIDPNHWCAPABILITY {
+	D3DKMDT_HVIDPN hFunctionalVidPn;
+	D3DDDI_VIDEO_PRESENT_SOURCE_ID SourceId;
+	D3DDDI_VIDEO_PRESENT_TARGET_ID TargetId;
+	D3DKMDT_VIDPN_HW_CAPABILITY VidPnHWCaps;
+} DXGKARG_QUERYVIDPNHWCAPABILITY;
+
+/* Rectangles in pixels of the primary and of the overlay surface. */
+typedef struct _DXGK_OVERLAYINFO {
+	HANDLE hAllocation;
+	PHYSICAL_ADDRESS PhysicalAddress;
+	UINT SegmentId;
+	RECT DstRect;
+	RECT SrcRect;
+	VOID *pPrivateDriverData;
+	UINT PrivateDriverDataSize;
+} DXGK_OVERLAYINFO;
+
+typedef struct _DXGKARG_CREATEOVERLAY {
+	D3DDDI_VIDEO_PRESENT_SOURCE_ID VidPnSourceId;
+	DXGK_OVERLAYINFO OverlayInfo;
+	HANDLE hOverlay;
+} DXGKARG_CREATEOVERLAY;
+
+typedef struct _DXGKARG_UPDATEOVERLAY {
+	DXGK_OVERLAYINFO OverlayInfo;
+} DXGKARG_UPDATEOVERLAY;
+
+typedef struct _DXGKARG_FLIPOVERLAY {
+	HANDLE hSource;
+	PHYSICAL_ADDRESS SrcPhysicalAddress;
+	UINT SrcSegmentId;
+	VOID *pPrivateDriverData;
+	UINT PrivateDriverDataSize;
+} DXGKARG_FLIPOVERLAY;
+
+typedef enum _DXGK_INTERRUPT_STATE {
+	DXGK_INTERRUPT_ENABLE = 0,
+	DXGK_INTERRUPT_DISABLE = 1,
+} DXGK_INTERRUPT_STATE;
+
+typedef enum _DXGK_CRTC_VSYNC_STATE {
+	DXGK_VSYNC_ENABLE = 0,
+	DXGK_VSYNC_DISABLE_KEEP_PHASE = 1,
+	DXGK_VSYNC_DISABLE_NO_PHASE = 2,
+} DXGK_CRTC_VSYNC_STATE;
+
+/* Passed by value. */
+typedef struct _DXGKARG_CONTROLINTERRUPT2 {
+	DXGK_INTERRUPT_TYPE InterruptType;
+	union {
+		DXGK_INTERRUPT_STATE InterruptState;
+		DXGK_CRTC_VSYNC_STATE CrtcVsyncState;
+	};
+} DXGKARG_CONTROLINTERRUPT2;
+
+/* The start of an allocation flagged HistoryBuffer; the time stamps follow the private data. */
+typedef struct _DXGK_HISTORY_BUFFER_HEADER {
+	UINT32 RenderCbSequence;
+	UINT32 NumTimestamps;
+	UINT32 PrivateDataSize;
+	UINT32 Reserved;
+} DXGK_HISTORY_BUFFER_HEADER;
+
+typedef struct _DXGK_HISTORY_BUFFER {
+	DXGK_HISTORY_BUFFER_HEADER Header;
+	UINT8 DriverPrivateData[1];
+} DXGK_HISTORY_BUFFER;
+
+typedef struct _DXGKARG_FORMATHISTORYBUFFER {
+	DXGK_HISTORY_BUFFER *pHistoryBuffer;
+	UINT32 HistoryBufferSize;
+	PVOID pFormattedBuffer;
+	UINT32 FormattedBufferSize;
+	UINT32 NumTimestamps;
+	DXGKARG_HISTORYBUFFERPRECISION Precision;
+	UINT32 Offset;
+} DXGKARG_FORMATHISTORYBUFFER;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The DDI headers compile the way that driver and client source includes them.
+
+Each header alone as C11 and as C++17, with gcc and with clang; the six public ones also inside extern "C", before
+and after wsl/winadapter.h, for old and new interface versions, with 16-bit wchar_t, and with the base types forced to
+be ours; and a small miniport and a small client of each kind. Prints TAP; says what is skipped.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from kernel import VERSIONS
+from tap import HERE, PUBLIC, WDDM, Tap, compiler_for, run
+
+FLAGS = ['-fsyntax-only', '-Wall', '-Wextra', '-Wundef', '-Wshadow', '-Wpointer-arith', '-Werror', '-I' + WDDM]
+LANGUAGES = {'c': ['-std=c11', '-pedantic', '-Wstrict-prototypes', '-Wmissing-prototypes'], 'c++': ['-std=c++17']}
+COMPILERS = ('gcc', 'clang')
+WSL = ['-isystem', '/usr/include/wsl/stubs']
+WINADAPTER = '#include <wsl/winadapter.h>\n'
+WORKERS = 2
+
+
+def include(*names):
+    return ''.join(f'#include <{name}>\n' for name in names)
+
+
+def in_c_linkage(text):
+    return '#ifdef __cplusplus\nextern "C" {\n#endif\n' + text + '#ifdef __cplusplus\n}\n#endif\n'
+
+
+def define(version):
+    return f'#define DXGKDDI_INTERFACE_VERSION {VERSIONS[version]:#x}\n'
+
+
+def user_version(number):
+    return f'#define D3D_UMD_INTERFACE_VERSION {number:#x}\n'
+
+
+class Job:
+    """One source that must compile; languages says as what."""
+
+    def __init__(self, name, source, languages=('c', 'c++'), flags=()):
+        self.name, self.source, self.languages, self.flags = name, source, languages, list(flags)
+
+
+def jobs(winadapter):
+    """Every job; those that need winadapter.h only when it is there."""
+    everything = include('d3dkmthk.h', 'd3dumddi.h', 'dispmprt.h')
+    found = [Job(name + ' alone', include(name)) for name in sorted(os.listdir(WDDM)) if name.endswith('.h')]
+    for name in PUBLIC:
+        found.append(Job(name + ' inside extern "C"', in_c_linkage(include(name)), ('c++',)))
+        found.append(Job(name + ' twice', include(name, name), ('c',)))
+        if winadapter:
+            found += [Job(name + ' after winadapter.h', WINADAPTER + include(name), flags=WSL),
+                      Job(name + ' before winadapter.h', include(name) + WINADAPTER, flags=WSL),
+                      Job(name + ' with winadapter.h in reach', in_c_linkage(include(name)), ('c++',), WSL)]
+    found += [Job('version ' + version, define(version) + everything)
+              for version in ('1.0', '1.1', '1.3', '2.0', '2.9')]
+    found += [Job(f'user-mode version {number:#x}', user_version(number) + everything)
+              for number in (0xC, 0x2003, 0x5002)]
+    found += [Job('16-bit wchar_t', everything, flags=['-fshort-wchar']),
+              Job('our own base types', everything, flags=['-DWDDM_OWN_BASE_TYPES', *WSL]),
+              Job('reversed order', include(*reversed(PUBLIC)), ('c',))]
+    for name in ('miniport_source.cpp', 'client_source.c'):
+        with open(os.path.join(HERE, name), encoding='utf-8') as file:
+            found.append(Job(name, file.read(), ('c++',) if name.endswith('.cpp') else ('c', 'c++')))
+    return found
+
+
+def compile_job(job, compiler, language):
+    command = compiler_for(compiler, language)
+    if not command:
+        return None
+    source = job.source + 'extern int translation_unit_is_not_empty;\n'
+    status, _, errors = run([command, '-x', language, *LANGUAGES[language], *FLAGS, *job.flags, '-'], source)
+    return '' if status == 0 else f'{compiler} {language}:\n{errors}'
+
+
+def has_winadapter():
+    command = [compiler_for('gcc', 'c') or 'cc', '-x', 'c', '-std=c11', '-fsyntax-only', *WSL, '-']
+    return run(command, WINADAPTER)[0] == 0
+
+
+def main():
+    tap, winadapter = Tap(), has_winadapter()
+    for compiler in COMPILERS:
+        for language in LANGUAGES:
+            if not compiler_for(compiler, language):
+                tap.skip(f'{compiler} for {language}', 'not installed')
+    if not winadapter:
+        tap.skip('combination with winadapter.h', 'directx-headers is not installed')
+    wanted = [(job, compiler, language) for job in jobs(winadapter) for compiler in COMPILERS
+              for language in job.languages]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = list(pool.map(lambda item: compile_job(*item), wanted))
+    for job in {item[0]: None for item in wanted}:
+        mine = [result for item, result in zip(wanted, results) if item[0] is job and result is not None]
+        failed = [result for result in mine if result]
+        tap.ok(mine and not failed, f'{job.name} ({len(mine)} ways)', '\n'.join(failed).splitlines()[:20])
+    broken = compile_job(Job('', include('dispmprt.h') + 'ULONG_PTR x = DXGK_NO_SUCH_NAME;\n'), 'gcc', 'c')
+    tap.ok(broken is None or broken != '', 'source that is wrong is noticed')
+    return tap.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
