@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * The allocation that is to fail, counted down per system thread so that a test arms its own thread only and
+ * the other threads of a running world are left alone.
+ */
+static _Thread_local uint32_t calloc_countdown;
+
+void vmm_assert_failed(const char *expression, const char *file, int line)
+{
+	fprintf(stderr, "vidmm: %s:%d: assertion failed: %s\n", file, line, expression);
+	fflush(stderr);
+	abort();
+}
+
+void *vmm_calloc(size_t count, size_t size)
+{
+	if (vmm_unlikely(calloc_countdown) && --calloc_countdown == 0)
+		return NULL;
+	return calloc(count, size);
+}
+
+void vmm_free(void *ptr)
+{
+	free(ptr);
+}
+
+void vmm_calloc_fail_after(uint32_t n)
+{
+	calloc_countdown = n;
+}

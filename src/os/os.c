@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Worlds and threads: what both back ends have in common, and the choice between them. The registry lock guards
+ * the lists of threads and memory objects; nothing is called while it is held.
+ */
+#include "os/os_internal.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+_Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
+
+#define SPLITMIX_STEP 0x9E3779B97F4A7C15u
+
+uint64_t vmm_os_mix64(uint64_t value)
+{
+	value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+	value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+	return value ^ value >> 31;
+}
+
+uint64_t vmm_os_random(struct vmm_os *os)
+{
+	return vmm_os_mix64(atomic_fetch_add_explicit(&os->random, SPLITMIX_STEP, memory_order_relaxed) +
+			    SPLITMIX_STEP);
+}
+
+static uint64_t system_seed(void)
+{
+	uint64_t seed;
+
+	/* Randomness of the linux back end decides nothing that must be secret. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = (uint64_t)(uintptr_t)&seed ^ (uint64_t)getpid() << 40;
+	return seed;
+}
+
+/* ---- world ---- */
+
+vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
+{
+	static _Atomic uint64_t last_id;
+	struct vmm_os *world = vmm_calloc(1, sizeof(*world));
+	vmm_status status;
+
+	if (!world)
+		return VMM_NO_MEMORY;
+	world->kind = config->kind;
+	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	world->userfault_fd = USERFAULT_UNTRIED;
+	pthread_mutex_init(&world->registry_lock, NULL);
+	vmm_list_init(&world->threads);
+	vmm_list_init(&world->memories);
+	atomic_init(&world->random, config->kind == VMM_OS_SIM ? config->seed : system_seed());
+	status = config->kind == VMM_OS_SIM ? vmm_os_sim_init(world, config) : vmm_os_linux_init(world);
+	if (!vmm_ok(status)) {
+		pthread_mutex_destroy(&world->registry_lock);
+		vmm_free(world);
+		return status;
+	}
+	vmm_os_tls.current = world;
+	*os = world;
+	return VMM_OK;
+}
+
+/* Says on stderr what was left behind; the assert that follows could not. */
+static bool report_leaks(struct vmm_os *os)
+{
+	struct vmm_list *pos;
+	bool leaks = false;
+
+	vmm_list_for_each (pos, &os->threads) {
+		struct vmm_os_thread *thread = vmm_container_of(pos, struct vmm_os_thread, link);
+
+		if (thread->adopted)
+			continue;
+		fprintf(stderr, "vidmm: os world ends with thread \"%s\" not joined\n", thread->name);
+		leaks = true;
+	}
+	vmm_list_for_each (pos, &os->memories) {
+		struct vmm_os_memory_record *record = vmm_container_of(pos, struct vmm_os_memory_record, link);
+
+		fprintf(stderr, "vidmm: os world ends with memory object \"%s\" of %llu bytes\n", record->name,
+			(unsigned long long)record->size_bytes);
+		leaks = true;
+	}
+	if (atomic_load(&os->view_count)) {
+		fprintf(stderr, "vidmm: os world ends with %llu views of %llu bytes in all\n",
+			(unsigned long long)atomic_load(&os->view_count),
+			(unsigned long long)atomic_load(&os->view_bytes));
+		leaks = true;
+	}
+	return leaks;
+}
+
+void vmm_os_destroy(struct vmm_os *os)
+{
+	/* In a deadlocked world what the stopped threads hold can never be released. */
+	if (!vmm_os_dead(os)) {
+		bool os_world_leaks = report_leaks(os);
+
+		vmm_assert(!os_world_leaks);
+	}
+	if (os->kind == VMM_OS_SIM)
+		vmm_os_sim_finish(os);
+	else
+		vmm_os_linux_finish(os);
+	if (os->userfault_fd >= 0)
+		close(os->userfault_fd);
+	while (!vmm_list_empty(&os->memories)) {
+		struct vmm_list *link = os->memories.next;
+
+		vmm_list_remove(link);
+		vmm_free(vmm_container_of(link, struct vmm_os_memory_record, link));
+	}
+	if (vmm_os_tls.current == os)
+		vmm_os_tls.current = NULL;
+	pthread_mutex_destroy(&os->registry_lock);
+	vmm_free(os);
+}
+
+enum vmm_os_kind vmm_os_kind(const struct vmm_os *os)
+{
+	return os->kind;
+}
+
+bool vmm_os_dead(const struct vmm_os *os)
+{
+	return os->kind == VMM_OS_SIM && os->sim.dead;
+}
+
+struct vmm_os *vmm_os_current(void)
+{
+	return vmm_os_tls.current;
+}
+
+struct vmm_os *vmm_os_set_current(struct vmm_os *os)
+{
+	struct vmm_os *before = vmm_os_tls.current;
+
+	vmm_os_tls.current = os;
+	return before;
+}
+
+void vmm_os_attach(struct vmm_os *os, void *object)
+{
+	os->attached = object;
+}
+
+void *vmm_os_attached(const struct vmm_os *os)
+{
+	return os->attached;
+}
+
+/* ---- time and waiting ---- */
+
+uint64_t vmm_os_now_ns(struct vmm_os *os)
+{
+	return os->kind == VMM_OS_SIM ? os->sim.now_ns : vmm_os_linux_now(os);
+}
+
+void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns)
+{
+	if (os->kind == VMM_OS_SIM)
+		vmm_os_sim_sleep_until(os, when_ns);
+	else
+		vmm_os_linux_sleep_until(os, when_ns);
+}
+
+void vmm_os_yield_point(struct vmm_os *os)
+{
+	if (os->kind != VMM_OS_SIM)
+		return;
+	vmm_assert(os->sim.current->held_count == 0);
+	vmm_os_sim_maybe_switch(os);
+}
+
+void vmm_os_settle(struct vmm_os *os)
+{
+	if (os->kind == VMM_OS_SIM)
+		vmm_os_sim_settle(os);
+	else
+		sched_yield();
+}
+
+vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
+		       const char *why, uint64_t detail)
+{
+	if (atomic_load_explicit(word, memory_order_acquire) != expected)
+		return VMM_OK;
+	if (os->kind == VMM_OS_SIM)
+		return vmm_os_sim_wait(os, word, deadline_ns, why, detail);
+	return vmm_os_linux_wait(os, word, expected, deadline_ns);
+}
+
+void vmm_os_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
+{
+	if (os->kind == VMM_OS_SIM)
+		vmm_os_sim_wake(os, word, count);
+	else
+		vmm_os_linux_wake(os, word, count);
+}
+
+/* ---- threads ---- */
+
+void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, const char *name)
+{
+	thread->os = os;
+	snprintf(thread->name, sizeof(thread->name), "%s", name);
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_push_back(&os->threads, &thread->link);
+	pthread_mutex_unlock(&os->registry_lock);
+}
+
+void vmm_os_thread_unregister(struct vmm_os_thread *thread)
+{
+	pthread_mutex_lock(&thread->os->registry_lock);
+	vmm_list_remove(&thread->link);
+	pthread_mutex_unlock(&thread->os->registry_lock);
+}
+
+vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn, void *arg,
+				struct vmm_os_thread **thread)
+{
+	struct vmm_os_thread *self = vmm_calloc(1, sizeof(*self));
+	vmm_status status;
+
+	if (!self)
+		return VMM_NO_MEMORY;
+	self->fn = fn;
+	self->arg = arg;
+	vmm_os_thread_register(os, self, name);
+	/* The new thread may end before start returns; whoever joins it needs the pointer by then. */
+	*thread = self;
+	status = os->kind == VMM_OS_SIM ? vmm_os_sim_thread_start(self) : vmm_os_linux_thread_start(self);
+	if (!vmm_ok(status)) {
+		*thread = NULL;
+		vmm_os_thread_unregister(self);
+		vmm_free(self);
+	}
+	return status;
+}
+
+void vmm_os_thread_join(struct vmm_os_thread *thread)
+{
+	if (thread->os->kind == VMM_OS_SIM)
+		vmm_os_sim_thread_join(thread);
+	else
+		vmm_os_linux_thread_join(thread);
+}
+
+struct vmm_os_thread *vmm_os_thread_self(struct vmm_os *os)
+{
+	return vmm_os_self(os);
+}
+
+const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
+{
+	return thread->name;
+}
+
+uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index)
+{
+	vmm_assert(index < VMM_OS_SLOTS);
+	return &thread->slot[index];
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the os module share: the world, its threads, and the two back ends' entry points. The common
+ * files decide by `kind`; a back end never looks at the other one's part.
+ */
+#ifndef VMM_OS_OS_INTERNAL_H
+#define VMM_OS_OS_INTERNAL_H
+
+#include <pthread.h>
+#include "os/os.h"
+#include "os/os_context.h"
+
+enum {
+	VMM_OS_NAME_BYTES = 32,
+	VMM_OS_SLOTS = 5,
+	VMM_OS_HELD_MAX = 16,     /* locks one thread may hold at once; ranks make more of them a design error */
+	VMM_OS_WAIT_BUCKETS = 64, /* power of two */
+	VMM_OS_IDLE_STACKS = 16,
+};
+
+/* How long a thread of the linux back end looks at a held mutex before it sleeps: about 1 us. */
+#define VMM_OS_MUTEX_SPINS 64
+
+enum vmm_os_sim_state { SIM_RUNNABLE, SIM_RUNNING, SIM_WAITING, SIM_SLEEPING, SIM_SETTLING, SIM_ENDED };
+
+struct vmm_os_sim_thread {
+	struct vmm_os_context context;
+	enum vmm_os_sim_state state;
+	vmm_status result;          /* what the wait that is over returns */
+	struct vmm_list link;       /* in a wait bucket or in the settlers */
+	uint32_t heap_index;        /* in the timers, SIM_NO_TIMER if not there */
+	uint64_t deadline_ns;
+	uint64_t timer_sequence;    /* equal deadlines fire in the order they were set */
+	const _Atomic uint32_t *word;
+	/* for the deadlock report */
+	const char *why;
+	uint64_t detail;
+	uint64_t since_ns;
+	const struct vmm_os_mutex *mutex;
+	const struct vmm_os_thread *joining;
+	_Atomic uint32_t ended;
+};
+
+struct vmm_os_linux_thread {
+	pthread_t handle;
+	struct vmm_list of_system_thread; /* all records of one system thread, one per world it uses */
+};
+
+struct vmm_os_thread {
+	/* constant after creation */
+	struct vmm_os *os;
+	vmm_os_thread_fn *fn;
+	void *arg;
+	char name[VMM_OS_NAME_BYTES];
+	bool adopted; /* not made by vmm_os_thread_create */
+	/* used by the thread itself only */
+	uint64_t slot[VMM_OS_SLOTS];
+	uint32_t held_count;
+	struct vmm_os_mutex *held[VMM_OS_HELD_MAX];
+	/* guarded by os->registry_lock */
+	struct vmm_list link;
+	union {
+		struct vmm_os_sim_thread sim;
+		struct vmm_os_linux_thread linux_;
+	};
+};
+
+struct vmm_os_sim {
+	struct vmm_os_thread *current;
+	struct vmm_os_thread *main;
+	uint64_t now_ns;
+	uint32_t switch_per_1024;
+	uint64_t random; /* state of the generator of interleavings */
+	/* ring of runnable threads; capacity (a power of two) covers all threads, so that a wake cannot fail */
+	struct vmm_os_thread **runnable;
+	uint32_t runnable_head, runnable_count;
+	/* binary heap by (deadline, sequence), same capacity */
+	struct vmm_os_thread **timers;
+	uint32_t timer_count;
+	uint64_t timer_sequence;
+	uint32_t capacity, thread_count;
+	struct vmm_list settlers;
+	struct vmm_list waiters[VMM_OS_WAIT_BUCKETS];
+	struct vmm_os_context idle_stacks[VMM_OS_IDLE_STACKS]; /* of ended threads */
+	uint32_t idle_stack_count;
+	void (*deadlock)(void *context, const char *report);
+	void *deadlock_context;
+	char *report; /* main has yet to deliver it */
+	bool dead;    /* only main runs on */
+};
+
+struct vmm_os_linux {
+	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
+	/*
+	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A waiter adds itself
+	 * before the kernel compares the word, a waker changes the word before it looks here; both do so with
+	 * read-modify-writes of this counter, hence one of the two sees the other.
+	 */
+	struct {
+		_Alignas(64) _Atomic uint32_t count;
+	} sleepers[VMM_OS_WAIT_BUCKETS];
+};
+
+enum { USERFAULT_UNTRIED = -1, USERFAULT_REFUSED = -2 };
+
+struct vmm_os_memory_record {
+	struct vmm_list link;
+	uint64_t size_bytes;
+	char name[VMM_OS_NAME_BYTES];
+};
+
+struct vmm_os {
+	/* constant after creation */
+	enum vmm_os_kind kind;
+	uint64_t id; /* never reused, unlike the address */
+	void *attached;
+	_Atomic uint64_t random;
+	pthread_mutex_t registry_lock;
+	/* guarded by registry_lock */
+	struct vmm_list threads;
+	struct vmm_list memories;
+	int userfault_fd; /* USERFAULT_UNTRIED, USERFAULT_REFUSED or a descriptor */
+	/* how many and how much, for the leak check */
+	_Atomic uint64_t view_count;
+	_Atomic uint64_t view_bytes;
+	union {
+		struct vmm_os_sim sim;
+		struct vmm_os_linux linux_;
+	};
+};
+
+/* Who the calling system thread is; one per system thread. */
+struct vmm_os_tls {
+	struct vmm_os *current;
+	/* linux: the record last used, valid for the world of that id */
+	uint64_t world_id;
+	struct vmm_os_thread *thread;
+};
+extern _Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
+
+struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os);
+
+static inline struct vmm_os_thread *vmm_os_self(struct vmm_os *os)
+{
+	if (os->kind == VMM_OS_SIM)
+		return os->sim.current;
+	if (vmm_likely(vmm_os_tls.world_id == os->id))
+		return vmm_os_tls.thread;
+	return vmm_os_linux_adopt(os);
+}
+
+static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)
+{
+	return (uint32_t)(((uintptr_t)word >> 2) * 0x9E3779B1u >> 16) & (VMM_OS_WAIT_BUCKETS - 1);
+}
+
+uint64_t vmm_os_mix64(uint64_t value); /* splitmix64's output function */
+void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, const char *name);
+void vmm_os_thread_unregister(struct vmm_os_thread *thread);
+
+/* ---- linux ---- */
+vmm_status vmm_os_linux_init(struct vmm_os *os);
+void vmm_os_linux_finish(struct vmm_os *os);
+uint64_t vmm_os_linux_now(struct vmm_os *os);
+void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns);
+vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
+void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count);
+void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex);
+void vmm_os_linux_mutex_wake(_Atomic uint32_t *state);
+vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread);
+void vmm_os_linux_thread_join(struct vmm_os_thread *thread);
+
+/* ---- sim ---- */
+#define SIM_NO_TIMER UINT32_MAX
+vmm_status vmm_os_sim_init(struct vmm_os *os, const struct vmm_os_config *config);
+void vmm_os_sim_finish(struct vmm_os *os);
+void vmm_os_sim_sleep_until(struct vmm_os *os, uint64_t when_ns);
+void vmm_os_sim_settle(struct vmm_os *os);
+vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t deadline_ns,
+			   const char *why, uint64_t detail);
+void vmm_os_sim_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count);
+void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex);
+void vmm_os_sim_mutex_wake(struct vmm_os_mutex *mutex);
+void vmm_os_sim_maybe_switch(struct vmm_os *os);
+vmm_status vmm_os_sim_thread_start(struct vmm_os_thread *thread);
+void vmm_os_sim_thread_join(struct vmm_os_thread *thread);
+/* The text of a deadlock, to be freed with vmm_free; NULL when out of memory. */
+char *vmm_os_sim_describe(struct vmm_os *os) VMM_MUST_CHECK;
+/* The timers; the thread's deadline_ns is set before. */
+void vmm_os_sim_timer_add(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
+void vmm_os_sim_timer_remove(struct vmm_os_sim *sim, struct vmm_os_thread *thread);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The linux back end's threads. Each system thread has one record per world it uses: made by thread creation,
+ * or by adoption when a foreign thread first calls in. Adopted records go away with the system thread or with
+ * the world, whichever ends first; the adoption lock makes the two ends agree.
+ */
+#include "os/os_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static pthread_mutex_t adoption_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a registry lock */
+static pthread_once_t adoption_once = PTHREAD_ONCE_INIT;
+static pthread_key_t adoption_key;
+
+/* All records of this system thread; guarded by adoption_lock. prev == NULL: not initialised yet. */
+static _Thread_local struct vmm_list own_records;
+
+static void drop_adopted(struct vmm_os_thread *thread)
+{
+	vmm_list_remove(&thread->linux_.of_system_thread);
+	vmm_os_thread_unregister(thread);
+	free(thread);
+}
+
+static void system_thread_ends(void *records)
+{
+	struct vmm_list *head = records;
+
+	pthread_mutex_lock(&adoption_lock);
+	while (!vmm_list_empty(head))
+		drop_adopted(vmm_container_of(head->next, struct vmm_os_thread, linux_.of_system_thread));
+	pthread_mutex_unlock(&adoption_lock);
+}
+
+static void make_key(void)
+{
+	vmm_assert(pthread_key_create(&adoption_key, system_thread_ends) == 0);
+}
+
+static void add_own_record_locked(struct vmm_os_thread *thread)
+{
+	if (!own_records.prev)
+		vmm_list_init(&own_records);
+	vmm_list_push_back(&own_records, &thread->linux_.of_system_thread);
+}
+
+static void use_record(struct vmm_os_thread *thread)
+{
+	vmm_os_tls.world_id = thread->os->id;
+	vmm_os_tls.thread = thread;
+}
+
+static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
+{
+	struct vmm_list *pos;
+
+	if (!own_records.prev)
+		return NULL;
+	vmm_list_for_each (pos, &own_records) {
+		struct vmm_os_thread *thread = vmm_container_of(pos, struct vmm_os_thread,
+								linux_.of_system_thread);
+
+		if (thread->os == os)
+			return thread;
+	}
+	return NULL;
+}
+
+struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
+{
+	struct vmm_os_thread *thread;
+
+	pthread_once(&adoption_once, make_key);
+	pthread_mutex_lock(&adoption_lock);
+	thread = find_own_record_locked(os);
+	if (!thread) {
+		/*
+		 * Not vmm_calloc: callers such as a mutex lock have no way to fail, and a test that counts
+		 * allocations must not meet one that happens once per thread.
+		 */
+		thread = calloc(1, sizeof(*thread));
+		vmm_assert(thread);
+		thread->adopted = true;
+		add_own_record_locked(thread);
+		vmm_os_thread_register(os, thread, "adopted");
+		pthread_setspecific(adoption_key, &own_records);
+	}
+	pthread_mutex_unlock(&adoption_lock);
+	use_record(thread);
+	return thread;
+}
+
+void vmm_os_linux_finish(struct vmm_os *os)
+{
+	pthread_mutex_lock(&adoption_lock);
+	while (!vmm_list_empty(&os->threads))
+		drop_adopted(vmm_container_of(os->threads.next, struct vmm_os_thread, link));
+	pthread_mutex_unlock(&adoption_lock);
+}
+
+static void *run(void *arg)
+{
+	struct vmm_os_thread *self = arg;
+	char system_name[16];
+
+	pthread_mutex_lock(&adoption_lock);
+	add_own_record_locked(self);
+	pthread_mutex_unlock(&adoption_lock);
+	use_record(self);
+	vmm_os_tls.current = self->os;
+	/* The system knows 15 characters of it. */
+	snprintf(system_name, sizeof(system_name), "%.15s", self->name);
+	pthread_setname_np(pthread_self(), system_name);
+	self->fn(self->arg);
+	vmm_assert(self->held_count == 0);
+	pthread_mutex_lock(&adoption_lock);
+	vmm_list_remove(&self->linux_.of_system_thread);
+	pthread_mutex_unlock(&adoption_lock);
+	return NULL;
+}
+
+vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread)
+{
+	sigset_t blocked, before;
+	int error;
+
+	/* The application's signal handlers are the application's threads' business. Faults stay deliverable. */
+	sigfillset(&blocked);
+	sigdelset(&blocked, SIGSEGV);
+	sigdelset(&blocked, SIGBUS);
+	sigdelset(&blocked, SIGFPE);
+	sigdelset(&blocked, SIGILL);
+	sigdelset(&blocked, SIGTRAP);
+	sigdelset(&blocked, SIGABRT);
+	sigdelset(&blocked, SIGPROF);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	error = pthread_create(&thread->linux_.handle, NULL, run, thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error ? VMM_NO_MEMORY : VMM_OK;
+}
+
+void vmm_os_linux_thread_join(struct vmm_os_thread *thread)
+{
+	vmm_assert(pthread_join(thread->linux_.handle, NULL) == 0);
+	vmm_os_thread_unregister(thread);
+	vmm_free(thread);
+}

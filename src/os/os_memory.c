@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory objects, the same on both back ends: a memfd with one permanent mapping. Each costs a file descriptor,
+ * so there is one per segment or per large backing-store chunk, never one per allocation.
+ */
+#include "os/os_internal.h"
+#include "os/os_mapping.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+char *vmm_os_reserve_addresses(uint64_t size_bytes)
+{
+	uint64_t slack = size_bytes >= VMM_OS_HUGE_PAGE ? VMM_OS_HUGE_PAGE - VMM_PAGE_SIZE : 0;
+	uint64_t total;
+	char *mapping, *aligned;
+
+	if (vmm_add_overflows(size_bytes, slack, &total))
+		return NULL;
+	mapping = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (mapping == MAP_FAILED)
+		return NULL;
+	if (!slack)
+		return mapping;
+	aligned = (char *)vmm_align_up((uint64_t)(uintptr_t)mapping, VMM_OS_HUGE_PAGE);
+	if (aligned > mapping)
+		munmap(mapping, (size_t)(aligned - mapping));
+	if (aligned + size_bytes < mapping + total)
+		munmap(aligned + size_bytes, (size_t)(mapping + total - aligned) - size_bytes);
+	return aligned;
+}
+
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset)
+{
+	/*
+	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here other threads
+	 * go on using it.
+	 */
+	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+					(off_t)offset);
+
+	if (mapping == MAP_FAILED)
+		return NULL;
+	/* A hint: it fails where the kernel has no transparent huge pages, and 4 KiB pages do as well. */
+	if (length >= VMM_OS_HUGE_PAGE)
+		(void)madvise(mapping, length, MADV_HUGEPAGE);
+	return mapping;
+}
+
+static vmm_status open_object(const char *name, uint64_t size_bytes, int *fd)
+{
+	int object = memfd_create(name, MFD_CLOEXEC);
+
+	if (object < 0)
+		return VMM_NO_MEMORY;
+	if (size_bytes > INT64_MAX || ftruncate(object, (off_t)size_bytes)) {
+		close(object);
+		return VMM_NO_MEMORY;
+	}
+	*fd = object;
+	return VMM_OK;
+}
+
+vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
+				struct vmm_os_memory *memory)
+{
+	struct vmm_os_memory_record *record;
+	vmm_status status;
+	char *base;
+	int fd;
+
+	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
+		return VMM_INVALID_PARAMETER;
+	record = vmm_calloc(1, sizeof(*record));
+	if (!record)
+		return VMM_NO_MEMORY;
+	status = open_object(name, size_bytes, &fd);
+	if (!vmm_ok(status))
+		goto out_record;
+	status = VMM_NO_MEMORY;
+	base = vmm_os_reserve_addresses(size_bytes);
+	if (!base)
+		goto out_fd;
+	if (!vmm_os_map_over(base, size_bytes, fd, 0))
+		goto out_base;
+	snprintf(record->name, sizeof(record->name), "%s", name);
+	record->size_bytes = size_bytes;
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_push_back(&os->memories, &record->link);
+	pthread_mutex_unlock(&os->registry_lock);
+	*memory = (struct vmm_os_memory){
+		.os = os, .record = record, .base = base, .size_bytes = size_bytes, .fd = fd};
+	return VMM_OK;
+
+out_base:
+	munmap(base, size_bytes);
+out_fd:
+	close(fd);
+out_record:
+	vmm_free(record);
+	return status;
+}
+
+void vmm_os_memory_destroy(struct vmm_os_memory *memory)
+{
+	struct vmm_os *os = memory->os;
+
+	if (!memory->base)
+		return;
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_remove(&memory->record->link);
+	pthread_mutex_unlock(&os->registry_lock);
+	vmm_free(memory->record);
+	munmap(memory->base, memory->size_bytes);
+	close(memory->fd);
+	*memory = (struct vmm_os_memory){.fd = -1};
+}
+
+void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length)
+{
+	vmm_assert(offset % VMM_PAGE_SIZE == 0 && length % VMM_PAGE_SIZE == 0);
+	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
+	if (!length)
+		return;
+	vmm_assert(fallocate(memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			     (off_t)length) == 0);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mutex of both back ends: three states (free, held, held with sleepers), the rank witness and the owner.
+ * The uncontended path is here; what a thread does while it waits is the back end's.
+ */
+#include "os/os_internal.h"
+
+void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank, const char *name)
+{
+	atomic_init(&mutex->state, 0);
+	atomic_init(&mutex->owner, NULL);
+	mutex->rank = rank;
+	mutex->os = os;
+	mutex->name = name;
+}
+
+void vmm_os_mutex_finish(struct vmm_os_mutex *mutex)
+{
+	/* A thread that a deadlock stopped for good never releases what it holds. */
+	vmm_assert(vmm_os_dead(mutex->os) || atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0);
+}
+
+static bool try_acquire(struct vmm_os_mutex *mutex)
+{
+	uint32_t free = 0;
+
+	if (mutex->os->kind != VMM_OS_SIM)
+		return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1, memory_order_acquire,
+							       memory_order_relaxed);
+	/* On sim nobody else runs: no locked instruction is needed. */
+	if (atomic_load_explicit(&mutex->state, memory_order_relaxed) != 0)
+		return false;
+	atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
+	return true;
+}
+
+static void note_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
+{
+	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
+	self->held[self->held_count++] = mutex;
+	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
+}
+
+static void forget_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
+{
+	uint32_t i = self->held_count;
+
+	/* Nearly always the last one taken. */
+	while (self->held[--i] != mutex)
+		vmm_assert(i > 0);
+	for (self->held_count--; i < self->held_count; i++)
+		self->held[i] = self->held[i + 1];
+	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
+}
+
+void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+
+	for (uint32_t i = 0; i < self->held_count; i++) {
+		bool rank_is_greater_than_held = mutex->rank > self->held[i]->rank;
+
+		vmm_assert(rank_is_greater_than_held);
+	}
+	if (vmm_unlikely(!try_acquire(mutex))) {
+		if (mutex->os->kind == VMM_OS_SIM)
+			vmm_os_sim_mutex_contended(mutex);
+		else
+			vmm_os_linux_mutex_contended(mutex);
+	}
+	note_held(self, mutex);
+}
+
+bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+
+	if (!try_acquire(mutex))
+		return false;
+	note_held(self, mutex);
+	return true;
+}
+
+void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+	uint32_t before;
+
+	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
+	forget_held(self, mutex);
+	if (mutex->os->kind == VMM_OS_SIM) {
+		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
+		atomic_store_explicit(&mutex->state, 0, memory_order_relaxed);
+		if (before == 2)
+			vmm_os_sim_mutex_wake(mutex);
+		vmm_os_sim_maybe_switch(mutex->os);
+		return;
+	}
+	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
+	/* From here on another thread may hold, release and free the mutex: only its address is used. */
+	if (vmm_unlikely(before == 2))
+		vmm_os_linux_mutex_wake(&mutex->state);
+}
+
+bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex)
+{
+	return atomic_load_explicit(&mutex->owner, memory_order_relaxed) == vmm_os_self(mutex->os);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU views: reserved address ranges over which memory objects are mapped, and freezing them so that content can
+ * move under a running writer (PAG-16).
+ *
+ * Freezing is write protection by userfaultfd. A store then sleeps in the kernel's fault handler. Nobody reads the
+ * fault messages: the mover maps the new memory over the range and wakes all sleepers there, whose stores start
+ * again and land in the new memory. The caller serialises map, freeze and thaw of one view.
+ */
+#include "os/os_internal.h"
+#include "os/os_mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vmm_os_view *view)
+{
+	char *address;
+
+	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
+		return VMM_INVALID_PARAMETER;
+	address = vmm_os_reserve_addresses(size_bytes);
+	if (!address)
+		return VMM_NO_MEMORY;
+	atomic_fetch_add_explicit(&os->view_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&os->view_bytes, size_bytes, memory_order_relaxed);
+	*view = (struct vmm_os_view){.os = os, .address = address, .size_bytes = size_bytes};
+	return VMM_OK;
+}
+
+static struct uffdio_range range_of(const struct vmm_os_view *view, uint64_t offset, uint64_t length)
+{
+	return (struct uffdio_range){.start = (uint64_t)(uintptr_t)view->address + offset, .len = length};
+}
+
+static void wake_blocked_writers(const struct vmm_os_view *view, uint64_t offset, uint64_t length)
+{
+	struct uffdio_range range = range_of(view, offset, length);
+
+	vmm_assert(ioctl(view->os->userfault_fd, UFFDIO_WAKE, &range) == 0);
+}
+
+vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset, const struct vmm_os_memory *memory,
+			   uint64_t memory_offset, uint64_t length)
+{
+	vmm_assert(view_offset % VMM_PAGE_SIZE == 0 && memory_offset % VMM_PAGE_SIZE == 0);
+	vmm_assert(length && length % VMM_PAGE_SIZE == 0);
+	vmm_assert(view_offset <= view->size_bytes && length <= view->size_bytes - view_offset);
+	vmm_assert(memory_offset <= memory->size_bytes && length <= memory->size_bytes - memory_offset);
+
+	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset))
+		return VMM_NO_MEMORY;
+	if (view->frozen) {
+		wake_blocked_writers(view, view_offset, length);
+		view->frozen = length != view->size_bytes;
+	}
+	return VMM_OK;
+}
+
+void vmm_os_view_unmap(struct vmm_os_view *view)
+{
+	char *mapping = mmap(view->address, view->size_bytes, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	vmm_assert(mapping == view->address);
+	if (view->frozen)
+		wake_blocked_writers(view, 0, view->size_bytes);
+	view->frozen = false;
+}
+
+void vmm_os_view_release(struct vmm_os_view *view)
+{
+	if (!view->address)
+		return;
+	vmm_os_view_thaw(view);
+	munmap(view->address, view->size_bytes);
+	atomic_fetch_sub_explicit(&view->os->view_count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&view->os->view_bytes, view->size_bytes, memory_order_relaxed);
+	*view = (struct vmm_os_view){0};
+}
+
+/*
+ * Stores that the kernel makes for a thread (read(2) into a locked allocation) block as well where the process
+ * may catch kernel faults; where it may not, such a system call fails with EFAULT while the view is frozen.
+ */
+static int open_userfaultfd(void)
+{
+	struct uffdio_api api = {.api = UFFD_API,
+				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (fd < 0)
+		return USERFAULT_REFUSED;
+	if (ioctl(fd, UFFDIO_API, &api)) {
+		close(fd);
+		return USERFAULT_REFUSED;
+	}
+	return fd;
+}
+
+static int userfaultfd_of(struct vmm_os *os)
+{
+	int fd;
+
+	pthread_mutex_lock(&os->registry_lock);
+	if (os->userfault_fd == USERFAULT_UNTRIED)
+		os->userfault_fd = open_userfaultfd();
+	fd = os->userfault_fd;
+	pthread_mutex_unlock(&os->registry_lock);
+	return fd;
+}
+
+static int write_protect(int fd, struct uffdio_range range, uint64_t mode)
+{
+	struct uffdio_writeprotect request = {.range = range, .mode = mode};
+	int error;
+
+	/* EAGAIN: another thread of the process is forking or moving mappings just now. */
+	do
+		error = ioctl(fd, UFFDIO_WRITEPROTECT, &request) ? errno : 0;
+	while (error == EAGAIN);
+	return error;
+}
+
+vmm_status vmm_os_view_freeze(struct vmm_os_view *view)
+{
+	struct uffdio_register request = {.range = range_of(view, 0, view->size_bytes),
+					  .mode = UFFDIO_REGISTER_MODE_WP};
+	int fd;
+
+	if (view->os->kind == VMM_OS_SIM)
+		return VMM_OK;
+	fd = userfaultfd_of(view->os);
+	if (fd < 0)
+		return VMM_NOT_SUPPORTED;
+	if (ioctl(fd, UFFDIO_REGISTER, &request))
+		return errno == ENOMEM ? VMM_NO_MEMORY : VMM_NOT_SUPPORTED;
+	view->frozen = true;
+	if (write_protect(fd, request.range, UFFDIO_WRITEPROTECT_MODE_WP)) {
+		vmm_os_view_thaw(view);
+		return VMM_NO_MEMORY;
+	}
+	return VMM_OK;
+}
+
+void vmm_os_view_thaw(struct vmm_os_view *view)
+{
+	struct uffdio_range range = range_of(view, 0, view->size_bytes);
+	int fd = view->os->userfault_fd;
+
+	if (!view->frozen)
+		return;
+	/* Fails at the first part that was mapped anew since, which is unprotected; unregistering does the rest. */
+	(void)write_protect(fd, range, 0);
+	vmm_assert(ioctl(fd, UFFDIO_UNREGISTER, &range) == 0);
+	wake_blocked_writers(view, 0, view->size_bytes);
+	view->frozen = false;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* What both back ends promise alike: worlds, threads, waiting, mutexes and their ranks. */
+#include "os_world.h"
+
+#define MS 1000000u
+
+/* ---- worlds and threads ---- */
+
+static void the_creator_works_for_the_newest_world(void **state)
+{
+	struct vmm_os *os = *state, *second;
+	int object;
+
+	assert_ptr_equal(vmm_os_current(), os);
+	second = world_create(vmm_os_kind(os));
+	assert_ptr_equal(vmm_os_current(), second);
+	assert_ptr_equal(vmm_os_set_current(os), second);
+	vmm_os_destroy(second);
+	assert_ptr_equal(vmm_os_current(), os);
+	assert_null(vmm_os_attached(os));
+	vmm_os_attach(os, &object);
+	assert_ptr_equal(vmm_os_attached(os), &object);
+}
+
+struct seen {
+	struct vmm_os *os;
+	struct vmm_os *current;
+	struct vmm_os_thread *self;
+	uint64_t slot_before;
+	char name[64];
+};
+
+static void look_around(void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->current = vmm_os_current();
+	seen->self = vmm_os_thread_self(seen->os);
+	strcpy(seen->name, vmm_os_thread_name(seen->self));
+	seen->slot_before = *vmm_os_thread_slot(seen->self, 0);
+	*vmm_os_thread_slot(seen->self, 0) = 5;
+}
+
+static void a_thread_knows_itself_its_world_and_its_slots(void **state)
+{
+	struct seen seen = {.os = *state, .slot_before = 99};
+	struct vmm_os_thread *self = vmm_os_thread_self(*state);
+	struct vmm_os_thread *thread;
+
+	*vmm_os_thread_slot(self, 0) = 3;
+	thread = start(*state, "worker", look_around, &seen);
+	vmm_os_thread_join(thread);
+	assert_ptr_equal(seen.current, *state);
+	assert_ptr_equal(seen.self, thread);
+	assert_string_equal(seen.name, "worker");
+	assert_int_equal(seen.slot_before, 0);
+	assert_int_equal(*vmm_os_thread_slot(self, 0), 3);
+	assert_ptr_equal(vmm_os_thread_self(*state), self);
+}
+
+static void random_numbers_differ(void **state)
+{
+	uint64_t a = vmm_os_random(*state), b = vmm_os_random(*state);
+
+	assert_true(a != b);
+}
+
+static void out_of_memory_is_a_status(void **state)
+{
+	struct vmm_os_config config = {.kind = vmm_os_kind(*state)};
+	struct vmm_os *os = NULL;
+	struct vmm_os_thread *thread;
+	struct vmm_os_memory memory = {0};
+
+	for (uint32_t n = 1; n < 10; n++) {
+		vmm_calloc_fail_after(n);
+		if (vmm_os_create(&config, &os) == VMM_OK) {
+			assert_true(n > 1);
+			vmm_os_destroy(os);
+			break;
+		}
+		assert_null(os);
+	}
+	vmm_calloc_fail_after(1);
+	assert_int_equal(vmm_os_thread_create(*state, "t", look_around, NULL, &thread), VMM_NO_MEMORY);
+	vmm_calloc_fail_after(1);
+	assert_int_equal(vmm_os_memory_create(*state, "m", 4096, &memory), VMM_NO_MEMORY);
+	vmm_calloc_fail_after(0);
+	assert_null(memory.base);
+}
+
+/* ---- waiting ---- */
+
+static void a_wait_on_another_value_returns_at_once(void **state)
+{
+	_Atomic uint32_t word = 7;
+
+	assert_int_equal(vmm_os_wait(*state, &word, 8, VMM_OS_FOREVER, "test", 0), VMM_OK);
+}
+
+static void a_wait_ends_at_its_deadline(void **state)
+{
+	uint64_t until = vmm_os_now_ns(*state) + 5 * MS;
+	_Atomic uint32_t word = 0;
+	vmm_status status;
+
+	do
+		status = vmm_os_wait(*state, &word, 0, until, "test", 0);
+	while (status == VMM_OK);
+	assert_int_equal(status, VMM_TIMEOUT);
+	assert_true(vmm_os_now_ns(*state) >= until);
+	assert_int_equal(vmm_os_wait(*state, &word, 0, until, "test", 0), VMM_TIMEOUT);
+}
+
+static void a_sleep_reaches_its_time(void **state)
+{
+	uint64_t until = vmm_os_now_ns(*state) + 2 * MS;
+
+	vmm_os_sleep_until(*state, until);
+	assert_true(vmm_os_now_ns(*state) >= until);
+	vmm_os_sleep_until(*state, 0);
+}
+
+struct relay {
+	struct vmm_os *os;
+	_Atomic uint32_t turn;
+	uint32_t rounds, me[2];
+	bool failed;
+};
+
+static void relay_runner(struct relay *relay, uint32_t me)
+{
+	for (uint32_t i = 0; i < relay->rounds; i++) {
+		while (atomic_load(&relay->turn) != 2 * i + me) {
+			uint32_t seen = atomic_load(&relay->turn);
+
+			if (seen == 2 * i + me)
+				break;
+			if (vmm_os_wait(relay->os, &relay->turn, seen, VMM_OS_FOREVER, "turn", me) != VMM_OK)
+				relay->failed = true;
+		}
+		atomic_store(&relay->turn, 2 * i + me + 1);
+		vmm_os_wake(relay->os, &relay->turn, UINT32_MAX);
+	}
+}
+
+static void relay_first(void *arg)
+{
+	relay_runner(arg, 0);
+}
+
+static void relay_second(void *arg)
+{
+	relay_runner(arg, 1);
+}
+
+static void no_wake_is_lost(void **state)
+{
+	struct relay relay = {.os = *state, .rounds = 2000};
+	struct vmm_os_thread *first = start(*state, "first", relay_first, &relay);
+	struct vmm_os_thread *second = start(*state, "second", relay_second, &relay);
+
+	vmm_os_thread_join(first);
+	vmm_os_thread_join(second);
+	assert_false(relay.failed);
+	assert_int_equal(atomic_load(&relay.turn), 4000);
+}
+
+struct sleepers {
+	struct vmm_os *os;
+	_Atomic uint32_t word, asleep, woken;
+};
+
+static void sleeper(void *arg)
+{
+	struct sleepers *s = arg;
+
+	atomic_fetch_add(&s->asleep, 1);
+	vmm_os_wake(s->os, &s->asleep, 1);
+	while (atomic_load(&s->word) == 0)
+		vmm_os_wait(s->os, &s->word, 0, VMM_OS_FOREVER, "word", 0);
+	atomic_fetch_add(&s->woken, 1);
+}
+
+static void one_wake_for_all_reaches_all(void **state)
+{
+	struct sleepers s = {.os = *state};
+	struct vmm_os_thread *thread[5];
+	uint32_t seen;
+
+	for (int i = 0; i < 5; i++)
+		thread[i] = start(*state, "sleeper", sleeper, &s);
+	while ((seen = atomic_load(&s.asleep)) < 5)
+		vmm_os_wait(*state, &s.asleep, seen, VMM_OS_FOREVER, "sleepers", seen);
+	atomic_store(&s.word, 1);
+	vmm_os_wake(*state, &s.word, UINT32_MAX);
+	for (int i = 0; i < 5; i++)
+		vmm_os_thread_join(thread[i]);
+	assert_int_equal(atomic_load(&s.woken), 5);
+}
+
+/* ---- mutexes ---- */
+
+struct shared {
+	struct vmm_os *os;
+	struct vmm_os_mutex outer, inner;
+	uint64_t counter, rounds;
+	_Atomic bool held_wrongly;
+	bool trylock_took_it;
+};
+
+static void shared_init(struct shared *shared, struct vmm_os *os, uint64_t rounds)
+{
+	*shared = (struct shared){.os = os, .rounds = rounds};
+	vmm_os_mutex_init(&shared->outer, os, 10, "outer");
+	vmm_os_mutex_init(&shared->inner, os, 20, "inner");
+}
+
+static void shared_finish(struct shared *shared)
+{
+	vmm_os_mutex_finish(&shared->outer);
+	vmm_os_mutex_finish(&shared->inner);
+}
+
+static void count_under_mutex(void *arg)
+{
+	struct shared *shared = arg;
+
+	for (uint64_t i = 0; i < shared->rounds; i++) {
+		uint64_t value;
+
+		vmm_os_mutex_lock(&shared->outer);
+		value = shared->counter;
+		if (i % 64 == 0) {
+			vmm_os_mutex_lock(&shared->inner);
+			vmm_os_mutex_unlock(&shared->inner);
+		}
+		shared->counter = value + 1;
+		if (!vmm_os_mutex_held(&shared->outer))
+			atomic_store(&shared->held_wrongly, true);
+		vmm_os_mutex_unlock(&shared->outer);
+		if (vmm_os_mutex_held(&shared->outer))
+			atomic_store(&shared->held_wrongly, true);
+	}
+}
+
+static void a_mutex_excludes(void **state)
+{
+	struct vmm_os_thread *thread[4];
+	struct shared shared;
+
+	shared_init(&shared, *state, 20000);
+	for (int i = 0; i < 4; i++)
+		thread[i] = start(*state, "counter", count_under_mutex, &shared);
+	for (int i = 0; i < 4; i++)
+		vmm_os_thread_join(thread[i]);
+	assert_int_equal(shared.counter, 80000);
+	assert_false(shared.held_wrongly);
+	shared_finish(&shared);
+}
+
+static void hold_for_a_while(void *arg)
+{
+	struct shared *shared = arg;
+
+	vmm_os_mutex_lock(&shared->outer);
+	vmm_os_sleep_until(shared->os, vmm_os_now_ns(shared->os) + 5 * MS);
+	shared->counter++;
+	vmm_os_mutex_unlock(&shared->outer);
+}
+
+static void contended_waiters_get_the_mutex_in_the_end(void **state)
+{
+	struct vmm_os_thread *thread[3];
+	struct shared shared;
+
+	shared_init(&shared, *state, 0);
+	for (int i = 0; i < 3; i++)
+		thread[i] = start(*state, "holder", hold_for_a_while, &shared);
+	for (int i = 0; i < 3; i++)
+		vmm_os_thread_join(thread[i]);
+	assert_int_equal(shared.counter, 3);
+	shared_finish(&shared);
+}
+
+static void try_the_lock(void *arg)
+{
+	struct shared *shared = arg;
+
+	shared->trylock_took_it = vmm_os_mutex_trylock(&shared->outer);
+	if (shared->trylock_took_it)
+		vmm_os_mutex_unlock(&shared->outer);
+}
+
+static void trylock_fails_on_a_held_mutex_and_ignores_ranks(void **state)
+{
+	struct shared shared;
+
+	shared_init(&shared, *state, 0);
+	vmm_os_mutex_lock(&shared.outer);
+	vmm_os_thread_join(start(*state, "trier", try_the_lock, &shared));
+	assert_false(shared.trylock_took_it);
+	vmm_os_mutex_unlock(&shared.outer);
+
+	vmm_os_mutex_lock(&shared.inner);
+	assert_true(vmm_os_mutex_trylock(&shared.outer));
+	vmm_os_mutex_unlock(&shared.inner); /* not in the order taken */
+	vmm_os_mutex_unlock(&shared.outer);
+	shared_finish(&shared);
+}
+
+/* ---- what asserts; each in a child process with a world of its own ---- */
+
+static void lock_in_wrong_order(void *kind)
+{
+	struct shared shared;
+
+	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
+	vmm_os_mutex_lock(&shared.inner);
+	vmm_os_mutex_lock(&shared.outer);
+}
+
+static void lock_twice(void *kind)
+{
+	struct shared shared;
+
+	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
+	vmm_os_mutex_lock(&shared.outer);
+	vmm_os_mutex_lock(&shared.outer);
+}
+
+static void unlock_what_is_free(void *kind)
+{
+	struct shared shared;
+
+	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
+	vmm_os_mutex_unlock(&shared.outer);
+}
+
+static void finish_a_held_mutex(void *kind)
+{
+	struct shared shared;
+
+	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
+	vmm_os_mutex_lock(&shared.outer);
+	shared_finish(&shared);
+}
+
+static void misuse_of_a_mutex_asserts(void **state)
+{
+	enum vmm_os_kind kind = vmm_os_kind(*state);
+
+	assert_true(aborts_saying(lock_in_wrong_order, &kind, "rank_is_greater_than_held"));
+	assert_true(aborts_saying(lock_twice, &kind, "rank_is_greater_than_held"));
+	assert_true(aborts_saying(unlock_what_is_free, &kind, "assertion failed"));
+	assert_true(aborts_saying(finish_a_held_mutex, &kind, "assertion failed"));
+}
+
+static void leave_a_memory_object(void *kind)
+{
+	struct vmm_os *os = world_create(*(enum vmm_os_kind *)kind);
+	struct vmm_os_memory memory;
+
+	if (vmm_os_memory_create(os, "segment 1", 65536, &memory) == VMM_OK)
+		vmm_os_destroy(os);
+}
+
+static void leave_a_view(void *kind)
+{
+	struct vmm_os *os = world_create(*(enum vmm_os_kind *)kind);
+	struct vmm_os_view view;
+
+	if (vmm_os_view_reserve(os, 8192, &view) == VMM_OK)
+		vmm_os_destroy(os);
+}
+
+static void nothing_to_do(void *arg)
+{
+	(void)arg;
+}
+
+static void leave_a_thread(void *kind)
+{
+	struct vmm_os *os = world_create(*(enum vmm_os_kind *)kind);
+	struct vmm_os_thread *thread;
+
+	if (vmm_os_thread_create(os, "engine 3", nothing_to_do, NULL, &thread) == VMM_OK)
+		vmm_os_destroy(os);
+}
+
+static void what_is_left_at_the_end_is_named(void **state)
+{
+	enum vmm_os_kind kind = vmm_os_kind(*state);
+
+	assert_true(aborts_saying(leave_a_memory_object, &kind, "memory object \"segment 1\" of 65536 bytes"));
+	assert_true(aborts_saying(leave_a_view, &kind, "1 views of 8192 bytes"));
+	assert_true(aborts_saying(leave_a_thread, &kind, "thread \"engine 3\" not joined"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(the_creator_works_for_the_newest_world),
+		BOTH(a_thread_knows_itself_its_world_and_its_slots),
+		BOTH(random_numbers_differ),
+		BOTH(out_of_memory_is_a_status),
+		BOTH(a_wait_on_another_value_returns_at_once),
+		BOTH(a_wait_ends_at_its_deadline),
+		BOTH(a_sleep_reaches_its_time),
+		BOTH(no_wake_is_lost),
+		BOTH(one_wake_for_all_reaches_all),
+		BOTH(a_mutex_excludes),
+		BOTH(contended_waiters_get_the_mutex_in_the_end),
+		BOTH(trylock_fails_on_a_held_mutex_and_ignores_ranks),
+		BOTH(misuse_of_a_mutex_asserts),
+		BOTH(what_is_left_at_the_end_is_named),
+	};
+
+	return cmocka_run_group_tests_name("os", tests, NULL, NULL);
+}

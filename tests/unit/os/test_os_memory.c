@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory objects, views and bulk copy, the same on both back ends. */
+#include "os_world.h"
+
+#include <setjmp.h>
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+static sigjmp_buf faulted;
+
+static void on_fault(int signal)
+{
+	siglongjmp(faulted, signal);
+}
+
+/* Does a read of this byte fault? */
+static bool faults(const volatile char *address)
+{
+	struct sigaction action = {.sa_handler = on_fault}, before_segv, before_bus;
+	volatile bool fault = true;
+
+	sigaction(SIGSEGV, &action, &before_segv);
+	sigaction(SIGBUS, &action, &before_bus);
+	if (sigsetjmp(faulted, 1) == 0) {
+		(void)*address;
+		fault = false;
+	}
+	sigaction(SIGSEGV, &before_segv, NULL);
+	sigaction(SIGBUS, &before_bus, NULL);
+	return fault;
+}
+
+static bool all_bytes_are(const char *bytes, uint64_t length, char value)
+{
+	for (uint64_t i = 0; i < length; i++) {
+		if (bytes[i] != value)
+			return false;
+	}
+	return true;
+}
+
+static void memory_is_zero_at_first_and_after_a_discard(void **state)
+{
+	struct vmm_os_memory memory;
+
+	assert_int_equal(vmm_os_memory_create(*state, "m", 3 * MIB, &memory), VMM_OK);
+	assert_int_equal(memory.size_bytes, 3 * MIB);
+	assert_true(all_bytes_are(memory.base, memory.size_bytes, 0));
+	memset(memory.base, 0x5A, memory.size_bytes);
+	vmm_os_memory_discard(&memory, 64 * KIB, MIB);
+	assert_true(all_bytes_are(memory.base, 64 * KIB, 0x5A));
+	assert_true(all_bytes_are(memory.base + 64 * KIB, MIB, 0));
+	assert_true(all_bytes_are(memory.base + 64 * KIB + MIB, 3 * MIB - MIB - 64 * KIB, 0x5A));
+	vmm_os_memory_discard(&memory, 0, 0);
+	vmm_os_memory_destroy(&memory);
+	vmm_os_memory_destroy(&memory);
+}
+
+static void large_objects_and_views_are_aligned_for_huge_pages(void **state)
+{
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+
+	assert_int_equal(vmm_os_memory_create(*state, "m", 5 * MIB, &memory), VMM_OK);
+	assert_int_equal((uintptr_t)memory.base % (2 * MIB), 0);
+	assert_int_equal(vmm_os_view_reserve(*state, 5 * MIB, &view), VMM_OK);
+	assert_int_equal((uintptr_t)view.address % (2 * MIB), 0);
+	vmm_os_view_release(&view);
+	vmm_os_memory_destroy(&memory);
+}
+
+static void sizes_that_are_no_pages_are_refused(void **state)
+{
+	struct vmm_os_memory memory = {0};
+	struct vmm_os_view view = {0};
+
+	assert_int_equal(vmm_os_memory_create(*state, "m", 0, &memory), VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_os_memory_create(*state, "m", 4095, &memory), VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_os_view_reserve(*state, 0, &view), VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_os_view_reserve(*state, 100, &view), VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_os_memory_create(*state, "m", UINT64_MAX & ~4095ull, &memory), VMM_NO_MEMORY);
+	assert_int_equal(vmm_os_view_reserve(*state, UINT64_MAX & ~4095ull, &view), VMM_NO_MEMORY);
+	assert_null(memory.base);
+	assert_null(view.address);
+}
+
+static void a_view_shows_what_is_mapped_and_its_address_stays(void **state)
+{
+	struct vmm_os_memory segment, backing;
+	struct vmm_os_view view;
+	char *address;
+
+	assert_int_equal(vmm_os_memory_create(*state, "segment", MIB, &segment), VMM_OK);
+	assert_int_equal(vmm_os_memory_create(*state, "backing", 64 * KIB, &backing), VMM_OK);
+	assert_int_equal(vmm_os_view_reserve(*state, 64 * KIB, &view), VMM_OK);
+	address = view.address;
+	assert_true(faults(address));
+
+	assert_int_equal(vmm_os_view_map(&view, 0, &segment, 128 * KIB, 64 * KIB), VMM_OK);
+	address[5] = 1;
+	assert_int_equal(segment.base[128 * KIB + 5], 1);
+
+	assert_int_equal(vmm_os_view_map(&view, 0, &backing, 0, 64 * KIB), VMM_OK);
+	assert_ptr_equal(view.address, address);
+	assert_int_equal(address[5], 0);
+	backing.base[5] = 2;
+	assert_int_equal(address[5], 2);
+
+	/* A part of it alone: an aperture range of some pages. */
+	assert_int_equal(vmm_os_view_map(&view, 32 * KIB, &segment, 0, 4 * KIB), VMM_OK);
+	segment.base[0] = 9;
+	assert_int_equal(address[32 * KIB], 9);
+	assert_int_equal(address[5], 2);
+
+	vmm_os_view_unmap(&view);
+	assert_ptr_equal(view.address, address);
+	assert_true(faults(address + 5));
+	vmm_os_view_release(&view);
+	vmm_os_view_release(&view);
+	vmm_os_memory_destroy(&segment);
+	vmm_os_memory_destroy(&backing);
+}
+
+static void a_frozen_view_can_be_read_moved_and_thawed(void **state)
+{
+	struct vmm_os_memory a, b;
+	struct vmm_os_view view;
+	vmm_status status;
+
+	assert_int_equal(vmm_os_memory_create(*state, "a", 16 * KIB, &a), VMM_OK);
+	assert_int_equal(vmm_os_memory_create(*state, "b", 16 * KIB, &b), VMM_OK);
+	assert_int_equal(vmm_os_view_reserve(*state, 16 * KIB, &view), VMM_OK);
+	assert_int_equal(vmm_os_view_map(&view, 0, &a, 0, 16 * KIB), VMM_OK);
+	view.address[0] = 3;
+	status = vmm_os_view_freeze(&view);
+	if (status == VMM_NOT_SUPPORTED)
+		print_message("# this kernel has no userfaultfd write protection\n");
+	else
+		assert_int_equal(status, VMM_OK);
+	assert_int_equal(view.address[0], 3);
+	assert_int_equal(view.address[4 * KIB], 0);
+	vmm_os_view_thaw(&view);
+	view.address[0] = 4; /* would block for ever if it were still frozen */
+	assert_int_equal(a.base[0], 4);
+
+	assert_int_equal(vmm_os_view_freeze(&view), status);
+	memcpy(b.base, a.base, 16 * KIB);
+	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 8 * KIB), VMM_OK);
+	view.address[0] = 5; /* the part that was mapped anew is live again */
+	assert_int_equal(b.base[0], 5);
+	vmm_os_view_thaw(&view);
+	view.address[12 * KIB] = 6;
+	assert_int_equal(a.base[12 * KIB], 6);
+	vmm_os_view_thaw(&view);
+
+	assert_int_equal(vmm_os_view_freeze(&view), status);
+	vmm_os_view_release(&view);
+	vmm_os_memory_destroy(&a);
+	vmm_os_memory_destroy(&b);
+}
+
+/* ---- copy and fill ---- */
+
+static void make_pattern(char *bytes, uint64_t length)
+{
+	for (uint64_t i = 0; i < length; i++)
+		bytes[i] = (char)(i * 131 + (i >> 8) * 7);
+}
+
+static void copies_are_exact_at_every_alignment(void **state)
+{
+	static const uint64_t lengths[] = {0,       1,           4095,        MIB - 1,    MIB,
+					   MIB + 1, MIB + 4 * KIB, 2 * MIB + 127, 3 * MIB + 33};
+	uint64_t size = 8 * MIB;
+	char *source = vmm_calloc(1, size), *target = vmm_calloc(1, size);
+
+	(void)state;
+	make_pattern(source, size);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(lengths); i++) {
+		for (uint64_t shift = 0; shift < 64; shift += 21) {
+			char *to = target + 64 + shift;
+			const char *from = source + 63 - shift;
+
+			memset(to - 1, 0x77, lengths[i] + 2);
+			vmm_os_copy(to, from, lengths[i]);
+			assert_memory_equal(to, from, lengths[i]);
+			assert_int_equal(to[-1], 0x77);
+			assert_int_equal(to[lengths[i]], 0x77);
+		}
+	}
+	vmm_free(source);
+	vmm_free(target);
+}
+
+static void fills_are_exact_at_every_size(void **state)
+{
+	static const uint64_t lengths[] = {0, 4, 4096, MIB - 4, MIB, MIB + 4, 2 * MIB + 124};
+	char *target = vmm_calloc(1, 4 * MIB);
+
+	(void)state;
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(lengths); i++) {
+		for (uint64_t shift = 0; shift < 32; shift += 4) {
+			uint32_t *to = (uint32_t *)(void *)(target + 64 + shift);
+			uint64_t wrong = 0;
+
+			memset(target, 0x77, 4 * MIB);
+			vmm_os_fill_u32(to, 0x12345678, lengths[i]);
+			for (uint64_t w = 0; w < lengths[i] / 4; w++)
+				wrong += to[w] != 0x12345678;
+			assert_int_equal(wrong, 0);
+			assert_int_equal(to[-1], 0x77777777);
+			assert_int_equal(to[lengths[i] / 4], 0x77777777);
+		}
+	}
+	vmm_free(target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(memory_is_zero_at_first_and_after_a_discard),
+		BOTH(large_objects_and_views_are_aligned_for_huge_pages),
+		BOTH(sizes_that_are_no_pages_are_refused),
+		BOTH(a_view_shows_what_is_mapped_and_its_address_stays),
+		BOTH(a_frozen_view_can_be_read_moved_and_thawed),
+		cmocka_unit_test(copies_are_exact_at_every_alignment),
+		cmocka_unit_test(fills_are_exact_at_every_size),
+	};
+
+	return cmocka_run_group_tests_name("os_memory", tests, NULL, NULL);
+}
