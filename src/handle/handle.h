@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle: D3DKMT handles. A table per process maps a 32-bit handle to an object pointer. A wrong
+ * type, an old generation, another process's or an invented number is never found.
+ *
+ * Layout of a handle: bit 31-26 generation (6 bits, never 0 so that 0 is no handle), bit 25-20
+ * type, bit 19-0 index. Freed slots are reused first-in-first-out so that a stale handle stays
+ * detectable as long as possible. Not thread safe: the owner locks (look-up included).
+ */
+#ifndef VMM_HANDLE_HANDLE_H
+#define VMM_HANDLE_HANDLE_H
+
+#include "base/base.h"
+
+#define VMM_HANDLE_INDEX_BITS 20u
+#define VMM_HANDLE_TYPE_BITS  6u
+
+enum vmm_handle_type {
+	VMM_HANDLE_FREE = 0,
+	VMM_HANDLE_ADAPTER,
+	VMM_HANDLE_DEVICE,
+	VMM_HANDLE_CONTEXT,
+	VMM_HANDLE_RESOURCE,
+	VMM_HANDLE_ALLOCATION,
+	VMM_HANDLE_SYNC,
+	VMM_HANDLE_SHARED,
+	VMM_HANDLE_TYPE_COUNT
+};
+
+struct vmm_handle_entry {
+	void *object;
+	uint32_t handle; /* the full value while in use, so that one compare checks index, type and
+			    generation */
+	uint32_t next_free;
+};
+
+struct vmm_handle_table {
+	struct vmm_handle_entry *entries;
+	uint32_t capacity, used;
+	uint32_t free_head, free_tail; /* FIFO of slots; UINT32_MAX none */
+};
+
+void vmm_handle_table_init(struct vmm_handle_table *table);
+void vmm_handle_table_finish(struct vmm_handle_table *table); /* asserts that it is empty */
+/* 0 when out of memory or out of indices. */
+uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type,
+			   void *object) VMM_MUST_CHECK;
+void vmm_handle_destroy(struct vmm_handle_table *table,
+			uint32_t handle); /* asserts that it is live */
+/* Replaces the object behind a live handle. */
+void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object);
+
+/* NULL unless the handle is live and of that type. The hot path of every call: one load, one
+ * compare. */
+static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint32_t handle,
+				      enum vmm_handle_type type)
+{
+	uint32_t index = handle & ((1u << VMM_HANDLE_INDEX_BITS) - 1);
+
+	if (vmm_unlikely(index >= table->capacity))
+		return NULL;
+	if (vmm_unlikely(table->entries[index].handle != handle || handle == 0))
+		return NULL;
+	if (vmm_unlikely(((handle >> VMM_HANDLE_INDEX_BITS) & ((1u << VMM_HANDLE_TYPE_BITS) - 1)) !=
+			 (uint32_t)type))
+		return NULL;
+	return table->entries[index].object;
+}
+
+/* Why a look-up failed, for findings: "never issued", "destroyed", "wrong type (context)". Static
+ * strings. */
+const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t handle,
+			       enum vmm_handle_type type);
+/* Calls fn for every live handle in index order. */
+void vmm_handle_for_each(const struct vmm_handle_table *table,
+			 void (*fn)(void *context, uint32_t handle, void *object), void *context);
+
+#endif

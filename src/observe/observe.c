@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The event stream: counting, stamping, hashing, delivery. Never changes an outcome and never calls
+ * up.
+ *
+ * Without threads (sim) everything is plain and every event is stamped. With threads an event that
+ * nobody wants touches only the emitting thread's own counters; the others are stamped under a spin
+ * lock, so that time never decreases along the sequence, and delivered outside it.
+ */
+#include "observe/observe.h"
+
+#include "observe/observe_internal.h"
+
+/*
+ * The calling thread's shard. The numbers belong to the process and not to an instance, so that one
+ * thread-local word serves all of them: thread n is the only writer of shard n everywhere. They are
+ * not given back, because nobody tells us that a thread ended; threads that come late share a shard
+ * and pay for atomic additions. Initial-exec: read on each emission, and four bytes fit into any
+ * program's static TLS surplus.
+ */
+static _Atomic uint32_t threads_seen;
+static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t thread_number;
+
+static uint32_t own_shard(void)
+{
+	if (vmm_unlikely(thread_number == 0)) {
+		thread_number = atomic_load_explicit(&threads_seen, memory_order_relaxed);
+		if (thread_number < SHARDS_MAX)
+			thread_number = 1 + atomic_fetch_add_explicit(&threads_seen, 1,
+								      memory_order_relaxed);
+	}
+	return thread_number < SHARDS_MAX ? thread_number : SHARD_SHARED;
+}
+
+vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vmm_observe **observe)
+{
+	struct vmm_observe *o;
+	uint32_t shards = config->threads ? SHARDS_MAX : 1;
+
+	vmm_assert(config->clock);
+	o = vmm_calloc(1, sizeof(*o));
+	if (!o)
+		return VMM_NO_MEMORY;
+	o->shard_memory = vmm_calloc(shards + 1, sizeof(struct shard));
+	if (!o->shard_memory) {
+		vmm_free(o);
+		return VMM_NO_MEMORY;
+	}
+	o->shards = (void *)vmm_align_up((uintptr_t)o->shard_memory, _Alignof(struct shard));
+	o->config = *config;
+	*observe = o;
+	return VMM_OK;
+}
+
+void vmm_observe_destroy(struct vmm_observe *observe)
+{
+	if (!observe)
+		return;
+	vmm_free(observe->shard_memory);
+	vmm_free(observe);
+}
+
+/* Plain arithmetic on atomics: no locked instruction, yet another thread may read meanwhile. */
+static inline void add_own(_Atomic uint64_t *total, uint64_t value)
+{
+	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
+			      memory_order_relaxed);
+}
+
+static inline void count_own(struct counter *counter, const struct vidmm_event *event)
+{
+	add_own(&counter->count, 1);
+	add_own(&counter->sum[0], event->arg[0]);
+	add_own(&counter->sum[1], event->arg[1]);
+	add_own(&counter->sum[2], event->arg[2]);
+	add_own(&counter->sum[3], event->arg[3]);
+}
+
+static void count_shared(struct counter *counter, const struct vidmm_event *event)
+{
+	atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < 4; i++)
+		if (event->arg[i])
+			atomic_fetch_add_explicit(&counter->sum[i], event->arg[i],
+						  memory_order_relaxed);
+}
+
+/*
+ * The hash goes over values, not over bytes in memory, so that it is the same for every compiler
+ * and byte order. Only the last step depends on the hash so far; the other products overlap with
+ * the emitter's work.
+ */
+static inline uint64_t hash_event(uint64_t hash, const struct vidmm_event *event)
+{
+	uint64_t what =
+		event->type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
+	uint64_t a = vmm_observe_mix(event->arg[0], event->arg[1]);
+	uint64_t b = vmm_observe_mix(event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]);
+	uint64_t c = vmm_observe_mix(what, event->time_ns);
+	uint64_t object = event->object * 0x9FB21C651E98DF25u;
+
+	return vmm_observe_mix(hash + a, (b << 17 | b >> 47) + c + object);
+}
+
+static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
+{
+	uint64_t word = 0, length = 0;
+
+	for (; text[length]; length++) {
+		word = word << 8 | (unsigned char)text[length];
+		if (length % 8 == 7) {
+			hash = vmm_observe_mix(hash, word);
+			word = 0;
+		}
+	}
+	return vmm_observe_mix(hash ^ length, word);
+}
+
+static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	event->time_ns = o->config.clock(o->config.clock_context);
+	event->sequence = ++o->sequence;
+	if (!o->config.hash)
+		return;
+	o->hash = hash_event(o->hash, event);
+	if (vmm_unlikely(text))
+		o->hash = hash_text(o->hash, text);
+}
+
+/*
+ * With threads: `calls` rises before the mask is looked at, and unsubscribe clears the mask before
+ * it looks at `calls`. Either we see the mask gone, or unsubscribe waits for us. A slot that was
+ * taken again meanwhile is called for its new subscriber if that one wants the type.
+ */
+static void call_with_threads(struct subscriber *subscriber, const struct vidmm_event *event,
+			      const char *text)
+{
+	atomic_fetch_add_explicit(&subscriber->calls, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&subscriber->mask, memory_order_seq_cst) >> event->type & 1)
+		subscriber->fn(subscriber->context, event, text);
+	atomic_fetch_sub_explicit(&subscriber->calls, 1, memory_order_release);
+}
+
+static void deliver(struct vmm_observe *o, uint64_t wanted, const struct vidmm_event *event,
+		    const char *text)
+{
+	for (; wanted; wanted &= wanted - 1) {
+		struct subscriber *subscriber = &o->subscribers[__builtin_ctzll(wanted)];
+
+		if (o->config.threads)
+			call_with_threads(subscriber, event, text);
+		else
+			subscriber->fn(subscriber->context, event, text);
+	}
+}
+
+static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	uint32_t own = own_shard();
+	uint64_t wanted;
+
+	if (vmm_likely(own != SHARD_SHARED))
+		count_own(&o->shards[own].types[event->type], event);
+	else
+		count_shared(&o->shards[SHARD_SHARED].types[event->type], event);
+	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
+	if (vmm_likely(!wanted && !o->config.hash))
+		return;
+	vmm_observe_spin_lock(&o->stamping);
+	stamp(o, event, text);
+	vmm_observe_spin_unlock(&o->stamping);
+	deliver(o, wanted, event, text);
+}
+
+void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	uint64_t wanted;
+
+	vmm_assert(event->type != VIDMM_EVENT_NONE && event->type < VIDMM_EVENT_TYPE_COUNT);
+	if (o->config.threads) {
+		emit_with_threads(o, event, text);
+		return;
+	}
+	count_own(&o->shards[0].types[event->type], event);
+	stamp(o, event, text);
+	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
+	if (vmm_unlikely(wanted))
+		deliver(o, wanted, event, text);
+}
+
+void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
+{
+	vmm_observe_emit_text(observe, event, NULL);
+}
+
+static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
+{
+	uint64_t bit = (uint64_t)1 << slot;
+
+	for (uint32_t type = 0; type < VIDMM_EVENT_TYPE_COUNT; type++) {
+		if (mask >> type & 1)
+			atomic_fetch_or_explicit(&o->wanted[type], bit, memory_order_relaxed);
+		else
+			atomic_fetch_and_explicit(&o->wanted[type], ~bit, memory_order_relaxed);
+	}
+}
+
+/*
+ * An id is the slot and how often it was taken (never 0), so that a second unsubscribe cannot hit
+ * the slot's next user.
+ */
+static uint32_t next_generation(uint32_t generation)
+{
+	return generation % (UINT32_MAX / VMM_OBSERVE_SUBSCRIBERS_MAX) + 1;
+}
+
+static uint32_t subscriber_id(const struct vmm_observe *o, uint32_t slot)
+{
+	return o->subscribers[slot].generation * VMM_OBSERVE_SUBSCRIBERS_MAX + slot;
+}
+
+uint32_t vmm_observe_subscribe(struct vmm_observe *observe, uint64_t mask, vmm_observe_fn *fn,
+			       void *context)
+{
+	struct subscriber *subscriber;
+	uint32_t slot, id = 0;
+
+	vmm_assert(fn);
+	vmm_observe_spin_lock(&observe->subscribing);
+	if (observe->subscribers_used != UINT64_MAX) {
+		slot = (uint32_t)__builtin_ctzll(~observe->subscribers_used);
+		subscriber = &observe->subscribers[slot];
+		observe->subscribers_used |= (uint64_t)1 << slot;
+		subscriber->generation = next_generation(subscriber->generation);
+		subscriber->fn = fn;
+		subscriber->context = context;
+		atomic_store_explicit(&subscriber->mask, mask, memory_order_seq_cst);
+		want(observe, slot, mask);
+		id = subscriber_id(observe, slot);
+	}
+	vmm_observe_spin_unlock(&observe->subscribing);
+	return id;
+}
+
+void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id)
+{
+	uint32_t slot = id % VMM_OBSERVE_SUBSCRIBERS_MAX;
+	struct subscriber *subscriber = &observe->subscribers[slot];
+
+	if (!id)
+		return;
+	vmm_observe_spin_lock(&observe->subscribing);
+	vmm_assert(observe->subscribers_used >> slot & 1 && subscriber_id(observe, slot) == id);
+	want(observe, slot, 0);
+	atomic_store_explicit(&subscriber->mask, 0, memory_order_seq_cst);
+	/* The caller may free the context as soon as we return. */
+	vmm_observe_spin_while(&subscriber->calls);
+	observe->subscribers_used &= ~((uint64_t)1 << slot);
+	vmm_observe_spin_unlock(&observe->subscribing);
+}
+
+void vmm_observe_counter(struct vmm_observe *observe, uint32_t type,
+			 struct vmm_observe_counter *counter)
+{
+	uint32_t shards = 1;
+
+	vmm_assert(type < VIDMM_EVENT_TYPE_COUNT);
+	*counter = (struct vmm_observe_counter){0};
+	if (observe->config.threads) {
+		uint32_t seen = atomic_load_explicit(&threads_seen, memory_order_relaxed);
+
+		shards = seen < SHARDS_MAX ? seen + 1 : SHARDS_MAX;
+	}
+	for (uint32_t s = 0; s < shards; s++) {
+		struct counter *part = &observe->shards[s].types[type];
+
+		counter->count += atomic_load_explicit(&part->count, memory_order_relaxed);
+		for (unsigned i = 0; i < 4; i++)
+			counter->sum[i] +=
+				atomic_load_explicit(&part->sum[i], memory_order_relaxed);
+	}
+}
+
+uint64_t vmm_observe_hash(struct vmm_observe *observe)
+{
+	uint64_t hash;
+
+	if (!observe->config.threads)
+		return observe->hash;
+	vmm_observe_spin_lock(&observe->stamping);
+	hash = observe->hash;
+	vmm_observe_spin_unlock(&observe->stamping);
+	return hash;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * observe: the one event stream. Everything that happens (door calls, driver calls, paging,
+ * residency, waits, fences, findings) is an event; statistics, the replay summary, tests and
+ * reports are computed from it. Observers never change an outcome.
+ *
+ * Emission is cheap: counters of the event's type are always updated (two adds), subscribers are
+ * called only for types in their mask, on the emitting thread, possibly under core locks: a
+ * subscriber must not call back into vidmm. An event carries handles and numbers, never pointers,
+ * so that the stream of a sim run is a pure function of its seed; vmm_observe_hash is that stream's
+ * hash.
+ */
+#ifndef VMM_OBSERVE_OBSERVE_H
+#define VMM_OBSERVE_OBSERVE_H
+
+#include "base/base.h"
+#include <vidmm/events.h> /* enum vidmm_event_type, struct vidmm_event: the public schema */
+
+struct vmm_observe;
+
+/* ns; injected, observe does not know the os module */
+typedef uint64_t vmm_observe_clock_fn(void *context);
+
+struct vmm_observe_config {
+	vmm_observe_clock_fn *clock;
+	void *clock_context;
+	bool threads; /* emissions may come from several threads at once (linux back end) */
+	bool hash;    /* keep the stream's hash (sim) */
+};
+
+vmm_status vmm_observe_create(const struct vmm_observe_config *config,
+			      struct vmm_observe **observe) VMM_MUST_CHECK;
+void vmm_observe_destroy(struct vmm_observe *observe);
+
+/*
+ * Updates the counters, fills time_ns and sequence, updates the hash, calls subscribers. With
+ * `threads` and without `hash`, an event that no subscriber wants is only counted: it gets no time
+ * and no number, because a clock and a shared number cost more than all the rest. So `sequence`
+ * numbers the stamped events without a gap: on sim that is every event.
+ */
+void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
+
+/* The everyday form: type, process, object handle, reason and up to four numbers. */
+static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
+			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,
+			     uint64_t d)
+{
+	struct vidmm_event e = {.type = (uint16_t)type,
+				.reason = (uint16_t)reason,
+				.process = process,
+				.object = object,
+				.arg = {a, b, c, d}};
+	vmm_observe_emit(observe, &e);
+}
+
+/*
+ * A contract was broken by a client or a miniport. `rule` is the id ("LOCK-07"); the text says what
+ * was found, with the values. Emitted as VIDMM_EVENT_FINDING; subscribers of findings get the text.
+ */
+void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,
+		 const char *format, ...) VMM_PRINTF(5, 6) VMM_COLD;
+
+/* A world that failed: a status plus a recorded reason (no rule broken). VIDMM_EVENT_REASON. */
+void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
+		const char *format, ...) VMM_PRINTF(5, 6) VMM_COLD;
+
+typedef void vmm_observe_fn(void *context, const struct vidmm_event *event, const char *text);
+#define VMM_OBSERVE_SUBSCRIBERS_MAX 64u
+#define VMM_OBSERVE_ALL             UINT64_MAX
+static inline uint64_t vmm_observe_bit(uint32_t type)
+{
+	return (uint64_t)1 << type;
+}
+/*
+ * `mask`: bit n = event type n (types < 64). Returns an id for unsubscribe, 0 when all places are
+ * taken. The event and the text live only during the call. With `threads`, calls come from several
+ * threads at once and not always in the order of `sequence`; when unsubscribe returns, no call runs
+ * or comes any more (so it may not be made from inside one).
+ */
+uint32_t vmm_observe_subscribe(struct vmm_observe *observe, uint64_t mask, vmm_observe_fn *fn,
+			       void *context);
+void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id);
+
+struct vmm_observe_counter {
+	uint64_t count;
+	uint64_t sum[4]; /* of arg[0..3] */
+};
+void vmm_observe_counter(struct vmm_observe *observe, uint32_t type,
+			 struct vmm_observe_counter *counter);
+uint64_t vmm_observe_hash(
+	struct vmm_observe *observe); /* over every event so far: type, reason, ids, args, time */
+
+/* ---- names and lines, for dumps ---- */
+const char *vmm_observe_type_name(uint32_t type); /* "lock"; "unknown" */
+const char *vmm_observe_reason_name(uint32_t type,
+				    uint32_t reason); /* "pressure"; "" when it has no name */
+
+#define VMM_OBSERVE_TEXT_BYTES \
+	512u /* longest text of a finding or a reason, with its end; longer ones are cut */
+#define VMM_OBSERVE_LINE_BYTES 1024u /* enough for any line */
+/*
+ * One line without newline, always terminated: "#12 1000345ns p1 residency/pressure 0x84500001
+ * bytes=65536 ...". Its form is stable, reports and golden files hold it. text may be NULL. Returns
+ * the length written.
+ */
+size_t vmm_observe_format(const struct vidmm_event *event, const char *text, char *buffer,
+			  size_t size_bytes);
+
+/* ---- ring: the last events, kept for the moment when something turns out to be wrong ---- */
+struct vmm_observe_ring;
+#define VMM_OBSERVE_RECORD_TEXT_BYTES 192u
+struct vmm_observe_record {
+	struct vidmm_event event;
+	char text[VMM_OBSERVE_RECORD_TEXT_BYTES]; /* "" without one; cut */
+};
+
+/* Keeps the last `capacity` events of the types in mask; subscribes to the stream until it is
+ * destroyed. */
+vmm_status vmm_observe_ring_create(struct vmm_observe *observe, uint64_t mask, uint32_t capacity,
+				   struct vmm_observe_ring **ring) VMM_MUST_CHECK;
+void vmm_observe_ring_destroy(struct vmm_observe_ring *ring); /* NULL is fine */
+/*
+ * Copies the last `count` kept events that concern the object (0: any), oldest first, and returns
+ * how many there were. A renamed buffer's event concerns its old and its new handle.
+ */
+uint32_t vmm_observe_ring_last(struct vmm_observe_ring *ring, uint32_t object,
+			       struct vmm_observe_record *records, uint32_t count);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One event as one line. The form is stable: fields are key=value in a fixed order per type, an
+ * argument without a meaning of its own appears only when it is not 0, and text from outside cannot
+ * break the line.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "observe/observe.h"
+
+enum form { FORM_ABSENT, FORM_NUMBER, FORM_HEX, FORM_HEX32 };
+
+struct field {
+	const char *name;
+	enum form form;
+};
+
+static const struct field fields[VIDMM_EVENT_TYPE_COUNT][4] = {
+	[VIDMM_EVENT_DOOR] = {{"status", FORM_HEX32},
+			      {"elements", FORM_NUMBER},
+			      {"ns", FORM_NUMBER},
+			      {"flags", FORM_HEX}},
+	[VIDMM_EVENT_DDI] = {{"status", FORM_HEX32}},
+	[VIDMM_EVENT_CALLBACK] = {{"status", FORM_HEX32}},
+	[VIDMM_EVENT_CREATE] = {{"bytes", FORM_NUMBER},
+				{"segments", FORM_HEX},
+				{"flags", FORM_HEX}},
+	[VIDMM_EVENT_DESTROY] = {{"bytes", FORM_NUMBER},
+				 {"segments", FORM_HEX},
+				 {"flags", FORM_HEX}},
+	[VIDMM_EVENT_PAGING] = {{"bytes", FORM_NUMBER},
+				{"from", FORM_NUMBER},
+				{"to", FORM_NUMBER},
+				{"address", FORM_HEX}},
+	[VIDMM_EVENT_RESIDENCY] = {{"bytes", FORM_NUMBER},
+				   {"from", FORM_NUMBER},
+				   {"to", FORM_NUMBER},
+				   {"offset", FORM_HEX}},
+	[VIDMM_EVENT_WAIT] = {{"ns", FORM_NUMBER}, {"node", FORM_NUMBER}, {"fence", FORM_NUMBER}},
+	[VIDMM_EVENT_SUBMIT] = {{"references", FORM_NUMBER},
+				{"patches", FORM_NUMBER},
+				{"bytes", FORM_NUMBER},
+				{"number", FORM_NUMBER}},
+	[VIDMM_EVENT_QUEUE] = {{"fence", FORM_NUMBER},
+			       {"node", FORM_NUMBER},
+			       {"start", FORM_NUMBER},
+			       {"end", FORM_NUMBER}},
+	[VIDMM_EVENT_FENCE] = {{"fence", FORM_NUMBER},
+			       {"node", FORM_NUMBER},
+			       {"retired", FORM_NUMBER}},
+	[VIDMM_EVENT_LOCK] = {{"flags", FORM_HEX},
+			      {"waited_ns", FORM_NUMBER},
+			      {"bytes", FORM_NUMBER},
+			      {"old", FORM_HEX32}},
+	[VIDMM_EVENT_RENAME] = {{"old", FORM_HEX32},
+				{"instances", FORM_NUMBER},
+				{"bytes", FORM_NUMBER}},
+	[VIDMM_EVENT_OFFER] = {{"bytes", FORM_NUMBER}, {"priority", FORM_NUMBER}},
+	[VIDMM_EVENT_RECLAIM] = {{"bytes", FORM_NUMBER}, {"discarded", FORM_NUMBER}},
+	[VIDMM_EVENT_DISCARD] = {{"bytes", FORM_NUMBER}},
+	[VIDMM_EVENT_SPLIT] = {{"offset", FORM_NUMBER}, {"patch", FORM_NUMBER}},
+	[VIDMM_EVENT_REASON] = {{"status", FORM_HEX32}},
+	[VIDMM_EVENT_FATAL] = {{"code", FORM_HEX}},
+};
+
+struct line {
+	char *buffer;
+	size_t used, size_bytes;
+};
+
+static void append(struct line *line, const char *format, ...) VMM_PRINTF(2, 3);
+static void append(struct line *line, const char *format, ...)
+{
+	size_t room = line->size_bytes - line->used;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(line->buffer + line->used, room, format, args);
+	va_end(args);
+	if (length > 0)
+		line->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void append_argument(struct line *line, struct field field, unsigned index, uint64_t value)
+{
+	switch (field.form) {
+	case FORM_ABSENT:
+		if (value)
+			append(line, " arg%u=0x%" PRIx64, index, value);
+		break;
+	case FORM_NUMBER:
+		append(line, " %s=%" PRIu64, field.name, value);
+		break;
+	case FORM_HEX:
+		append(line, " %s=0x%" PRIx64, field.name, value);
+		break;
+	case FORM_HEX32:
+		append(line, " %s=0x%08" PRIx64, field.name, value);
+		break;
+	}
+}
+
+static void append_text(struct line *line, const char *text)
+{
+	append(line, " : ");
+	for (; *text && line->used + 1 < line->size_bytes; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		line->buffer[line->used++] = c < 0x20 || c == 0x7F ? '?' : (char)c;
+	}
+	line->buffer[line->used] = '\0';
+}
+
+size_t vmm_observe_format(const struct vidmm_event *event, const char *text, char *buffer,
+			  size_t size_bytes)
+{
+	struct line line = {.buffer = buffer, .size_bytes = size_bytes};
+	const char *reason = vmm_observe_reason_name(event->type, event->reason);
+	static const struct field none;
+
+	if (!size_bytes)
+		return 0;
+	append(&line, "#%" PRIu64 " %" PRIu64 "ns p%" PRIu32 " %s", event->sequence, event->time_ns,
+	       event->process, vmm_observe_type_name(event->type));
+	if (*reason)
+		append(&line, "/%s", reason);
+	else if (event->reason)
+		append(&line, "/%u", event->reason);
+	if (event->object)
+		append(&line, " 0x%08" PRIx32, event->object);
+	for (unsigned i = 0; i < 4; i++)
+		append_argument(
+			&line, event->type < VIDMM_EVENT_TYPE_COUNT ? fields[event->type][i] : none,
+			i, event->arg[i]);
+	if (text && *text)
+		append_text(&line, text);
+	return line.used;
+}

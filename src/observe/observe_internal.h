@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared by the files of observe: the instance, the spin lock of its short critical sections, and
+ * the mixing step of the stream's hash.
+ */
+#ifndef VMM_OBSERVE_INTERNAL_H
+#define VMM_OBSERVE_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "observe/observe.h"
+
+#define SHARDS_MAX   256u
+#define SHARD_SHARED 0u /* the one that all late threads write, with atomic additions */
+
+struct counter {
+	_Atomic uint64_t count, sum[4];
+};
+
+/* One writer each (but the shared one) and cache lines of its own: counting needs no locked
+ * instruction. */
+struct shard {
+	_Alignas(64) struct counter types[VIDMM_EVENT_TYPE_COUNT];
+};
+
+struct subscriber {
+	_Atomic uint64_t mask;  /* 0: free, or being closed */
+	_Atomic uint32_t calls; /* running now; threads only */
+	uint32_t generation;    /* guarded by subscribing */
+	/* constant while mask is not 0 */
+	vmm_observe_fn *fn;
+	void *context;
+};
+
+struct vmm_observe {
+	/* constant after create */
+	struct vmm_observe_config config;
+	void *shard_memory;
+	struct shard *shards;
+
+	/* bit n of wanted[type]: subscriber n wants that type */
+	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT];
+
+	/* guarded by stamping, with threads */
+	uint64_t sequence, hash;
+	_Atomic uint32_t stamping;
+
+	/* guarded by subscribing, with threads */
+	_Atomic uint32_t subscribing;
+	uint64_t subscribers_used;
+	struct subscriber subscribers[VMM_OBSERVE_SUBSCRIBERS_MAX];
+};
+
+/*
+ * Spinning is right here: the sections are a few instructions long, and observe may not reach the
+ * operating system for anything better.
+ */
+void vmm_observe_spin_lock(_Atomic uint32_t *lock);
+void vmm_observe_spin_unlock(_Atomic uint32_t *lock);
+void vmm_observe_spin_while(_Atomic uint32_t *word); /* until it is 0 */
+
+/* emit, with the text of a finding or of a reason. */
+void vmm_observe_emit_text(struct vmm_observe *observe, struct vidmm_event *event,
+			   const char *text);
+
+__extension__ typedef unsigned __int128 vmm_observe_u128;
+
+/* Multiply-mix. Both halves of the product and both operands go on, so that no operand value loses
+ * the other. */
+static inline uint64_t vmm_observe_mix(uint64_t a, uint64_t b)
+{
+	vmm_observe_u128 product =
+		(vmm_observe_u128)(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD1B54A32D192ED03u);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64) ^ a ^ (b << 32 | b >> 32);
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of event types and of their reasons, as dumps and reports print them. Part of the stable
+ * line form. */
+#include "observe/observe.h"
+
+static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
+	[VIDMM_EVENT_NONE] = "none",       [VIDMM_EVENT_DOOR] = "door",
+	[VIDMM_EVENT_DDI] = "ddi",         [VIDMM_EVENT_CALLBACK] = "callback",
+	[VIDMM_EVENT_CREATE] = "create",   [VIDMM_EVENT_DESTROY] = "destroy",
+	[VIDMM_EVENT_PAGING] = "paging",   [VIDMM_EVENT_RESIDENCY] = "residency",
+	[VIDMM_EVENT_WAIT] = "wait",       [VIDMM_EVENT_SUBMIT] = "submit",
+	[VIDMM_EVENT_QUEUE] = "queue",     [VIDMM_EVENT_FENCE] = "fence",
+	[VIDMM_EVENT_LOCK] = "lock",       [VIDMM_EVENT_UNLOCK] = "unlock",
+	[VIDMM_EVENT_RENAME] = "rename",   [VIDMM_EVENT_OFFER] = "offer",
+	[VIDMM_EVENT_RECLAIM] = "reclaim", [VIDMM_EVENT_DISCARD] = "discard",
+	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
+	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
+};
+
+static const char *const door_names[] = {
+	[VIDMM_DOOR_ALLOCATE] = "allocate",
+	[VIDMM_DOOR_DEALLOCATE] = "deallocate",
+	[VIDMM_DOOR_LOCK] = "lock",
+	[VIDMM_DOOR_UNLOCK] = "unlock",
+	[VIDMM_DOOR_RENDER] = "render",
+	[VIDMM_DOOR_CREATE_CONTEXT] = "create_context",
+	[VIDMM_DOOR_DESTROY_CONTEXT] = "destroy_context",
+	[VIDMM_DOOR_SET_PRIORITY] = "set_priority",
+	[VIDMM_DOOR_QUERY_RESIDENCY] = "query_residency",
+	[VIDMM_DOOR_OFFER] = "offer",
+	[VIDMM_DOOR_RECLAIM] = "reclaim",
+	[VIDMM_DOOR_OPEN_RESOURCE] = "open_resource",
+	[VIDMM_DOOR_CREATE_DEVICE] = "create_device",
+	[VIDMM_DOOR_DESTROY_DEVICE] = "destroy_device",
+	[VIDMM_DOOR_OTHER] = "other",
+};
+
+static const char *const ddi_names[] = {
+	[VIDMM_DDI_ADD_DEVICE] = "add_device",
+	[VIDMM_DDI_START_DEVICE] = "start_device",
+	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
+	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
+	[VIDMM_DDI_QUERY_ADAPTER_INFO] = "query_adapter_info",
+	[VIDMM_DDI_CREATE_DEVICE] = "create_device",
+	[VIDMM_DDI_DESTROY_DEVICE] = "destroy_device",
+	[VIDMM_DDI_CREATE_CONTEXT] = "create_context",
+	[VIDMM_DDI_DESTROY_CONTEXT] = "destroy_context",
+	[VIDMM_DDI_CREATE_ALLOCATION] = "create_allocation",
+	[VIDMM_DDI_DESTROY_ALLOCATION] = "destroy_allocation",
+	[VIDMM_DDI_OPEN_ALLOCATION] = "open_allocation",
+	[VIDMM_DDI_CLOSE_ALLOCATION] = "close_allocation",
+	[VIDMM_DDI_RENDER] = "render",
+	[VIDMM_DDI_PATCH] = "patch",
+	[VIDMM_DDI_SUBMIT_COMMAND] = "submit_command",
+	[VIDMM_DDI_BUILD_PAGING_BUFFER] = "build_paging_buffer",
+	[VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE] = "acquire_swizzling_range",
+	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
+	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
+	[VIDMM_DDI_UNLOAD] = "unload",
+};
+
+static const char *const callback_names[] = {
+	[VIDMM_CB_NOTIFY_INTERRUPT] = "notify_interrupt",
+	[VIDMM_CB_QUEUE_DPC] = "queue_dpc",
+	[VIDMM_CB_NOTIFY_DPC] = "notify_dpc",
+	[VIDMM_CB_SYNCHRONIZE_EXECUTION] = "synchronize_execution",
+	[VIDMM_CB_GET_DEVICE_INFORMATION] = "get_device_information",
+	[VIDMM_CB_GET_HANDLE_DATA] = "get_handle_data",
+	[VIDMM_CB_OTHER] = "other",
+};
+
+static const char *const paging_names[] = {
+	[VIDMM_PAGING_TRANSFER] = "transfer",
+	[VIDMM_PAGING_FILL] = "fill",
+	[VIDMM_PAGING_DISCARD_CONTENT] = "discard_content",
+	[VIDMM_PAGING_MAP_APERTURE] = "map_aperture",
+	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
+	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
+};
+
+static const char *const residency_names[] = {
+	[VIDMM_RESIDENCY_REFERENCED] = "referenced",
+	[VIDMM_RESIDENCY_PRESSURE] = "pressure",
+	[VIDMM_RESIDENCY_LOCK] = "lock",
+	[VIDMM_RESIDENCY_RENDER_LOCKED] = "render_locked",
+	[VIDMM_RESIDENCY_DESTROYED] = "destroyed",
+	[VIDMM_RESIDENCY_DISCARDED] = "discarded",
+	[VIDMM_RESIDENCY_STOP] = "stop",
+	[VIDMM_RESIDENCY_TRIM] = "trim",
+};
+
+static const char *const wait_names[] = {
+	[VIDMM_WAIT_LOCK] = "lock",
+	[VIDMM_WAIT_SPACE] = "space",
+	[VIDMM_WAIT_PAGING_BUFFER] = "paging_buffer",
+	[VIDMM_WAIT_DMA_BUFFER] = "dma_buffer",
+	[VIDMM_WAIT_DESTROY] = "destroy",
+	[VIDMM_WAIT_STOP] = "stop",
+};
+
+static const char *const queue_names[] = {"render", "paging"};
+static const char *const rename_names[] = {"new", "reused"};
+
+struct name_table {
+	const char *const *names;
+	uint32_t count;
+};
+#define NAMES(table)                             \
+	{                                        \
+		(table), VMM_ARRAY_LENGTH(table) \
+	}
+
+static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
+	[VIDMM_EVENT_DOOR] = NAMES(door_names),
+	[VIDMM_EVENT_DDI] = NAMES(ddi_names),
+	[VIDMM_EVENT_CALLBACK] = NAMES(callback_names),
+	[VIDMM_EVENT_PAGING] = NAMES(paging_names),
+	[VIDMM_EVENT_RESIDENCY] = NAMES(residency_names),
+	[VIDMM_EVENT_WAIT] = NAMES(wait_names),
+	[VIDMM_EVENT_QUEUE] = NAMES(queue_names),
+	[VIDMM_EVENT_RENAME] = NAMES(rename_names),
+};
+
+const char *vmm_observe_type_name(uint32_t type)
+{
+	return type < VIDMM_EVENT_TYPE_COUNT && type_names[type] ? type_names[type] : "unknown";
+}
+
+const char *vmm_observe_reason_name(uint32_t type, uint32_t reason)
+{
+	const struct name_table *table;
+
+	if (type >= VIDMM_EVENT_TYPE_COUNT)
+		return "";
+	table = &reason_names[type];
+	return reason < table->count && table->names[reason] ? table->names[reason] : "";
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Findings and reasons: the two event types that carry a text. It is formatted into a bounded
+ * buffer on the caller's stack, whoever wants it or not, because it is part of the stream's hash.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "observe/observe_internal.h"
+
+static const char cut_mark[] = "...";
+
+/* Appends at text + used; a text that does not fit ends in "..." so that nobody takes it for the
+ * whole one. */
+static void append_text(char *text, size_t used, const char *format, va_list args)
+{
+	size_t room = VMM_OBSERVE_TEXT_BYTES - used;
+	int length = vsnprintf(text + used, room, format, args);
+
+	if (length < 0)
+		text[used] = '\0';
+	else if ((size_t)length >= room)
+		memcpy(text + VMM_OBSERVE_TEXT_BYTES - sizeof(cut_mark), cut_mark,
+		       sizeof(cut_mark));
+}
+
+void vmm_finding(struct vmm_observe *observe, const char *rule, uint32_t process, uint32_t object,
+		 const char *format, ...)
+{
+	struct vidmm_event event = {
+		.type = VIDMM_EVENT_FINDING, .process = process, .object = object};
+	char text[VMM_OBSERVE_TEXT_BYTES];
+	int used = snprintf(text, sizeof(text), "%s: ", rule);
+	va_list args;
+
+	vmm_assert(used > 0 && used < 64); /* rule ids are short constants of our own */
+	va_start(args, format);
+	append_text(text, (size_t)used, format, args);
+	va_end(args);
+	vmm_observe_emit_text(observe, &event, text);
+}
+
+void vmm_reason(struct vmm_observe *observe, vmm_status status, uint32_t process, uint32_t object,
+		const char *format, ...)
+{
+	struct vidmm_event event = {.type = VIDMM_EVENT_REASON,
+				    .process = process,
+				    .object = object,
+				    .arg = {(uint32_t)status}};
+	char text[VMM_OBSERVE_TEXT_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	append_text(text, 0, format, args);
+	va_end(args);
+	vmm_observe_emit_text(observe, &event, text);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What only looks at a heap: its figures and the walk over its invariants. */
+#include "range/range_internal.h"
+
+/* The largest hole hangs in the last bin that is not empty; that bin's holes differ by 3 %. */
+static uint32_t largest_hole(const struct vmm_range_heap *heap)
+{
+	uint32_t word, bin, largest = 0;
+
+	if (!heap->words)
+		return 0;
+	word = 63 - (uint32_t)__builtin_clzll(heap->words);
+	bin = word * 64 + 63 - (uint32_t)__builtin_clzll(heap->bits[word]);
+	for (uint32_t i = heap->links[bin].bin.next; i >= BIN_COUNT; i = heap->links[i].bin.next) {
+		uint32_t size = size_of(&heap->places[i - BIN_COUNT]);
+
+		largest = size > largest ? size : largest;
+	}
+	return largest;
+}
+
+void vmm_range_figures(const struct vmm_range_heap *heap, struct vmm_range_figures *figures)
+{
+	*figures = (struct vmm_range_figures){
+		.size_bytes = (uint64_t)heap->units << heap->granule_shift,
+		.free_bytes = (uint64_t)heap->free_units << heap->granule_shift,
+		.largest_free_bytes = (uint64_t)largest_hole(heap) << heap->granule_shift,
+		.live_ranges = heap->live_count,
+		.free_ranges = hole_count(heap),
+	};
+}
+
+/* Every hole of the walk must be found again here, in the right bin, with both links right. */
+static void check_bins(const struct vmm_range_heap *heap, uint32_t holes)
+{
+	uint32_t found = 0;
+
+	for (uint32_t bin = 0; bin < BIN_COUNT; bin++) {
+		uint32_t prev = bin, i = heap->links[bin].bin.next;
+		bool marked = heap->bits[bin / 64] >> bin % 64 & 1;
+
+		vmm_assert(marked == (i != bin));
+		vmm_assert(!marked || heap->words >> bin / 64 & 1);
+		for (; i >= BIN_COUNT; prev = i, i = heap->links[i].bin.next) {
+			vmm_assert(is_node(heap, i - BIN_COUNT) && is_hole(heap, i - BIN_COUNT));
+			vmm_assert(bin_of(size_of(&heap->places[i - BIN_COUNT])) == bin);
+			vmm_assert(heap->links[i].bin.prev == prev);
+			vmm_assert(++found <= holes);
+		}
+		vmm_assert(i == bin && heap->links[bin].bin.prev == prev);
+	}
+	for (uint32_t word = 0; word < BIN_WORDS; word++)
+		vmm_assert((heap->words >> word & 1) == (heap->bits[word] != 0));
+	vmm_assert(found == holes);
+}
+
+void vmm_range_check(const struct vmm_range_heap *heap)
+{
+	uint32_t at = 0, live = 0, holes = 0, free_units = 0, unused = 0,
+		 node = heap->places[RING].next;
+
+	for (uint32_t prev = RING; node != RING; prev = node, node = heap->places[node].next) {
+		const struct place *place = &heap->places[node];
+
+		vmm_assert(is_node(heap, node) && place->start == at && place->prev == prev);
+		vmm_assert(!is_hole(heap, node) || prev == RING || !is_hole(heap, prev));
+		at += size_of(place);
+		if (is_hole(heap, node)) {
+			holes++;
+			free_units += size_of(place);
+		} else {
+			live++;
+		}
+	}
+	vmm_assert(at == heap->units && heap->places[RING].start == at && !is_hole(heap, RING));
+	vmm_assert(live == heap->live_count && free_units == heap->free_units &&
+		   holes == hole_count(heap));
+	for (node = heap->unused_head; node != NONE; node = heap->places[node].next) {
+		vmm_assert(node < heap->node_count && !heap->places[node].size);
+		vmm_assert(++unused <= heap->unused_count);
+	}
+	vmm_assert(unused == heap->unused_count);
+	check_bins(heap, holes);
+}

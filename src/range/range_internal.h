@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The heap's records and how to read them, shared by the files of range. */
+#ifndef VMM_RANGE_INTERNAL_H
+#define VMM_RANGE_INTERNAL_H
+
+#include "range/range.h"
+
+#define NONE      VMM_RANGE_NONE
+#define RING      0u /* the node that closes the ring: behind the end, of size 0, no hole */
+#define HOLE      0x80000000u
+#define UNITS_MAX 0x7FFFFFFFu
+#define STEP_BITS 5u
+#define BIN_COUNT 864u /* bin_of(UNITS_MAX) + 1 */
+#define BIN_WORDS ((BIN_COUNT + 63) / 64)
+_Static_assert(BIN_COUNT < 64 * BIN_WORDS, "a search may start one bin behind the last");
+#define FIRST_NODES 64u
+
+struct place {
+	uint32_t start;      /* granules */
+	uint32_t size;       /* granules, and HOLE; 0: the node is not in use */
+	uint32_t prev, next; /* by address; next of an unused node: the next unused one */
+};
+
+union link {
+	void *owner;
+	struct {
+		/* in the link array: below BIN_COUNT a bin, else BIN_COUNT + node */
+		uint32_t prev, next;
+	} bin;
+};
+
+struct vmm_range_heap {
+	struct place *places;
+	union link *links;
+	uint32_t node_count, unused_head, unused_count;
+	uint32_t units, granule_shift;
+	uint32_t free_units, live_count;
+	uint64_t words; /* bit n: bits[n] is not 0 */
+	uint64_t bits[BIN_WORDS];
+};
+
+static inline uint32_t size_of(const struct place *place)
+{
+	return place->size & ~HOLE;
+}
+
+static inline uint32_t bin_of(uint32_t size)
+{
+	uint32_t shift = 31 - STEP_BITS - (uint32_t)__builtin_clz(size | 1u << STEP_BITS);
+
+	return (shift << STEP_BITS) + (size >> shift);
+}
+
+static inline bool is_hole(const struct vmm_range_heap *heap, uint32_t node)
+{
+	return heap->places[node].size & HOLE;
+}
+
+static inline bool is_node(const struct vmm_range_heap *heap, uint32_t node)
+{
+	return node < heap->node_count && heap->places[node].size;
+}
+
+static inline uint32_t hole_count(const struct vmm_range_heap *heap)
+{
+	return heap->node_count - heap->unused_count - heap->live_count - 1;
+}
+
+/* The first bin from `bin` on that is not empty, or NONE. */
+static inline uint32_t next_bin(const struct vmm_range_heap *heap, uint32_t bin)
+{
+	uint32_t word = bin / 64;
+	uint64_t bits = heap->bits[word] & UINT64_MAX << bin % 64;
+
+	if (!bits) {
+		uint64_t words = heap->words & (UINT64_MAX << word) << 1;
+
+		if (!words)
+			return NONE;
+		word = (uint32_t)__builtin_ctzll(words);
+		bits = heap->bits[word];
+	}
+	return word * 64 + (uint32_t)__builtin_ctzll(bits);
+}
+
+/* Where a hole serves a request: `start` is in granules. */
+struct spot {
+	uint32_t node, start;
+};
+
+/* For requests that say where: aligned beyond the granule, in a window, or from the end. */
+struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
+				   const struct vmm_range_request *request) VMM_COLD;
+
+#endif
