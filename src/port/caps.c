@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DxgkDdiQueryAdapterInfo and what the miniport says about itself in DXGK_DRIVERCAPS. What a version does not have
+ * counts as zero, whatever stands there.
+ */
+#include <string.h>
+#include "port/port_internal.h"
+
+#define NODE_DEPTH 2u         /* SUB-16: HwQueuePacketCap exists from 2.0 on */
+
+NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiQueryAdapterInfo(port->adapter, args);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_ADAPTER_INFO);
+	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_ADAPTER_INFO, status, args->Type, args->OutputDataSize, 0);
+	return status;
+}
+
+/* A buffer with room behind it: whoever fills a newer structure than it registered for is found out. */
+struct caps_buffer {
+	DXGK_DRIVERCAPS caps;
+	uint8_t behind[128];
+};
+
+static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
+{
+	DXGKARG_QUERYADAPTERINFO args = {
+		.Type = DXGKQAITYPE_DRIVERCAPS,
+		.pOutputData = &buffer->caps,
+		.OutputDataSize = port->version->caps_bytes,
+	};
+	const uint8_t *bytes = (const uint8_t *)buffer;
+	NTSTATUS status = vmm_port_query_adapter_info(port, &args);
+
+	if (status < 0) {
+		vmm_reason(port->observe, status, 0, 0, "DxgkDdiQueryAdapterInfo(DRIVERCAPS) failed with 0x%08x",
+			   (unsigned)status);
+		return status;
+	}
+	for (size_t i = port->version->caps_bytes; i < sizeof(*buffer); i++) {
+		if (!bytes[i])
+			continue;
+		vmm_finding(port->observe, "PNP-01", 0, 0,
+			    "DRIVERCAPS: byte %zu was written, the structure of a %s miniport has %u", i,
+			    port->version->name, port->version->caps_bytes);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_scheduling(struct vmm_port *port, const DXGK_VIDSCHCAPS *caps)
+{
+	if (!caps->MultiEngineAware && (caps->PreemptionAware || caps->CancelCommandAware)) {
+		vmm_finding(port->observe, "PRE-09", 0, 0,
+			    "SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need MultiEngineAware",
+			    caps->Value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (caps->NoDmaPatching && !(caps->PreemptionAware && caps->MultiEngineAware)) {
+		vmm_finding(port->observe, "SPL-15", 0, 0,
+			    "SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and MultiEngineAware",
+			    caps->Value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_nodes(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	UINT nodes = caps->GpuEngineTopology.NbAsymetricProcessingNodes;
+
+	port->caps.node_count = 1; /* SCH-07: without MultiEngineAware the figures are not read */
+	port->caps.paging_node = 0;
+	if (!caps->SchedulingCaps.MultiEngineAware)
+		return STATUS_SUCCESS;
+	if (nodes == 0 || nodes > DXGK_MAX_ASYMETRICAL_PROCESSING_NODES) {
+		vmm_finding(port->observe, "SCH-07", 0, 0, "NbAsymetricProcessingNodes is %u, not 1 to %u", nodes,
+			    DXGK_MAX_ASYMETRICAL_PROCESSING_NODES);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (nodes > VMM_PORT_NODES_MAX) {
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "the adapter has %u nodes, VidSch schedules up to %u", nodes, VMM_PORT_NODES_MAX);
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (caps->MemoryManagementCaps.PagingNode >= nodes) {
+		vmm_finding(port->observe, "SCH-09", 0, 0, "PagingNode is %u, the adapter has nodes 0 to %u",
+			    caps->MemoryManagementCaps.PagingNode, nodes - 1);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->caps.node_count = nodes;
+	port->caps.paging_node = caps->MemoryManagementCaps.PagingNode;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	uint64_t highest = (uint64_t)caps->HighestAcceptableAddress.QuadPart;
+
+	/* Zero is taken as "not said"; every page of the platform lies above the first address it handed out. */
+	if (!highest || highest >= port->identity_physical)
+		return STATUS_SUCCESS;
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "HighestAcceptableAddress is 0x%llx, the platform's memory begins at 0x%llx",
+		   (unsigned long long)highest, (unsigned long long)port->identity_physical);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
+{
+	struct vmm_port_caps *kept = &port->caps;
+	DXGK_VIDSCHCAPS scheduling = caps->SchedulingCaps;
+
+	kept->interface_version = port->version->number;
+	kept->multi_engine_aware = scheduling.MultiEngineAware;
+	kept->preemption_aware = scheduling.PreemptionAware;
+	kept->no_dma_patching = scheduling.NoDmaPatching;
+	kept->cancel_command_aware = scheduling.CancelCommandAware;
+	kept->per_engine_tdr = port->version->engine_reset && caps->SupportPerEngineTDR;
+	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
+	kept->slot_count = caps->MaxAllocationListSlotId;
+	kept->swizzling_range_count = caps->NumberOfSwizzlingRanges;
+	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
+	kept->node_depth = NODE_DEPTH;
+}
+
+NTSTATUS vmm_port_query_caps(struct vmm_port *port)
+{
+	struct caps_buffer buffer;
+	NTSTATUS status;
+
+	memset(&buffer, 0, sizeof(buffer));
+	status = ask(port, &buffer);
+	if (status < 0)
+		return status;
+	buffer.caps.SchedulingCaps.Value &= port->version->scheduling_mask;
+	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
+	if (status == STATUS_SUCCESS)
+		status = check_nodes(port, &buffer.caps);
+	if (status == STATUS_SUCCESS)
+		status = check_addresses(port, &buffer.caps);
+	if (status == STATUS_SUCCESS)
+		status = vmm_port_table_check_caps(port, &buffer.caps);
+	if (status == STATUS_SUCCESS)
+		keep(port, &buffer.caps);
+	return status;
+}

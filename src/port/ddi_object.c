@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs that make and end objects: devices, contexts, allocations. PASSIVE_LEVEL; the caller holds no lock of the core
+ * but the submit lock at most. Arguments that the miniport may change are copied where a failure must leave the caller's
+ * untouched.
+ */
+#include "port/port_internal.h"
+
+/* Which statuses a creating DDI documents, besides success. */
+static bool is_create_status(NTSTATUS status, bool mismatch)
+{
+	return status == STATUS_INVALID_PARAMETER || status == STATUS_NO_MEMORY ||
+	       (mismatch && status == STATUS_GRAPHICS_DRIVER_MISMATCH);
+}
+
+static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+{
+	bool mismatch = ddi == VIDMM_DDI_CREATE_ALLOCATION || ddi == VIDMM_DDI_OPEN_ALLOCATION;
+
+	if (vmm_likely(status == STATUS_SUCCESS) || is_create_status(status, mismatch))
+		return status;
+	vmm_port_wrong_status(port, rule, ddi, status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* Nothing can be done about an object that does not want to end: it counts as ended. */
+static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+{
+	if (vmm_unlikely(status != STATUS_SUCCESS))
+		vmm_port_wrong_status(port, rule, ddi, status);
+	return status;
+}
+
+/* ---- devices ---- */
+
+static void remember_device(struct vmm_port *port, struct vmm_port_device *record)
+{
+	vmm_os_mutex_lock(&port->lock);
+	vmm_list_push_back(&port->devices, &record->link);
+	vmm_os_mutex_unlock(&port->lock);
+}
+
+static struct vmm_port_device *find_device_locked(struct vmm_port *port, HANDLE device)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, &port->devices) {
+		struct vmm_port_device *record = vmm_container_of(pos, struct vmm_port_device, link);
+
+		if (record->device == device)
+			return record;
+	}
+	return NULL;
+}
+
+static void forget_device(struct vmm_port *port, HANDLE device)
+{
+	struct vmm_port_device *record;
+
+	vmm_os_mutex_lock(&port->lock);
+	record = find_device_locked(port, device);
+	if (record)
+		vmm_list_remove(&record->link);
+	vmm_os_mutex_unlock(&port->lock);
+	vmm_free(record);
+}
+
+void vmm_port_devices_forget(struct vmm_port *port)
+{
+	while (!vmm_list_empty(&port->devices)) {
+		struct vmm_list *link = port->devices.next;
+
+		vmm_list_remove(link);
+		vmm_free(vmm_container_of(link, struct vmm_port_device, link));
+	}
+}
+
+static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *args)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	UINT flags = args->Flags.Value;
+	NTSTATUS status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
+	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
+}
+
+NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system, DXGK_DEVICEINFO *info)
+{
+	DXGKARG_CREATEDEVICE args = {.hDevice = *handle};
+	struct vmm_port_device *record;
+	const DXGK_DEVICEINFO *untouched;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	record = vmm_calloc(1, sizeof(*record));
+	if (!record)
+		return STATUS_NO_MEMORY;
+	args.pInfo = NULL;
+	args.Flags.SystemDevice = system;
+	/* The miniport reads Flags, then may put a pointer into the same eight bytes, or leave them as they are. */
+	untouched = args.pInfo;
+	status = call_create_device(port, &args);
+	if (status != STATUS_SUCCESS) {
+		vmm_free(record);
+		return status;
+	}
+	record->device = args.hDevice;
+	if (args.pInfo != untouched && args.pInfo)
+		record->info = *args.pInfo;
+	*handle = args.hDevice;
+	*info = record->info;
+	remember_device(port, record);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	/* Before the call: the miniport may give the same handle to the next device. */
+	forget_device(port, device);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDestroyDevice(device);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
+	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_DEVICE, status);
+}
+
+/* ---- contexts ---- */
+
+/* DMA-33: the device stands in for the context that this miniport does not know. */
+static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args)
+{
+	const struct vmm_port_device *record;
+	DXGK_DEVICEINFO info = {0};
+
+	vmm_os_mutex_lock(&port->lock);
+	record = find_device_locked(port, device);
+	if (record)
+		info = record->info;
+	vmm_os_mutex_unlock(&port->lock);
+	vmm_assert(record);
+	if (!info.DmaBufferSize) {
+		vmm_finding(port->observe, "DMA-33", 0, 0,
+			    "a miniport without MultiEngineAware gave no DXGK_DEVICEINFO with a DmaBufferSize");
+		return STATUS_INVALID_PARAMETER;
+	}
+	args->hContext = device;
+	args->ContextInfo = (DXGK_CONTEXTINFO){
+		.DmaBufferSize = info.DmaBufferSize,
+		.DmaBufferSegmentSet = info.DmaBufferSegmentSet,
+		.DmaBufferPrivateDataSize = info.DmaBufferPrivateDataSize,
+		.AllocationListSize = info.AllocationListSize,
+		.PatchLocationListSize = info.PatchLocationListSize,
+	};
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
+{
+	if (args->NodeOrdinal >= port->caps.node_count) {
+		vmm_finding(port->observe, "SCH-07", 0, 0, "NodeOrdinal is %u, the adapter has nodes 0 to %u",
+			    args->NodeOrdinal, port->caps.node_count - 1);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (args->EngineAffinity > 1) {
+		vmm_finding(port->observe, "SCH-08", 0, 0,
+			    "EngineAffinity is 0x%x: an adapter without links has engine 0 only", args->EngineAffinity);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args)
+{
+	DXGKARG_CREATECONTEXT copy = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	status = check_place(port, args);
+	if (status != STATUS_SUCCESS)
+		return status;
+	if (!port->caps.multi_engine_aware)
+		return device_as_context(port, device, args);
+	copy.EngineAffinity = 1; /* SCH-08: a client's 0 means engine 0 as well */
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateContext(device, &copy);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CONTEXT);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal, args->Flags.Value, 0);
+	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
+	if (status == STATUS_SUCCESS)
+		*args = copy;
+	return status;
+}
+
+NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!port->caps.multi_engine_aware)
+		return STATUS_SUCCESS; /* DMA-33: it is the device, which ends by itself */
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDestroyContext(context);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CONTEXT);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
+	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_CONTEXT, status);
+}
+
+/* ---- allocations ---- */
+
+NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args)
+{
+	struct vmm_port_call call;
+	HANDLE resource = args->hResource;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations, args->Flags.Value, 0);
+	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
+	if (status != STATUS_SUCCESS)
+		args->hResource = resource;
+	return status;
+}
+
+NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource, const HANDLE *allocations, UINT count,
+				     bool destroy_resource)
+{
+	DXGKARG_DESTROYALLOCATION args = {.NumAllocations = count, .pAllocationList = allocations,
+					  .hResource = resource, .Flags.DestroyResource = destroy_resource};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDestroyAllocation(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_ALLOCATION, status, count, destroy_resource, 0);
+	return finish_destroy(port, "ALF-34", VIDMM_DDI_DESTROY_ALLOCATION, status);
+}
+
+NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device, DXGKARG_OPENALLOCATION *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiOpenAllocation(device, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_OPEN_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations, args->Flags.Value, 0);
+	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
+}
+
+NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device, const HANDLE *open_allocations, UINT count)
+{
+	DXGKARG_CLOSEALLOCATION args = {.NumAllocations = count, .pOpenHandleList = open_allocations};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCloseAllocation(device, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_CLOSE_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
+	return finish_destroy(port, "ALF-34", VIDMM_DDI_CLOSE_ALLOCATION, status);
+}

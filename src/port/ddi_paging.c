@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs that the paging lock serialises: BuildPagingBuffer and the swizzling ranges. PASSIVE_LEVEL; this lock is
+ * the one that a miniport is documented to run under.
+ */
+#include "port/port_internal.h"
+
+static bool inside(const void *start, const void *now, uint64_t room_bytes)
+{
+	return (uintptr_t)now - (uintptr_t)start <= room_bytes;
+}
+
+NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const void *start = args->pDmaBuffer, *private_start = args->pDmaBufferPrivateData;
+	uint32_t room = args->DmaSize, private_room = args->DmaBufferPrivateDataSize;
+	DXGK_BUILDPAGINGBUFFER_OPERATION operation = args->Operation;
+	struct vmm_port_call call;
+	NTSTATUS status;
+	uint64_t used;
+
+	if (vmm_unlikely(vmm_port_dead(port)))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->paging_gate);
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiBuildPagingBuffer(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	vmm_port_scheduler_leave(port);
+	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
+	vmm_port_ddi_event(port, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation, used, args->MultipassOffset);
+	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
+	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
+		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, operation, (uint32_t)status);
+		return STATUS_DEVICE_REMOVED;
+	}
+	if (!inside(start, args->pDmaBuffer, room) ||
+	    !inside(private_start, args->pDmaBufferPrivateData, private_room)) {
+		vmm_finding(port->observe, "DMA-28", 0, 0,
+			    "DxgkDdiBuildPagingBuffer moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u",
+			    (long long)used, room,
+			    (long long)((uintptr_t)args->pDmaBufferPrivateData - (uintptr_t)private_start), private_room);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, used, room);
+		return STATUS_DEVICE_REMOVED;
+	}
+	return status;
+}
+
+static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLINGRANGE *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiReleaseSwizzlingRange(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status, args->RangeId, args->PrivateDriverData, 0);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "SWZ-13", VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status);
+	return status;
+}
+
+/* SWZ-03: the range was given with other figures; it is given back and counts as not to be had. */
+static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args,
+			       const DXGKARG_ACQUIRESWIZZLINGRANGE *asked)
+{
+	DXGKARG_RELEASESWIZZLINGRANGE release = {asked->hAllocation, asked->PrivateDriverData, asked->RangeId};
+
+	vmm_finding(port->observe, "SWZ-03", 0, 0,
+		    "DxgkDdiAcquireSwizzlingRange changed RangeSize from %llu to %llu, CPUTranslatedAddress from 0x%llx to "
+		    "0x%llx",
+		    (unsigned long long)asked->RangeSize, (unsigned long long)args->RangeSize,
+		    (unsigned long long)asked->CPUTranslatedAddress.QuadPart,
+		    (unsigned long long)args->CPUTranslatedAddress.QuadPart);
+	*args = *asked;
+	call_release(port, &release);
+	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+}
+
+NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args)
+{
+	const DXGKARG_ACQUIRESWIZZLINGRANGE asked = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_assert(args->RangeId < port->caps.swizzling_range_count); /* SWZ-02 */
+	vmm_assert(args->SegmentId && args->SegmentId <= port->caps.segment_count);
+	vmm_port_pass(&port->paging_gate);
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiAcquireSwizzlingRange(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId, asked.PrivateDriverData,
+			   asked.RangeSize);
+	if (status == STATUS_SUCCESS &&
+	    (args->RangeSize != asked.RangeSize ||
+	     args->CPUTranslatedAddress.QuadPart != asked.CPUTranslatedAddress.QuadPart))
+		return refuse_changed(port, args, &asked);
+	if (status == STATUS_SUCCESS || status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
+	    status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED)
+		return status;
+	vmm_port_wrong_status(port, "SWZ-08", VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status);
+	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+}
+
+NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port, const DXGKARG_RELEASESWIZZLINGRANGE *args)
+{
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_assert(args->RangeId < port->caps.swizzling_range_count);
+	vmm_port_pass(&port->paging_gate);
+	return call_release(port, args);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs of the submission path: Render, Patch, SubmitCommand, QueryCurrentFence. Each call costs one event; nothing is
+ * allocated and no lock taken.
+ */
+#include "port/port_internal.h"
+
+/* Whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
+static bool advanced(const void *start, const void *now, uint64_t room_bytes, uint64_t element_bytes)
+{
+	uintptr_t distance = (uintptr_t)now - (uintptr_t)start;
+
+	return distance <= room_bytes && distance % element_bytes == 0;
+}
+
+/* Success and the documented failures of DMA-29 and DMA-31. */
+static bool is_render_status(NTSTATUS status)
+{
+	switch (status) {
+	case STATUS_SUCCESS:
+	case STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER:
+	case STATUS_NO_MEMORY:
+	case STATUS_PRIVILEGED_INSTRUCTION:
+	case STATUS_ILLEGAL_INSTRUCTION:
+	case STATUS_INVALID_PARAMETER:
+	case STATUS_INVALID_USER_BUFFER:
+	case STATUS_INVALID_HANDLE:
+	case STATUS_GRAPHICS_DRIVER_MISMATCH:
+	case STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* DMA-28, after a pass that produced something. */
+static bool is_in_bounds(const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
+{
+	return advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
+	       advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData, before->DmaBufferPrivateDataSize,
+			1) &&
+	       advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
+			(uint64_t)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut),
+			sizeof(*before->pPatchLocationListOut));
+}
+
+static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
+{
+	uint64_t commands = (uintptr_t)after->pDmaBuffer - (uintptr_t)before->pDmaBuffer;
+	uint64_t private_data = (uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
+	uint64_t patches = (uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
+
+	vmm_finding(port->observe, "DMA-28", 0, 0,
+		    "DxgkDdiRender moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
+		    "pPatchLocationListOut by %lld of %llu",
+		    (long long)commands, before->DmaSize, (long long)private_data, before->DmaBufferPrivateDataSize,
+		    (long long)patches,
+		    (unsigned long long)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut));
+	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, commands, before->DmaSize);
+	return STATUS_DEVICE_REMOVED;
+}
+
+NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args)
+{
+	const DXGKARG_RENDER before = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_unlikely(vmm_port_dead(port)))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiRender(context, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_RENDER);
+	vmm_port_ddi_event(port, VIDMM_DDI_RENDER, status, before.CommandLength,
+			   (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
+			   ((uintptr_t)args->pPatchLocationListOut - (uintptr_t)before.pPatchLocationListOut) /
+				   sizeof(*before.pPatchLocationListOut));
+	if (vmm_unlikely(!is_render_status(status))) {
+		vmm_port_wrong_status(port, "DMA-31", VIDMM_DDI_RENDER, status);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if ((status == STATUS_SUCCESS || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) &&
+	    vmm_unlikely(!is_in_bounds(&before, args)))
+		return out_of_bounds(port, &before, args);
+	return status;
+}
+
+/* PAT-17: a paging buffer has no lists. */
+static void assert_patch(const DXGKARG_PATCH *args)
+{
+	vmm_assert(args->DmaBufferSubmissionStartOffset <= args->DmaBufferSubmissionEndOffset &&
+		   args->DmaBufferSubmissionEndOffset <= args->DmaBufferSize);
+	if (!args->Flags.Paging)
+		return;
+	vmm_assert(!args->pAllocationList && !args->AllocationListSize);
+	vmm_assert(!args->pPatchLocationList && !args->PatchLocationListSize);
+	vmm_assert(!args->PatchLocationListSubmissionStart && !args->PatchLocationListSubmissionLength);
+}
+
+NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_unlikely(vmm_port_dead(port)))
+		return STATUS_DEVICE_REMOVED;
+	assert_patch(args);
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiPatch(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_PATCH);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_PATCH, status, args->SubmissionFenceId, args->DmaBufferSubmissionStartOffset,
+			   args->PatchLocationListSubmissionLength);
+	if (vmm_unlikely(status < 0)) {
+		vmm_port_wrong_status(port, "PAT-18", VIDMM_DDI_PATCH, status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_PATCH, (uint32_t)status,
+			       args->SubmissionFenceId);
+		return STATUS_DEVICE_REMOVED;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+	uint32_t irql;
+
+	if (vmm_unlikely(vmm_port_dead(port)))
+		return STATUS_DEVICE_REMOVED;
+	vmm_assert(args->SubmissionFenceId); /* SUB-01 */
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter_any(port);
+	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
+	status = port->ddi.DxgkDdiSubmitCommand(port->adapter, args);
+	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_DISPATCH))
+		vmm_port_wrong_irql(port, VIDMM_DDI_SUBMIT_COMMAND, VMM_NT_DISPATCH);
+	vmm_port_scheduler_leave(port);
+	/* The event comes before the DPC of a miniport that completes at once. */
+	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND, status, args->SubmissionFenceId,
+			   args->DmaBufferSubmissionStartOffset, args->DmaBufferSubmissionEndOffset);
+	vmm_nt_lower(port->nt, irql);
+	vmm_port_leave_any(&call);
+	if (vmm_unlikely(status < 0)) {
+		vmm_port_wrong_status(port, "SUB-05", VIDMM_DDI_SUBMIT_COMMAND, status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT, (uint32_t)status,
+			       args->SubmissionFenceId);
+		return STATUS_DEVICE_REMOVED;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence)
+{
+	DXGKARG_QUERYCURRENTFENCE args = {.NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiQueryCurrentFence(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_CURRENT_FENCE);
+	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_CURRENT_FENCE, status, node, args.CurrentFence, 0);
+	if (status == STATUS_SUCCESS)
+		*fence = args.CurrentFence;
+	else
+		vmm_port_wrong_status(port, "SUB-14", VIDMM_DDI_QUERY_CURRENT_FENCE, status);
+	return status;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device that a miniport finds: memory BARs in the platform's physical address space, an interrupt line, PCI
+ * configuration space, a software key in the registry, and the objects of its driver.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "port/port_internal.h"
+
+#define SYSTEM_MEMORY_DEFAULT ((uint64_t)64 << 30)
+#define CONFIG_VENDOR 0x1D4Du /* no hardware has these ids */
+#define CONFIG_DEVICE 0x0001u
+#define CONFIG_CLASS 0x030200u /* a 3D controller */
+#define CONFIG_BAR 0x10u
+#define CONFIG_BAR_64BIT_PREFETCHABLE 0xCu
+#define INTERRUPT_VECTOR 0x50u
+/* Lengths of 4 GiB and more are given in units of 256 bytes (CM_RESOURCE_MEMORY_LARGE_40). */
+#define RESOURCE_LARGE_40 0x0200u
+
+static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
+{
+	size_t length = strlen(ascii);
+
+	for (size_t i = 0; i <= length; i++)
+		text[i] = (uint16_t)ascii[i];
+	/* Kernel strings have 16-bit characters whatever width this source is compiled for. */
+	path->Buffer = (PWSTR)(void *)text;
+	path->Length = (USHORT)(length * sizeof(*text));
+	path->MaximumLength = (USHORT)((length + 1) * sizeof(*text));
+}
+
+static void paths_init(struct vmm_port *port)
+{
+	/* The reserved address numbers the device: the same in every run of a world, unlike a pointer. */
+	unsigned number = (unsigned)(port->identity_physical >> 21) & 0xFFFF;
+	char service[VMM_PORT_PATH_CHARS];
+
+	snprintf(port->device_key, sizeof(port->device_key),
+		 "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Class\\"
+		 "{4d36e968-e325-11ce-bfc1-08002be10318}\\%04x",
+		 number);
+	snprintf(service, sizeof(service), "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\vidmm%04x",
+		 number);
+	path_init(&port->device_path, port->device_path_text, port->device_key);
+	path_init(&port->service_path, port->service_path_text, service);
+}
+
+static void put_le(uint8_t *bytes, uint64_t value, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+static void config_init(struct vmm_port *port)
+{
+	uint8_t *config = port->config;
+
+	put_le(config + 0x00, CONFIG_VENDOR, 2);
+	put_le(config + 0x02, CONFIG_DEVICE, 2);
+	put_le(config + 0x04, 0x0007, 2); /* command: memory, bus master */
+	put_le(config + 0x09, CONFIG_CLASS, 3);
+	for (uint32_t i = 0; i < port->bar_count && i < 3; i++)
+		put_le(config + CONFIG_BAR + 8 * i, port->bar[i].physical | CONFIG_BAR_64BIT_PREFETCHABLE, 8);
+	config[0x3C] = INTERRUPT_VECTOR;
+	config[0x3D] = 1; /* pin A */
+}
+
+static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	for (uint32_t i = 0; i < options->bar_count; i++) {
+		struct vmm_port_bar *bar = &port->bar[i];
+		uint64_t size = options->bar_sizes[i];
+		vmm_status status = vmm_os_memory_create(port->os, "BAR", size, &bar->memory);
+
+		if (!vmm_ok(status)) {
+			vmm_reason(port->observe, status, 0, 0, "BAR %u of %llu bytes: no memory", i,
+				   (unsigned long long)size);
+			return status;
+		}
+		bar->physical = vmm_nt_phys_reserve(port->nt, size);
+		status = vmm_nt_phys_add(port->nt, bar->physical, &bar->memory, 0, size);
+		if (!vmm_ok(status)) {
+			vmm_os_memory_destroy(&bar->memory);
+			return status;
+		}
+		port->bar_count = i + 1;
+	}
+	return VMM_OK;
+}
+
+static vmm_status resources_init(struct vmm_port *port)
+{
+	uint32_t count = port->bar_count + 1;
+	size_t size_bytes = sizeof(CM_RESOURCE_LIST) + port->bar_count * sizeof(CM_PARTIAL_RESOURCE_DESCRIPTOR);
+	CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor;
+
+	port->resources = vmm_calloc(1, size_bytes);
+	if (!port->resources)
+		return VMM_NO_MEMORY;
+	port->resources->Count = 1;
+	port->resources->List[0].InterfaceType = PCIBus;
+	port->resources->List[0].PartialResourceList.Version = 1;
+	port->resources->List[0].PartialResourceList.Revision = 1;
+	port->resources->List[0].PartialResourceList.Count = count;
+	descriptor = port->resources->List[0].PartialResourceList.PartialDescriptors;
+	for (uint32_t i = 0; i < port->bar_count; i++, descriptor++) {
+		uint64_t length = port->bar[i].memory.size_bytes;
+		bool large = length > UINT32_MAX;
+
+		descriptor->Type = large ? CmResourceTypeMemoryLarge : CmResourceTypeMemory;
+		descriptor->ShareDisposition = 1; /* this device only */
+		descriptor->Flags = CM_RESOURCE_MEMORY_READ_WRITE | CM_RESOURCE_MEMORY_PREFETCHABLE;
+		descriptor->Flags |= large ? RESOURCE_LARGE_40 : 0;
+		descriptor->u.Memory.Start.QuadPart = (LONGLONG)port->bar[i].physical;
+		descriptor->u.Memory.Length = (ULONG)(large ? length >> 8 : length);
+	}
+	descriptor->Type = CmResourceTypeInterrupt;
+	descriptor->ShareDisposition = 3; /* shared */
+	descriptor->Flags = CM_RESOURCE_INTERRUPT_LEVEL_SENSITIVE;
+	descriptor->u.Interrupt.Level = VMM_NT_DEVICE;
+	descriptor->u.Interrupt.Vector = INTERRUPT_VECTOR;
+	descriptor->u.Interrupt.Affinity = 1;
+	return VMM_OK;
+}
+
+static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < options->registry_count && vmm_ok(status); i++)
+		status = vmm_nt_registry_set_number(port->nt, port->device_key, options->registry[i].name,
+						    options->registry[i].value);
+	return status;
+}
+
+static vmm_status check_options(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	bool valid = options->bar_count <= VMM_PORT_BARS_MAX;
+
+	for (uint32_t i = 0; i < options->bar_count && valid; i++)
+		valid = options->bar_sizes[i] && options->bar_sizes[i] % VMM_PAGE_SIZE == 0 &&
+			options->bar_sizes[i] < (uint64_t)1 << 40;
+	if (valid)
+		return VMM_OK;
+	vmm_reason(port->observe, VMM_INVALID_PARAMETER, 0, 0,
+		   "a device has up to %u BARs, each a multiple of 4096 bytes and below 2^40", VMM_PORT_BARS_MAX);
+	return VMM_INVALID_PARAMETER;
+}
+
+vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	vmm_status status = check_options(port, options);
+
+	if (!vmm_ok(status))
+		return status;
+	port->system_memory_bytes =
+		options->system_memory_bytes ? options->system_memory_bytes : SYSTEM_MEMORY_DEFAULT;
+	port->identity_physical = vmm_nt_phys_reserve(port->nt, VMM_PAGE_SIZE);
+	paths_init(port);
+	port->driver = (DRIVER_OBJECT){.Type = 4, .Size = sizeof(DRIVER_OBJECT), .DeviceObject = &port->device};
+	port->device = (DEVICE_OBJECT){.Type = 3, .Size = sizeof(DEVICE_OBJECT), .ReferenceCount = 1,
+				       .DriverObject = &port->driver};
+	status = bars_init(port, options);
+	if (vmm_ok(status))
+		status = resources_init(port);
+	if (vmm_ok(status))
+		status = registry_init(port, options);
+	if (vmm_ok(status))
+		config_init(port);
+	else
+		vmm_port_device_finish(port);
+	return status;
+}
+
+void vmm_port_device_finish(struct vmm_port *port)
+{
+	vmm_nt_registry_remove_key(port->nt, port->device_key);
+	vmm_free(port->resources);
+	port->resources = NULL;
+	while (port->bar_count) {
+		struct vmm_port_bar *bar = &port->bar[--port->bar_count];
+
+		vmm_nt_phys_remove(port->nt, bar->physical);
+		vmm_os_memory_destroy(&bar->memory);
+	}
+}
+
+struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical, uint64_t size_bytes)
+{
+	for (uint32_t i = 0; i < port->bar_count; i++) {
+		struct vmm_port_bar *bar = &port->bar[i];
+		uint64_t offset = physical - bar->physical;
+
+		if (physical >= bar->physical && offset <= bar->memory.size_bytes &&
+		    size_bytes <= bar->memory.size_bytes - offset)
+			return bar;
+	}
+	return NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes wrong at the boundary: violations after which the adapter stops, and the milder ones that are said and
+ * put right.
+ */
+#include "port/port_internal.h"
+
+bool vmm_port_dead(const struct vmm_port *port)
+{
+	return atomic_load_explicit(&port->dead, memory_order_acquire);
+}
+
+void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3)
+{
+	/* The first violation is the one to report; what follows is its consequence. */
+	if (atomic_exchange_explicit(&port->dead, true, memory_order_acq_rel))
+		return;
+	vmm_event(port->observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, p1, p2, p3);
+	port->sink->fatal(port->sink_context, code, p1, p2, p3);
+}
+
+void vmm_port_wrong_irql(struct vmm_port *port, enum vidmm_ddi ddi, uint32_t level)
+{
+	uint32_t irql = vmm_nt_irql(port->nt);
+
+	vmm_finding(port->observe, "NT-02", 0, 0, "%s was entered at IRQL %u and returned at %u",
+		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), level, irql);
+	if (irql > level)
+		vmm_nt_lower(port->nt, level);
+	else
+		vmm_nt_raise(port->nt, level);
+}
+
+void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+{
+	vmm_finding(port->observe, rule, 0, 0, "%s returned 0x%08x, which is not among its statuses",
+		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), (unsigned)status);
+}

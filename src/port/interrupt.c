@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device's interrupt and its DPC. The interrupt lock makes DIRQL: NotifyInterrupt is taken only by its holder,
+ * which is inside DxgkCbSynchronizeExecution. The DPC is one kernel DPC: queued once at most, never entered twice
+ * (SUB-09), run by the thread that goes below DISPATCH_LEVEL.
+ */
+#include "port/port_internal.h"
+
+static VOID dpc_routine(struct _KDPC *dpc, PVOID context, PVOID unused1, PVOID unused2)
+{
+	struct vmm_port *port = context;
+	struct vmm_port_call call;
+
+	(void)dpc, (void)unused1, (void)unused2;
+	if (vmm_port_dead(port))
+		return;
+	call = vmm_port_enter_any(port);
+	port->ddi.DxgkDdiDpcRoutine(port->adapter);
+	vmm_port_leave_any(&call);
+}
+
+void vmm_port_interrupt_init(struct vmm_port *port)
+{
+	vmm_nt_interrupt_init(&port->interrupt, port->nt, VMM_PORT_RANK_INTERRUPT, "device interrupt");
+	KeInitializeDpc(&port->dpc, dpc_routine, port);
+}
+
+void vmm_port_interrupt_finish(struct vmm_port *port)
+{
+	struct vmm_os *world = vmm_os_set_current(port->os);
+
+	KeFlushQueuedDpcs();
+	atomic_store(&port->connected, false);
+	KeRemoveQueueDpc(&port->dpc);
+	KeFlushQueuedDpcs();
+	vmm_os_set_current(world);
+}
+
+BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbQueueDpc");
+	struct vmm_os *world;
+	BOOLEAN queued;
+
+	if (!port || !atomic_load(&port->connected))
+		return FALSE;
+	vmm_port_callback_event(port, VIDMM_CB_QUEUE_DPC, STATUS_SUCCESS);
+	if (vmm_os_mutex_held(&port->interrupt.mutex))
+		port->queued = true;
+	world = vmm_os_set_current(port->os);
+	queued = KeInsertQueueDpc(&port->dpc, NULL, NULL);
+	vmm_os_set_current(world);
+	return queued;
+}
+
+NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine, PVOID context, ULONG message,
+					   PBOOLEAN result)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbSynchronizeExecution");
+	struct vmm_port_call call;
+	bool forgotten;
+	uint32_t irql;
+
+	if (!port)
+		return STATUS_INVALID_PARAMETER;
+	if (!routine || !result || message) {
+		vmm_finding(port->observe, "SUB-13", 0, 0,
+			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one interrupt, number 0",
+			    routine ? "a routine" : "no routine", result ? "" : " and no room for its result", message);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
+		return STATUS_INVALID_DEVICE_STATE;
+	if (!atomic_load(&port->connected))
+		return STATUS_UNSUCCESSFUL;
+	call = vmm_port_enter_any(port);
+	irql = vmm_nt_interrupt_enter(&port->interrupt);
+	port->notified = port->queued = false;
+	*result = routine(context);
+	forgotten = port->notified && !port->queued;
+	vmm_nt_interrupt_leave(&port->interrupt, irql);
+	vmm_port_leave_any(&call);
+	if (forgotten)
+		vmm_finding(port->observe, "SUB-08", 0, 0,
+			    "DxgkCbNotifyInterrupt was called and no DPC queued before the interrupt level was left");
+	vmm_port_callback_event(port, VIDMM_CB_SYNCHRONIZE_EXECUTION, STATUS_SUCCESS);
+	return STATUS_SUCCESS;
+}
+
+struct place {
+	UINT node, engine;
+};
+
+static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct place *place)
+{
+	switch (data->InterruptType) {
+	case DXGK_INTERRUPT_DMA_COMPLETED:
+		*place = (struct place){data->DmaCompleted.NodeOrdinal, data->DmaCompleted.EngineOrdinal};
+		return true;
+	case DXGK_INTERRUPT_DMA_PREEMPTED:
+		*place = (struct place){data->DmaPreempted.NodeOrdinal, data->DmaPreempted.EngineOrdinal};
+		return true;
+	case DXGK_INTERRUPT_DMA_FAULTED:
+		*place = (struct place){data->DmaFaulted.NodeOrdinal, data->DmaFaulted.EngineOrdinal};
+		return true;
+	default:
+		return false;
+	}
+}
+
+static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	uint32_t irql = vmm_nt_irql(port->nt);
+	struct place place;
+
+	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex)) {
+		vmm_finding(port->observe, "SUB-10", 0, 0,
+			    "DxgkCbNotifyInterrupt at IRQL %u, outside the interrupt routine and "
+			    "DxgkCbSynchronizeExecution: ignored",
+			    irql);
+		return STATUS_INVALID_DEVICE_STATE;
+	}
+	if (!data || vmm_port_dead(port))
+		return STATUS_INVALID_PARAMETER;
+	port->notified = true;
+	if (!place_of(data, &place))
+		return STATUS_NOT_SUPPORTED; /* displays and 2.x; an adapter that starts here has none of them */
+	if (place.node >= port->caps.node_count || place.engine) {
+		vmm_finding(port->observe, place.engine ? "SCH-08" : "SCH-07", 0, 0,
+			    "interrupt type %d of node %u, engine %u: the adapter has %u nodes of one engine",
+			    (int)data->InterruptType, place.node, place.engine, port->caps.node_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
+VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle, IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbNotifyInterrupt");
+
+	if (port)
+		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_INTERRUPT, notify(port, data));
+}
+
+VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbNotifyDpc");
+	uint32_t irql;
+
+	if (!port || vmm_port_dead(port))
+		return;
+	irql = vmm_nt_irql(port->nt);
+	if (irql != VMM_NT_DISPATCH) {
+		vmm_finding(port->observe, "SUB-07", 0, 0,
+			    "DxgkCbNotifyDpc at IRQL %u: it belongs to the DPC, at DISPATCH_LEVEL; ignored", irql);
+		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_INVALID_DEVICE_STATE);
+		return;
+	}
+	vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_SUCCESS);
+	port->sink->dpc(port->sink_context);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From DriverEntry to a checked adapter, and back. The order is PNP-01's; a refusal undoes in reverse what had been done,
+ * so that every exit of vmm_port_start leaves nothing behind. One thread, PASSIVE_LEVEL, no lock.
+ */
+#include <string.h>
+#include "port/port_internal.h"
+
+/* ---- loading: DriverEntry calls DxgkInitialize, which finds its port through the thread ---- */
+
+__attribute__((visibility("default"))) NTSTATUS DxgkInitialize(PDRIVER_OBJECT DriverObject,
+							       PUNICODE_STRING RegistryPath,
+							       PDRIVER_INITIALIZATION_DATA DriverInitializationData)
+{
+	struct vmm_port *port = vmm_port_of_thread();
+	NTSTATUS status;
+
+	if (!port)
+		return STATUS_INVALID_DEVICE_STATE; /* not inside a DriverEntry that vmm_port_start called */
+	if (!port->registering || port->registered || DriverObject != &port->driver || !RegistryPath ||
+	    !DriverInitializationData) {
+		vmm_finding(port->observe, "PNP-01", 0, 0, "DxgkInitialize %s: refused",
+			    !port->registering			? "outside DriverEntry"
+			    : port->registered			? "for the second time"
+			    : DriverObject != &port->driver	? "with another driver object"
+								: "without registry path or table");
+		return STATUS_INVALID_PARAMETER;
+	}
+	status = vmm_port_table_read(port, DriverInitializationData);
+	port->registered = status == STATUS_SUCCESS;
+	return status;
+}
+
+__attribute__((visibility("default"))) NTSTATUS DxgkUnInitialize(PDRIVER_OBJECT DriverObject)
+{
+	struct vmm_port *port = vmm_port_of_thread();
+
+	if (!port || !port->registered || DriverObject != &port->driver)
+		return STATUS_INVALID_PARAMETER;
+	port->registered = false;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS run_driver_entry(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status;
+
+	port->registering = true;
+	status = options->driver_entry(&port->driver, &port->service_path);
+	port->registering = false;
+	if (vmm_nt_irql(port->nt) != VMM_NT_PASSIVE)
+		vmm_port_wrong_irql(port, VIDMM_DDI_ADD_DEVICE, VMM_NT_PASSIVE);
+	vmm_port_leave_any(&call);
+	return status;
+}
+
+static NTSTATUS load(struct vmm_port *port, const struct vmm_port_options *options)
+{
+	NTSTATUS status;
+
+	if (!options->driver_entry) {
+		status = vmm_port_table_read(port, options->initialization_data);
+		port->registered = status == STATUS_SUCCESS;
+		return status;
+	}
+	status = run_driver_entry(port, options);
+	if (status < 0) {
+		vmm_reason(port->observe, status, 0, 0, "DriverEntry failed with 0x%08x", (unsigned)status);
+		return status;
+	}
+	if (port->registered)
+		return STATUS_SUCCESS;
+	vmm_finding(port->observe, "PNP-01", 0, 0, "DriverEntry returned 0x%08x without a DxgkInitialize that succeeded",
+		    (unsigned)status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static void unload(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+
+	port->ddi.DxgkDdiUnload();
+	vmm_port_leave(port, &call, VIDMM_DDI_UNLOAD);
+	vmm_port_ddi_event(port, VIDMM_DDI_UNLOAD, STATUS_SUCCESS, 0, 0, 0);
+}
+
+/* ---- the device's life ---- */
+
+static NTSTATUS add_device(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiAddDevice(&port->device, &port->adapter);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_ADD_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_ADD_DEVICE, status, 0, 0, 0);
+	if (status < 0)
+		vmm_reason(port->observe, status, 0, 0, "DxgkDdiAddDevice failed with 0x%08x", (unsigned)status);
+	return status;
+}
+
+static void remove_device(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiRemoveDevice(port->adapter);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_REMOVE_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_REMOVE_DEVICE, status, 0, 0, 0);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "PNP-01", VIDMM_DDI_REMOVE_DEVICE, status);
+}
+
+static NTSTATUS start_device(struct vmm_port *port)
+{
+	DXGK_START_INFO info = {.RequiredDmaQueueEntry = port->caps.dma_queue_entries};
+	ULONG sources = 0, children = 0;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	info.AdapterLuid.LowPart = (ULONG)(port->identity_physical >> VMM_PAGE_SHIFT);
+	info.AdapterGuid.Data1 = info.AdapterLuid.LowPart;
+	vmm_port_services_init(port);
+	/* A miniport may start its engines in here; their interrupts are taken from now on. */
+	atomic_store(&port->connected, true);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiStartDevice(port->adapter, &info, &port->services, &sources, &children);
+	vmm_port_leave(port, &call, VIDMM_DDI_START_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_START_DEVICE, status, sources, children, 0);
+	if (status < 0) {
+		vmm_port_interrupt_finish(port);
+		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x", (unsigned)status);
+	} else if (sources || children) {
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "the adapter has %u video present sources and %u children: displays are not built, it is run "
+			   "as a render adapter",
+			   sources, children);
+	}
+	return status;
+}
+
+static void stop_device(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiStopDevice(port->adapter);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_STOP_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_STOP_DEVICE, status, 0, 0, 0);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "PNP-02", VIDMM_DDI_STOP_DEVICE, status);
+	vmm_port_interrupt_finish(port);
+}
+
+/* ---- port ---- */
+
+static struct vmm_port *create(const struct vmm_port_options *options)
+{
+	struct vmm_port *port = vmm_calloc(1, sizeof(*port));
+
+	if (!port)
+		return NULL;
+	port->magic = VMM_PORT_MAGIC;
+	port->os = options->os;
+	port->nt = options->nt;
+	port->observe = options->observe;
+	port->sink = options->sink;
+	port->sink_context = options->sink_context;
+	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
+	vmm_list_init(&port->devices);
+	vmm_list_init(&port->mappings);
+	vmm_os_mutex_init(&port->object_gate, port->os, VMM_PORT_RANK_OBJECT, "object DDI");
+	vmm_os_mutex_init(&port->paging_gate, port->os, VMM_PORT_RANK_PAGING_DDI, "paging DDI");
+	vmm_os_mutex_init(&port->lock, port->os, VMM_PORT_RANK_DEVICE, "device services");
+	vmm_port_interrupt_init(port);
+	return port;
+}
+
+static void destroy(struct vmm_port *port)
+{
+	uint32_t mappings = 0;
+
+	while (!vmm_list_empty(&port->mappings)) {
+		struct vmm_list *link = port->mappings.next;
+
+		vmm_list_remove(link);
+		vmm_free(vmm_container_of(link, struct vmm_port_mapping, link));
+		mappings++;
+	}
+	if (mappings)
+		vmm_finding(port->observe, "NT-06", 0, 0, "%u mappings of DxgkCbMapMemory were never unmapped", mappings);
+	vmm_port_devices_forget(port);
+	vmm_nt_interrupt_finish(&port->interrupt);
+	vmm_os_mutex_finish(&port->lock);
+	vmm_os_mutex_finish(&port->paging_gate);
+	vmm_os_mutex_finish(&port->object_gate);
+	port->magic = 0;
+	vmm_free(port);
+}
+
+vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_port **port)
+{
+	struct vmm_port *p;
+	vmm_status status;
+
+	vmm_assert(options->os && options->nt && options->observe && options->sink);
+	vmm_assert(!options->driver_entry != !options->initialization_data);
+	p = create(options);
+	if (!p)
+		return VMM_NO_MEMORY;
+	status = vmm_port_device_init(p, options);
+	if (!vmm_ok(status))
+		goto out_destroy;
+	status = load(p, options);
+	if (!vmm_ok(status))
+		goto out_device;
+	status = add_device(p);
+	if (!vmm_ok(status))
+		goto out_unload;
+	status = start_device(p);
+	if (!vmm_ok(status))
+		goto out_remove;
+	status = vmm_port_query_caps(p);
+	if (vmm_ok(status))
+		status = vmm_port_query_segments(p);
+	if (!vmm_ok(status))
+		goto out_stop;
+	*port = p;
+	return VMM_OK;
+
+out_stop:
+	stop_device(p);
+out_remove:
+	remove_device(p);
+out_unload:
+	unload(p);
+out_device:
+	vmm_port_device_finish(p);
+out_destroy:
+	destroy(p);
+	return status;
+}
+
+void vmm_port_stop(struct vmm_port *port)
+{
+	/*
+	 * A dead port ends like any other: its miniport has threads and memory that only it can give back. It finds its
+	 * objects still there, because nothing of it was entered after the violation.
+	 */
+	stop_device(port);
+	remove_device(port);
+	unload(port);
+	vmm_port_device_finish(port);
+	destroy(port);
+}
+
+const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)
+{
+	return &port->caps;
+}
+
+struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id, uint64_t *offset)
+{
+	const struct vmm_port_segment *segment;
+	struct vmm_port_bar *bar;
+
+	vmm_assert(segment_id >= 1 && segment_id <= port->caps.segment_count);
+	segment = &port->caps.segment[segment_id - 1];
+	if (!segment->flags.CpuVisible)
+		return NULL;
+	bar = vmm_port_find_bar(port, segment->cpu_base.value, segment->size_bytes);
+	vmm_assert(bar);
+	*offset = segment->cpu_base.value - bar->physical;
+	return &bar->memory;
+}
