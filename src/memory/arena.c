@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System memory: backing stores and DMA buffers are carved out of a few large memory objects, so that an allocation
+ * costs no file descriptor and no system call, and its pages keep our permanent mapping and bus address.
+ * Decision 6 of docs/architecture.md: pages that had an owner are zeroed before a new one can see them.
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index)
+{
+	struct vmm_arena *arena = &memory->arenas[memory->arena_count];
+	vmm_status status;
+
+	if (memory->arena_count == VMM_ARENAS_MAX)
+		return VMM_NO_MEMORY;
+	memset(arena, 0, sizeof(*arena));
+	size_bytes = vmm_align_up(vmm_max_u64(size_bytes, VMM_ARENA_BYTES), (uint64_t)2 << 20);
+	status = vmm_range_heap_create(size_bytes, VMM_PAGE_SIZE, &arena->heap);
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_os_memory_create(memory->adapter->os, "system memory", size_bytes, &arena->memory);
+	if (!vmm_ok(status)) {
+		vmm_range_heap_destroy(arena->heap);
+		return status;
+	}
+	arena->physical = vmm_nt_phys_reserve(memory->adapter->world->nt, size_bytes);
+	status = vmm_nt_phys_add(memory->adapter->world->nt, arena->physical, &arena->memory, 0, size_bytes);
+	if (!vmm_ok(status)) {
+		vmm_os_memory_destroy(&arena->memory);
+		vmm_range_heap_destroy(arena->heap);
+		return status;
+	}
+	*index = memory->arena_count++;
+	return VMM_OK;
+}
+
+static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index, vmm_range_node *node,
+				 uint64_t *offset)
+{
+	struct vmm_range_request request = {
+		.size_bytes = size_bytes,
+		/* Large stores start on a huge page so that their mapping can use one. */
+		.alignment = size_bytes >= ((uint64_t)2 << 20) ? (uint64_t)2 << 20 : VMM_PAGE_SIZE,
+	};
+
+	for (uint32_t i = 0; i < memory->arena_count; i++) {
+		if (memory->arenas[i].memory.size_bytes - memory->arenas[i].used_bytes < size_bytes)
+			continue;
+		if (vmm_ok(vmm_range_allocate(memory->arenas[i].heap, &request, node, offset))) {
+			*index = i;
+			return VMM_OK;
+		}
+	}
+	vmm_status status = arena_create(memory, size_bytes, index);
+	if (!vmm_ok(status))
+		return status;
+	return vmm_range_allocate(memory->arenas[*index].heap, &request, node, offset);
+}
+
+vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, struct vmm_backing *backing)
+{
+	uint32_t index;
+	vmm_range_node node;
+	uint64_t offset;
+	vmm_status status;
+
+	vmm_assert(!backing->arena);
+	if (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
+		vmm_backing_collect(memory);
+		if (memory->system_limit_bytes - memory->system_bytes < size_bytes)
+			return VMM_NO_MEMORY;
+	}
+	status = arena_allocate(memory, size_bytes, &index, &node, &offset);
+	if (!vmm_ok(status))
+		return VMM_NO_MEMORY;
+	struct vmm_arena *arena = &memory->arenas[index];
+	status = vmm_nt_mdl_create(memory->adapter->world->nt, &arena->memory, offset, size_bytes,
+				   arena->physical + offset, (struct _MDL **)&backing->mdl);
+	if (!vmm_ok(status)) {
+		vmm_range_free(arena->heap, node);
+		return status;
+	}
+	if (zero && offset < arena->clean_from)
+		memset(arena->memory.base + offset, 0, vmm_min_u64(size_bytes, arena->clean_from - offset));
+	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
+	arena->used_bytes += size_bytes;
+	backing->size_bytes = size_bytes;
+	backing->arena = index + 1;
+	backing->node = node;
+	backing->address = arena->memory.base + offset;
+	memory->system_bytes += size_bytes;
+	memory->peak_system_bytes = vmm_max_u64(memory->peak_system_bytes, memory->system_bytes);
+	return VMM_OK;
+}
+
+void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
+{
+	if (!backing->arena)
+		return;
+	struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
+
+	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
+	vmm_range_free(arena->heap, backing->node);
+	arena->used_bytes -= backing->size_bytes;
+	memory->system_bytes -= backing->size_bytes;
+	memset(backing, 0, sizeof(*backing));
+}
+
+void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing, uint64_t sequence)
+{
+	struct vmm_deferred *deferred;
+
+	if (!backing->arena)
+		return;
+	if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline, sequence)) {
+		vmm_backing_destroy(memory, backing);
+		return;
+	}
+	deferred = memory->spare_deferred;
+	memory->spare_deferred = NULL;
+	if (!deferred)
+		deferred = vmm_calloc(1, sizeof(*deferred));
+	if (!deferred) {
+		/* No memory for the note: wait instead, which needs none. A removed adapter copies nothing any more. */
+		(void)!memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline, sequence,
+						   VIDMM_WAIT_SPACE);
+		vmm_backing_destroy(memory, backing);
+		return;
+	}
+	deferred->backing = *backing;
+	deferred->sequence = sequence;
+	vmm_list_push_back(&memory->deferred, &deferred->link);
+	memset(backing, 0, sizeof(*backing));
+}
+
+void vmm_backing_collect(struct vmm_memory *memory)
+{
+	while (!vmm_list_empty(&memory->deferred)) {
+		struct vmm_deferred *d = vmm_container_of(memory->deferred.next, struct vmm_deferred, link);
+
+		if (!vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline, d->sequence))
+			return;
+		vmm_list_remove(&d->link);
+		vmm_backing_destroy(memory, &d->backing);
+		if (memory->spare_deferred)
+			vmm_free(d);
+		else
+			memory->spare_deferred = d;
+	}
+}
+
+uint64_t vmm_backing_bus_address(const struct vmm_memory *memory, const struct vmm_backing *backing)
+{
+	const struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
+
+	return arena->physical + (uint64_t)(backing->address - arena->memory.base);
+}
+
+const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory, const struct vmm_backing *backing,
+					       uint64_t *offset)
+{
+	const struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
+
+	*offset = (uint64_t)(backing->address - arena->memory.base);
+	return &arena->memory;
+}
+
+void vmm_arenas_finish(struct vmm_memory *memory)
+{
+	vmm_assert(vmm_list_empty(&memory->deferred));
+	vmm_free(memory->spare_deferred);
+	for (uint32_t i = 0; i < memory->arena_count; i++) {
+		struct vmm_arena *arena = &memory->arenas[i];
+
+		vmm_assert(arena->used_bytes == 0);
+		vmm_nt_phys_remove(memory->adapter->world->nt, arena->physical);
+		vmm_os_memory_destroy(&arena->memory);
+		vmm_range_heap_destroy(arena->heap);
+	}
+	vmm_free(memory->arenas);
+}

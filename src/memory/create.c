@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Creation of allocations: DxgkDdiCreateAllocation, validation of the answer, our objects and handles, then
+ * DxgkDdiOpenAllocation (ALF-34). All or nothing: whatever fails, the miniport sees its part undone and the caller
+ * gets no handle. Creation needs no segment space (PAG-01).
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+struct creation {
+	struct vmm_device *device;
+	struct vmm_memory *memory;
+	struct vmm_allocate_request *request;
+	struct vmm_resource *resource;
+	bool new_resource;
+	DXGK_ALLOCATIONINFO *infos;
+	DXGK_OPENALLOCATIONINFO *opens;
+	struct vmm_ref **refs;
+	struct vmm_allocation **allocations;
+	void *kmd_resource;
+	bool new_kmd_resource;
+};
+
+static void creation_free(struct creation *c)
+{
+	vmm_free(c->infos);
+	vmm_free(c->opens);
+	vmm_free(c->refs);
+	vmm_free(c->allocations);
+}
+
+static NTSTATUS creation_init(struct creation *c)
+{
+	uint32_t count = c->request->count ? c->request->count : 1;
+
+	c->infos = vmm_calloc(count, sizeof(*c->infos));
+	c->opens = vmm_calloc(count, sizeof(*c->opens));
+	c->refs = vmm_calloc(count, sizeof(*c->refs));
+	c->allocations = vmm_calloc(count, sizeof(*c->allocations));
+	if (!c->infos || !c->opens || !c->refs || !c->allocations)
+		return STATUS_NO_MEMORY;
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
+		c->infos[i].PrivateDriverDataSize = c->request->items[i].private_bytes;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS ask_miniport(struct creation *c)
+{
+	DXGKARG_CREATEALLOCATION args = {
+		.pPrivateDriverData = c->request->private_data,
+		.PrivateDriverDataSize = c->request->private_bytes,
+		.NumAllocations = c->request->count,
+		.pAllocationInfo = c->infos,
+	};
+
+	args.Flags.Resource = c->resource != NULL;
+	if (c->resource && c->resource->kmd)
+		args.hResource = c->resource->kmd->handle;
+	struct vmm_process *before = vmm_calling_process_set(c->device->adapter->os, c->device->process);
+	NTSTATUS status = vmm_port_create_allocation(c->device->adapter->port, &args);
+	vmm_calling_process_set(c->device->adapter->os, before);
+	if (!NT_SUCCESS(status))
+		return status;
+	c->new_kmd_resource = c->resource && !c->resource->kmd;
+	c->kmd_resource = args.hResource;
+	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
+		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i], c->device->process->id);
+	return status;
+}
+
+static void tell_miniport_destroyed(struct creation *c)
+{
+	HANDLE *handles = vmm_calloc(c->request->count + 1, sizeof(*handles));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; handles && i < c->request->count; i++)
+		if (c->infos[i].hAllocation)
+			handles[count++] = c->infos[i].hAllocation;
+	if (count || c->new_kmd_resource)
+		vmm_port_destroy_allocation(c->device->adapter->port, c->kmd_resource, handles, count,
+					    c->new_kmd_resource);
+	vmm_free(handles);
+}
+
+static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
+{
+	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
+
+	a->adapter = c->device->adapter;
+	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
+	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
+	a->flags = info->Flags.Value;
+	a->read_set = info->SupportedReadSegmentSet;
+	a->write_set = info->SupportedWriteSegmentSet;
+	a->eviction_set = info->EvictionSegmentSet;
+	a->preferred = info->PreferredSegment.Value;
+	a->renaming_limit = info->MaximumRenamingListLength;
+	a->priority = info->AllocationPriority;
+	a->kmd_allocation = info->hAllocation;
+	a->kmd_device = c->device->kmd_device;
+	a->owner = c->device->process;
+	a->shared = c->resource && c->resource->shared;
+	a->references = 1;
+	vmm_list_init(&a->instances);
+	vmm_instance_init(&a->first, a);
+}
+
+/* Our objects and their handles; the handles become visible to the client only when the call returns. */
+static NTSTATUS make_objects(struct creation *c)
+{
+	struct vmm_process *process = c->device->process;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		struct vmm_allocation *a = c->allocations[i] = vmm_calloc(1, sizeof(*a));
+		struct vmm_ref *ref = c->refs[i] = vmm_calloc(1, sizeof(*ref));
+
+		if (!a || !ref) {
+			status = STATUS_NO_MEMORY;
+			break;
+		}
+		describe(a, c, i);
+		ref->device = c->device;
+		ref->allocation = a;
+		ref->instance = &a->first;
+		ref->resource = c->resource;
+		ref->creator = true;
+		vmm_list_init(&ref->device_link);
+		vmm_list_init(&ref->resource_link);
+		vmm_list_init(&ref->zombie_link);
+		vmm_os_mutex_lock(&process->lock);
+		ref->handle = vmm_handle_create(&process->handles, VMM_HANDLE_ALLOCATION, ref);
+		vmm_os_mutex_unlock(&process->lock);
+		a->first.handle = ref->handle;
+		if (!ref->handle) {
+			status = STATUS_NO_MEMORY;
+			break;
+		}
+	}
+	vmm_paging_unlock(c->device->adapter);
+	return status;
+}
+
+static void undo_objects(struct creation *c)
+{
+	struct vmm_process *process = c->device->process;
+
+	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		if (c->refs[i] && c->refs[i]->handle) {
+			vmm_os_mutex_lock(&process->lock);
+			vmm_handle_destroy(&process->handles, c->refs[i]->handle);
+			vmm_os_mutex_unlock(&process->lock);
+		}
+		if (c->allocations[i] && c->allocations[i]->adapter)
+			vmm_instance_finish(c->memory, &c->allocations[i]->first);
+		vmm_free(c->refs[i]);
+		vmm_free(c->allocations[i]);
+	}
+	vmm_paging_unlock(c->device->adapter);
+}
+
+static NTSTATUS open_in_miniport(struct creation *c)
+{
+	DXGKARG_OPENALLOCATION args = {
+		.NumAllocations = c->request->count,
+		.pOpenAllocation = c->opens,
+		.pPrivateDriverData = c->request->private_data,
+		.PrivateDriverSize = c->request->private_bytes,
+	};
+
+	args.Flags.Create = 1;
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		c->opens[i].hAllocation = c->refs[i]->handle;
+		c->opens[i].pPrivateDriverData = c->request->items[i].private_data;
+		c->opens[i].PrivateDriverDataSize = c->request->items[i].private_bytes;
+	}
+	struct vmm_process *before = vmm_calling_process_set(c->device->adapter->os, c->device->process);
+	NTSTATUS status = vmm_port_open_allocation(c->device->adapter->port, c->device->kmd_device, &args);
+	vmm_calling_process_set(c->device->adapter->os, before);
+	if (!NT_SUCCESS(status))
+		return status;
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		c->refs[i]->kmd_open = c->opens[i].hDeviceSpecificAllocation;
+		if (!c->refs[i]->kmd_open) {
+			vmm_finding(c->device->adapter->observe, "ALF-34", c->device->process->id, c->refs[i]->handle,
+				    "DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+			status = STATUS_INVALID_PARAMETER;
+		}
+	}
+	if (!NT_SUCCESS(status))
+		for (uint32_t i = 0; i < c->request->count; i++)
+			if (c->refs[i]->kmd_open)
+				vmm_port_close_allocation(c->device->adapter->port, c->device->kmd_device,
+							  &c->refs[i]->kmd_open, 1);
+	return status;
+}
+
+static NTSTATUS adopt_kmd_resource(struct creation *c)
+{
+	if (!c->new_kmd_resource)
+		return STATUS_SUCCESS;
+	struct vmm_kmd_resource *kmd = vmm_calloc(1, sizeof(*kmd));
+
+	if (!kmd)
+		return STATUS_NO_MEMORY;
+	kmd->handle = c->kmd_resource;
+	kmd->references = 1;
+	c->resource->kmd = kmd;
+	return STATUS_SUCCESS;
+}
+
+static void publish(struct creation *c)
+{
+	struct vmm_process *process = c->device->process;
+	struct vmm_adapter *adapter = c->device->adapter;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	adapter->allocation_count += c->request->count;
+	if (c->resource && c->resource->kmd)
+		c->resource->kmd->references += c->request->count;
+	vmm_os_mutex_lock(&process->lock);
+	for (uint32_t i = 0; i < c->request->count; i++) {
+		struct vmm_ref *ref = c->refs[i];
+
+		ref->allocation->kmd_resource = c->resource ? c->resource->kmd : NULL;
+		vmm_list_push_back(&c->device->refs, &ref->device_link);
+		if (c->resource)
+			vmm_list_push_back(&c->resource->refs, &ref->resource_link);
+		c->request->items[i].handle = ref->handle;
+	}
+	c->request->resource_handle = c->resource ? c->resource->handle : 0;
+	vmm_os_mutex_unlock(&process->lock);
+	vmm_paging_unlock(adapter);
+	for (uint32_t i = 0; i < c->request->count; i++)
+		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
+			  c->allocations[i]->size_bytes, c->allocations[i]->write_set, c->allocations[i]->flags, 0);
+}
+
+NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
+{
+	struct creation c = {.device = device, .memory = device->adapter->memory, .request = request};
+	NTSTATUS status;
+
+	if (!request->count && !request->runtime_resource) {
+		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, 0,
+			    "zero allocations and no resource: nothing to create");
+		return STATUS_INVALID_PARAMETER;
+	}
+	status = creation_init(&c);
+	if (NT_SUCCESS(status) && request->runtime_resource)
+		status = vmm_resource_prepare(device, request->runtime_resource, request->count, &c.resource,
+					      &c.new_resource);
+	if (!NT_SUCCESS(status))
+		goto out_free;
+	status = ask_miniport(&c);
+	if (!NT_SUCCESS(status))
+		goto out_miniport;
+	status = make_objects(&c);
+	if (!NT_SUCCESS(status))
+		goto out_objects;
+	status = adopt_kmd_resource(&c);
+	if (!NT_SUCCESS(status))
+		goto out_objects;
+	status = open_in_miniport(&c);
+	if (!NT_SUCCESS(status))
+		goto out_adopted;
+	if (c.resource && c.resource->shared && request->count) {
+		status = vmm_share_create(c.resource, request, c.allocations);
+		if (!NT_SUCCESS(status))
+			goto out_opened;
+	}
+	publish(&c);
+	creation_free(&c);
+	return STATUS_SUCCESS;
+out_opened:
+	for (uint32_t i = 0; i < request->count; i++)
+		vmm_port_close_allocation(device->adapter->port, device->kmd_device, &c.refs[i]->kmd_open, 1);
+out_adopted:
+	if (c.new_kmd_resource) {
+		vmm_free(c.resource->kmd);
+		c.resource->kmd = NULL;
+	}
+out_objects:
+	undo_objects(&c);
+out_miniport:
+	tell_miniport_destroyed(&c);
+	if (c.new_resource)
+		vmm_resource_detach(c.resource);
+out_free:
+	creation_free(&c);
+	return status;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Destruction. The client's handles die at once; what the GPU may still use waits on memory->closed until every
+ * packet that names it is complete (SUB-29). Then the miniport hears Close, and with the last reference Destroy
+ * (ALF-34).
+ */
+#include "memory/memory_private.h"
+
+static bool allocation_idle(const struct vmm_allocation *allocation)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances)
+		if (vmm_instance_busy(vmm_container_of(link, struct vmm_instance, sibling), VMM_USE_ANY, NULL, NULL))
+			return false;
+	return true;
+}
+
+static void free_kmd_resource(struct vmm_adapter *adapter, struct vmm_kmd_resource *kmd)
+{
+	if (!kmd)
+		return;
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	bool last = --kmd->references == 0;
+	vmm_paging_unlock(adapter);
+	if (!last)
+		return;
+	vmm_port_destroy_allocation(adapter->port, kmd->handle, NULL, 0, true);
+	vmm_free(kmd);
+}
+
+static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *allocation)
+{
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		i->lock_count = 0; /* destroying a locked allocation drops the locks */
+		vmm_instance_finish(memory, i);
+		if (i != &allocation->first)
+			vmm_free(i);
+	}
+}
+
+void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *allocation)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	vmm_paging_lock(adapter);
+	bool last = --allocation->references == 0;
+	if (last) {
+		finish_instances(memory, allocation);
+		adapter->allocation_count--;
+	}
+	vmm_paging_unlock(adapter);
+	if (!last)
+		return;
+	vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1, false);
+	free_kmd_resource(adapter, allocation->kmd_resource);
+	vmm_free(allocation);
+}
+
+static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
+{
+	vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device, &ref->kmd_open, 1);
+	vmm_allocation_put(memory, ref->allocation);
+	vmm_free(ref);
+}
+
+void vmm_memory_reap(struct vmm_adapter *adapter)
+{
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_list ready, *link, *next;
+
+	vmm_list_init(&ready);
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_backing_collect(memory);
+	vmm_list_for_each_safe (link, next, &memory->closed) {
+		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
+
+		if (!allocation_idle(ref->allocation))
+			continue;
+		vmm_list_remove(link);
+		atomic_fetch_sub(&adapter->zombies, 1);
+		vmm_list_push_back(&ready, link);
+	}
+	vmm_paging_unlock(adapter);
+	vmm_list_for_each_safe (link, next, &ready)
+		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+}
+
+/* The handles of further instances die with the allocation's own (REN-20). Process lock held. */
+static void destroy_extra_refs_locked(struct vmm_ref *ref)
+{
+	struct vmm_process *process = ref->device->process;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &ref->allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+		struct vmm_ref *other = vmm_handle_lookup(&process->handles, i->handle, VMM_HANDLE_ALLOCATION);
+
+		if (!other || other == ref || other->allocation != ref->allocation)
+			continue;
+		vmm_handle_destroy(&process->handles, other->handle);
+		vmm_list_remove(&other->device_link);
+		vmm_list_remove(&other->resource_link);
+		vmm_free(other);
+	}
+}
+
+/* Whichever instance's handle the client named, the ref that owns the open is the one to close. Process lock held. */
+static struct vmm_ref *owning_ref_locked(struct vmm_ref *ref)
+{
+	if (!ref->extra)
+		return ref;
+	return vmm_handle_lookup(&ref->device->process->handles, ref->allocation->first.handle, VMM_HANDLE_ALLOCATION);
+}
+
+/* Takes the handle away; paging and process lock held. */
+static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
+{
+	struct vmm_process *process = ref->device->process;
+	struct vmm_allocation *a = ref->allocation;
+
+	if (!a->shared)
+		destroy_extra_refs_locked(ref);
+	vmm_handle_destroy(&process->handles, ref->handle);
+	vmm_list_remove(&ref->device_link);
+	vmm_list_remove(&ref->resource_link);
+	if (ref->creator) {
+		struct vmm_list *link;
+
+		vmm_list_for_each (link, &a->instances)
+			vmm_container_of(link, struct vmm_instance, sibling)->lock_count = 0;
+		if (a->shared) { /* it may outlive its creator */
+			a->kmd_device = NULL;
+			a->owner = NULL;
+		}
+	}
+	vmm_list_push_back(&memory->closed, &ref->zombie_link);
+	atomic_fetch_add(&memory->adapter->zombies, 1);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0, a->size_bytes, 0, 0, 0);
+}
+
+/* A resource whose handle goes: its own hold on the share and on the miniport's resource. No lock held. */
+static void release_resource(struct vmm_resource *resource)
+{
+	struct vmm_adapter *adapter = resource->device->adapter;
+	struct vmm_world *world = resource->device->process->world;
+	struct vmm_share *share = resource->share;
+	struct vmm_kmd_resource *kmd = resource->kmd;
+
+	vmm_resource_detach(resource);
+	if (share)
+		vmm_share_put(world, share);
+	free_kmd_resource(adapter, kmd);
+}
+
+static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_resource)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_resource *resource;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	resource = vmm_resource_find_locked(device, runtime_resource);
+	while (resource && !vmm_list_empty(&resource->refs))
+		retire_ref_locked(adapter->memory,
+				  vmm_container_of(resource->refs.next, struct vmm_ref, resource_link));
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(adapter);
+	if (!resource) {
+		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0,
+			    "deallocate: the device has no resource with that runtime handle");
+		return STATUS_INVALID_PARAMETER;
+	}
+	vmm_memory_reap(adapter);
+	release_resource(resource);
+	return STATUS_SUCCESS;
+}
+
+static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint32_t *handles, uint32_t index)
+{
+	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
+
+	if (!ref) {
+		vmm_ref_report(device, handles[index], "ALF-36", "deallocate");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < index; i++)
+		if (handles[i] == handles[index]) {
+			vmm_finding(device->adapter->observe, "ALF-36", device->process->id, handles[index],
+				    "deallocate: handle 0x%08x is listed twice (entries %u and %u)", handles[index], i,
+				    index);
+			return NULL;
+		}
+	return ref;
+}
+
+static void release_empty_opened_resources(struct vmm_device *device)
+{
+	struct vmm_list *link;
+	struct vmm_resource *empty;
+
+	do {
+		empty = NULL;
+		vmm_os_mutex_lock(&device->process->lock);
+		vmm_list_for_each (link, &device->resources) {
+			struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
+
+			if (r->opened && vmm_list_empty(&r->refs))
+				empty = r;
+		}
+		vmm_os_mutex_unlock(&device->process->lock);
+		if (empty)
+			release_resource(empty);
+	} while (empty);
+}
+
+static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handles, uint32_t count)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	NTSTATUS status = STATUS_SUCCESS;
+	bool opened = false;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
+		if (!checked_ref_locked(device, handles, i))
+			status = STATUS_INVALID_PARAMETER;
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
+
+		if (!ref)
+			continue; /* another instance of an allocation that an earlier entry freed */
+		ref = owning_ref_locked(ref);
+		opened |= ref->resource && ref->resource->opened;
+		retire_ref_locked(adapter->memory, ref);
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(adapter);
+	if (NT_SUCCESS(status)) {
+		vmm_memory_reap(adapter);
+		if (opened)
+			release_empty_opened_resources(device);
+	}
+	return status;
+}
+
+/*
+ * The device's own work is complete, so its opens can be closed even while other devices go on using a shared
+ * allocation.
+ */
+static void close_device_refs(struct vmm_device *device)
+{
+	struct vmm_memory *memory = device->adapter->memory;
+	struct vmm_list mine, *link, *next;
+
+	vmm_list_init(&mine);
+	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_list_for_each_safe (link, next, &memory->closed) {
+		if (vmm_container_of(link, struct vmm_ref, zombie_link)->device != device)
+			continue;
+		vmm_list_remove(link);
+		atomic_fetch_sub(&device->adapter->zombies, 1);
+		vmm_list_push_back(&mine, link);
+	}
+	vmm_paging_unlock(device->adapter);
+	vmm_list_for_each_safe (link, next, &mine)
+		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+}
+
+NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource, const uint32_t *handles,
+			       uint32_t count)
+{
+	NTSTATUS status;
+
+	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
+	vmm_os_mutex_lock(&device->adapter->submit_lock);
+	status = runtime_resource ? deallocate_resource(device, runtime_resource) /* ALF-36: the list is ignored */
+				  : deallocate_list(device, handles, count);
+	vmm_os_mutex_unlock(&device->adapter->submit_lock);
+	return status;
+}
+
+void vmm_memory_close_device(struct vmm_device *device)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	while (!vmm_list_empty(&device->refs))
+		retire_ref_locked(adapter->memory, owning_ref_locked(vmm_container_of(device->refs.next, struct vmm_ref,
+										      device_link)));
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(adapter);
+	close_device_refs(device);
+	while (!vmm_list_empty(&device->resources))
+		release_resource(vmm_container_of(device->resources.next, struct vmm_resource, link));
+}

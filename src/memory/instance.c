@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/memory_private.h"
+
+void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation)
+{
+	instance->allocation = allocation;
+	instance->place = VMM_PLACE_FRESH;
+	instance->state = VMM_INSTANCE_CURRENT;
+	instance->range = VMM_RANGE_NONE;
+	instance->class_index = (uint8_t)vmm_allocation_class(allocation);
+	vmm_list_init(&instance->lru);
+	vmm_list_push_back(&allocation->instances, &instance->sibling);
+	allocation->instance_count++;
+	allocation->adapter->memory->instances++;
+}
+
+void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (instance->place != VMM_PLACE_LOST && instance->place != VMM_PLACE_FRESH)
+		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
+	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_next_sequence(memory) - 1);
+	if (instance->view.address)
+		vmm_os_view_release(&instance->view);
+	vmm_list_remove(&instance->sibling);
+	instance->allocation->instance_count--;
+	memory->instances--;
+}
+
+uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
+{
+	return (uint32_t)vmm_policy_class(allocation->offer, allocation->priority);
+}

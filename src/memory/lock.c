@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU access, WDDM 1.x: the checks in the order of the rule catalogue (handle and device, flag combinations,
+ * permission, lock state, GPU synchronisation or renaming, residency), then the view. The first failure wins and
+ * changes nothing. Waiting happens with no lock held; afterwards everything is looked up and checked again.
+ */
+#include "memory/memory_private.h"
+
+enum {
+	READ_ONLY = 0x001,
+	WRITE_ONLY = 0x002,
+	DONOT_WAIT = 0x004,
+	IGNORE_SYNC = 0x008,
+	LOCK_ENTIRE = 0x010,
+	DONOT_EVICT = 0x020,
+	ACQUIRE_APERTURE = 0x040,
+	DISCARD = 0x080,
+	NO_EXISTING_REFERENCE = 0x100,
+	USE_ALTERNATE_VA = 0x200,
+	IGNORE_READ_SYNC = 0x400,
+	RESERVED = (int)0xFFFFF800,
+	/* allocation flags */
+	ALLOCATION_CPU_VISIBLE = 0x1,
+	ALLOCATION_CACHED = 0x4,
+	ALLOCATION_SWIZZLED = 0x80,
+};
+
+struct attempt {
+	struct vmm_device *device;
+	struct vmm_memory *memory;
+	struct vmm_lock_request *request;
+	struct vmm_ref *ref;
+	struct vmm_instance *instance;
+	bool renamed; /* instance was chosen by Discard */
+	/* set when the answer is "wait for this, then try again" */
+	bool wait;
+	uint32_t timeline;
+	uint64_t sequence;
+};
+
+static NTSTATUS broke(const struct attempt *a, const char *rule, NTSTATUS status, const char *what)
+{
+	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
+		    "lock of 0x%08x with flags 0x%03x refused: %s", a->request->handle, a->request->flags, what);
+	return status;
+}
+
+static NTSTATUS check_flags(const struct attempt *a)
+{
+	uint32_t f = a->request->flags;
+
+	if (f & (uint32_t)RESERVED)
+		return broke(a, "LOCK-02", STATUS_INVALID_PARAMETER, "reserved bits are set");
+	if ((f & READ_ONLY) && (f & WRITE_ONLY))
+		return broke(a, "LOCK-07", STATUS_INVALID_PARAMETER, "ReadOnly with WriteOnly");
+	if ((f & IGNORE_SYNC) && (f & ACQUIRE_APERTURE))
+		return broke(a, "LOCK-14", STATUS_INVALID_PARAMETER, "IgnoreSync with AcquireAperture");
+	if ((f & USE_ALTERNATE_VA) && !(f & ACQUIRE_APERTURE))
+		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER, "UseAlternateVA without AcquireAperture");
+	if ((f & LOCK_ENTIRE) && (a->request->page_count || a->request->page_list_given))
+		return broke(a, "LOCK-17", STATUS_INVALID_PARAMETER, "LockEntire with a page list");
+	if (a->request->page_count && !a->request->page_list_given)
+		return broke(a, "LOCK-18", STATUS_INVALID_PARAMETER, "NumPages without a page list");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_pages(const struct attempt *a)
+{
+	uint64_t pages = a->ref->allocation->size_bytes >> VMM_PAGE_SHIFT;
+
+	for (uint32_t i = 0; i < a->request->page_count; i++) {
+		if (a->request->pages[i] < pages)
+			continue;
+		vmm_finding(a->memory->adapter->observe, "LOCK-18", a->device->process->id, a->request->handle,
+			    "lock of 0x%08x: page %u (entry %u) lies past the allocation's %llu pages",
+			    a->request->handle, a->request->pages[i], i, (unsigned long long)pages);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
+static bool any_coherent_aperture(const struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].port->flags.CacheCoherent)
+			return true;
+	return false;
+}
+
+/* LOCK-13: where the CPU may go while the GPU is at work. Discard, honoured, makes the question void (LOCK-12). */
+static NTSTATUS check_no_sync(const struct attempt *a)
+{
+	const struct vmm_allocation *allocation = a->ref->allocation;
+
+	if (!(a->request->flags & (IGNORE_SYNC | IGNORE_READ_SYNC)))
+		return STATUS_SUCCESS;
+	if ((a->request->flags & DISCARD) && !allocation->shared)
+		return STATUS_SUCCESS;
+	if (!vmm_memory_can_render_locked(a->instance))
+		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER, "no synchronization, but no aperture segment in its set");
+	if (allocation->flags & ALLOCATION_SWIZZLED)
+		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER, "no synchronization on a swizzled allocation");
+	if ((allocation->flags & ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
+		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
+			     "no synchronization on a cached allocation without a coherent aperture");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_permission(const struct attempt *a)
+{
+	const struct vmm_allocation *allocation = a->ref->allocation;
+
+	if (!(allocation->flags & ALLOCATION_CPU_VISIBLE))
+		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER, "the allocation was not created CPU visible");
+	if (allocation->shared && allocation->owner != a->device->process)
+		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER, "a shared allocation that another process created");
+	if (allocation->offer)
+		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER, "it is offered and not reclaimed");
+	if (a->instance->state == VMM_INSTANCE_RETIRED)
+		return broke(a, "LOCK-26", STATUS_INVALID_PARAMETER, "it is a retired instance");
+	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
+		return broke(a, "REN-19", STATUS_INVALID_PARAMETER, "it is not the newest instance");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_all(const struct attempt *a)
+{
+	NTSTATUS status = check_flags(a);
+
+	if (NT_SUCCESS(status))
+		status = check_pages(a);
+	if (NT_SUCCESS(status))
+		status = check_no_sync(a);
+	if (NT_SUCCESS(status))
+		status = check_permission(a);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (a->request->flags & ACQUIRE_APERTURE) {
+		vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id, a->request->handle,
+			   "lock with AcquireAperture: swizzling ranges are not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	return STATUS_SUCCESS;
+}
+
+/* LOCK-05, 08, 10, 11, 15, 16, 50: which GPU use must be over before the CPU may go in. */
+static NTSTATUS synchronize(struct attempt *a)
+{
+	uint32_t f = a->request->flags;
+	enum vmm_use use = VMM_USE_ANY;
+
+	if ((f & IGNORE_SYNC) && (f & DONOT_WAIT))
+		return STATUS_SUCCESS;
+	if (f & IGNORE_READ_SYNC)
+		use = VMM_USE_WRITE;
+	if (!vmm_instance_busy(a->instance, use, &a->timeline, &a->sequence))
+		return STATUS_SUCCESS;
+	if (f & DONOT_WAIT)
+		return STATUS_GRAPHICS_ALLOCATION_BUSY;
+	a->wait = true;
+	return STATUS_SUCCESS;
+}
+
+/* Paging work on it must be over whatever the flags say: until then its bytes are not where the view would show them. */
+static bool paging_in_flight(struct attempt *a)
+{
+	uint32_t t = a->memory->adapter->paging_timeline;
+	uint64_t last = atomic_load_explicit(&a->instance->queued[t], memory_order_relaxed);
+
+	if (vmm_timeline_done(a->memory->adapter, t, last))
+		return false;
+	a->wait = true;
+	a->timeline = t;
+	a->sequence = last;
+	return true;
+}
+
+static NTSTATUS make_accessible(struct attempt *a)
+{
+	struct vmm_memory *memory = a->memory;
+	struct vmm_instance *instance = a->instance;
+	vmm_status status = VMM_OK;
+
+	if (instance->place == VMM_PLACE_FRESH || instance->place == VMM_PLACE_LOST) {
+		status = vmm_residency_give_backing(memory, instance);
+		if (!vmm_ok(status))
+			return status;
+		instance->place = VMM_PLACE_SYSTEM;
+	} else if (instance->place == VMM_PLACE_MEMORY &&
+		   !vmm_memory_segment(memory, instance->segment)->cpu_memory) {
+		/* LOCK-49: a segment that the CPU cannot see is left for the lock. */
+		if (a->request->flags & DONOT_EVICT)
+			return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+				     "it is in a segment that the CPU cannot see and DonotEvict is set");
+		if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
+			a->wait = true;
+			return STATUS_SUCCESS;
+		}
+		status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
+		if (!vmm_ok(status))
+			return status;
+		vmm_memory_flush_locked(memory->adapter);
+	}
+	if (paging_in_flight(a))
+		return STATUS_SUCCESS;
+	return vmm_view_show(memory, instance);
+}
+
+static NTSTATUS find(struct attempt *a)
+{
+	struct vmm_process *process = a->device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
+	if (!a->ref)
+		vmm_ref_report(a->device, a->request->handle, "LOCK-31", "lock");
+	vmm_os_mutex_unlock(&process->lock);
+	if (!a->ref)
+		return STATUS_INVALID_PARAMETER;
+	a->instance = a->ref->instance;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS choose_instance(struct attempt *a)
+{
+	const struct vmm_allocation *allocation = a->ref->allocation;
+	struct vmm_instance *busy = NULL;
+	NTSTATUS status;
+
+	/* REN-14: shared (and pinned and primary) allocations are never renamed; the other flags then apply as usual. */
+	if (!(a->request->flags & DISCARD) || allocation->shared)
+		return synchronize(a);
+	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (busy) {
+		a->wait = vmm_instance_busy(busy, VMM_USE_ANY, &a->timeline, &a->sequence);
+		return STATUS_SUCCESS;
+	}
+	a->instance = a->ref->instance;
+	a->renamed = true;
+	return STATUS_SUCCESS;
+}
+
+/* One try under the paging lock. a->wait: nothing was given out, wait and try again. */
+static NTSTATUS attempt(struct attempt *a)
+{
+	NTSTATUS status;
+
+	a->wait = a->renamed = false;
+	status = find(a);
+	if (NT_SUCCESS(status))
+		status = check_all(a);
+	if (NT_SUCCESS(status))
+		status = choose_instance(a);
+	if (!NT_SUCCESS(status) || a->wait)
+		return status;
+	status = make_accessible(a);
+	if (!NT_SUCCESS(status) || a->wait)
+		return status;
+	if (a->renamed)
+		vmm_rename_commit(a->device, a->ref, a->request->handle);
+	uint64_t first = a->request->page_count ? a->request->pages[0] : 0; /* the first listed page */
+	if (!a->instance->lock_count++)
+		a->instance->lock_flags = a->request->flags;
+	a->request->handle = a->ref->handle;
+	a->request->data = a->instance->view.address + (first << VMM_PAGE_SHIFT);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct attempt a = {.device = device, .memory = adapter->memory, .request = request};
+	uint32_t old_handle = request->handle;
+	uint64_t waited_ns = 0;
+	NTSTATUS status;
+
+	for (;;) {
+		vmm_paging_lock(adapter);
+		status = attempt(&a);
+		uint64_t locked_bytes = 0;
+		if (NT_SUCCESS(status) && !a.wait)
+			locked_bytes = request->page_count ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
+							   : a.ref->allocation->size_bytes;
+		if (waited_ns && !a.wait)
+			adapter->memory->figures.lock_waits++;
+		vmm_paging_unlock(adapter);
+		if (NT_SUCCESS(status) && a.wait) {
+			status = vmm_wait_timeline(adapter, a.timeline, a.sequence, VIDMM_WAIT_LOCK, &waited_ns);
+			if (vmm_ok(status))
+				continue;
+		} else if (NT_SUCCESS(status)) {
+			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+				  request->flags, waited_ns, locked_bytes, old_handle);
+		}
+		return status;
+	}
+}
+
+static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *handles, uint32_t index)
+{
+	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
+	uint32_t uses = 1;
+
+	if (!ref) {
+		vmm_ref_report(device, handles[index], "LOCK-29", "unlock");
+		return STATUS_INVALID_PARAMETER;
+	}
+	for (uint32_t i = 0; i < index; i++)
+		uses += handles[i] == handles[index];
+	if (ref->instance->lock_count >= uses)
+		return STATUS_SUCCESS;
+	vmm_finding(device->adapter->observe, "LOCK-28", device->process->id, handles[index],
+		    "unlock of 0x%08x, which is locked %u times and named %u times", handles[index],
+		    ref->instance->lock_count, uses);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) /* LOCK-29: all are checked before any is released */
+		status = check_unlock_locked(device, handles, i);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		vmm_ref_lookup_locked(device, handles[i])->instance->lock_count--;
+		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0, 0, 0, 0, 0);
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(adapter);
+	return status;
+}

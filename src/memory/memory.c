@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/memory_private.h"
+
+static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
+{
+	struct vmm_segment *segment = &memory->segment[index];
+
+	segment->port = &memory->caps->segment[index];
+	segment->aperture = segment->port->flags.Aperture;
+	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++)
+		vmm_list_init(&segment->lru[c]);
+	if (!segment->aperture && segment->port->flags.CpuVisible)
+		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1, &segment->cpu_offset);
+	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
+	uint64_t size = segment->aperture ? vmm_min_u64(segment->port->size_bytes, segment->port->commit_limit_bytes)
+					  : segment->port->size_bytes;
+	return vmm_range_heap_create(vmm_align_down(size, VMM_PAGE_SIZE), VMM_PAGE_SIZE, &segment->heap);
+}
+
+vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
+			     uint64_t system_limit_bytes)
+{
+	struct vmm_memory *memory = vmm_calloc(1, sizeof(*memory));
+	vmm_status status;
+
+	if (!memory)
+		return VMM_NO_MEMORY;
+	memory->adapter = adapter;
+	memory->engine = engine;
+	memory->caps = vmm_port_caps(adapter->port);
+	memory->system_limit_bytes = system_limit_bytes;
+	vmm_list_init(&memory->deferred);
+	vmm_list_init(&memory->closed);
+	adapter->memory = memory;
+	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
+	status = memory->arenas ? VMM_OK : VMM_NO_MEMORY;
+	while (vmm_ok(status) && memory->segment_count < memory->caps->segment_count) {
+		status = segment_init(memory, memory->segment_count);
+		if (vmm_ok(status))
+			memory->segment_count++;
+	}
+	if (vmm_ok(status)) {
+		vmm_os_mutex_lock(&adapter->paging_lock);
+		status = vmm_paging_buffers_create(memory);
+		vmm_paging_unlock(adapter);
+	}
+	if (!vmm_ok(status))
+		vmm_memory_destroy(adapter);
+	return status;
+}
+
+void vmm_memory_destroy(struct vmm_adapter *adapter)
+{
+	struct vmm_memory *memory = adapter->memory;
+
+	vmm_paging_buffers_destroy(memory);
+	vmm_backing_collect(memory);
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		vmm_assert(memory->segment[i].residents == 0);
+		vmm_range_heap_destroy(memory->segment[i].heap);
+	}
+	if (memory->arenas)
+		vmm_arenas_finish(memory);
+	adapter->memory = NULL;
+	vmm_free(memory);
+}
+
+void vmm_paging_lock(struct vmm_adapter *adapter)
+{
+	vmm_os_mutex_lock(&adapter->paging_lock);
+}
+
+void vmm_paging_unlock(struct vmm_adapter *adapter)
+{
+	/* Sequence numbers of collected commands are promises; nobody may wait for one that is not queued. */
+	vmm_memory_flush_locked(adapter);
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+	adapter->memory->engine->kick(adapter);
+}
+
+vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes, struct vmm_backing *backing,
+					uint64_t *bus_address)
+{
+	vmm_status status = vmm_backing_create(adapter->memory, vmm_align_up(size_bytes, VMM_PAGE_SIZE), true, backing);
+
+	if (vmm_ok(status))
+		*bus_address = vmm_backing_bus_address(adapter->memory, backing);
+	return status;
+}
+
+void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing)
+{
+	vmm_backing_destroy(adapter->memory, backing);
+}
+
+vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
+				     uint32_t *segment, uint64_t *address, uint32_t *range)
+{
+	struct vmm_memory *memory = adapter->memory;
+	/* From the end, so that long-lived DMA buffers do not fragment the space of allocations. */
+	struct vmm_range_request request = {.size_bytes = backing->size_bytes, .flags = VMM_RANGE_FROM_END, .owner = backing};
+
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		uint64_t offset;
+
+		if (!(segment_set & 1u << i) || !memory->segment[i].aperture)
+			continue;
+		if (!vmm_ok(vmm_range_allocate(memory->segment[i].heap, &request, range, &offset)))
+			continue;
+		vmm_status status = vmm_paging_map_buffer(memory, backing, i + 1, offset);
+		if (!vmm_ok(status)) {
+			vmm_range_free(memory->segment[i].heap, *range);
+			return status;
+		}
+		*segment = i + 1;
+		*address = memory->segment[i].port->gpu_base + offset;
+		return VMM_OK;
+	}
+	return VMM_NO_VIDEO_MEMORY;
+}
+
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range)
+{
+	struct vmm_segment *s = vmm_memory_segment(adapter->memory, segment);
+
+	(void)!vmm_paging_unmap_range(adapter->memory, segment, vmm_range_offset(s->heap, range),
+				      vmm_range_size(s->heap, range));
+	vmm_range_free(s->heap, range);
+}
+
+void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures)
+{
+	struct vmm_memory *memory = adapter->memory;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	*figures = memory->figures;
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		figures->resident_bytes[i] = memory->segment[i].resident_bytes;
+		figures->peak_bytes[i] = memory->segment[i].peak_bytes;
+		figures->residents[i] = memory->segment[i].residents;
+	}
+	figures->peak_total_bytes = memory->peak_total;
+	figures->system_bytes = memory->system_bytes;
+	figures->peak_system_bytes = memory->peak_system_bytes;
+	figures->allocations = adapter->allocation_count;
+	figures->instances = memory->instances;
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+	adapter->memory->engine->kick(adapter);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * memory: VidMm proper. Where each instance of each allocation lives, how it moves, what keeps its content, and
+ * what the CPU may see of it. Everything here is guarded by the adapter's paging lock unless a function says that
+ * it takes the locks itself. No DDI outside the scheduler class is called with that lock held.
+ *
+ * memory never schedules: paging work leaves through struct vmm_memory_engine, which sched provides.
+ */
+#ifndef VMM_MEMORY_MEMORY_H
+#define VMM_MEMORY_MEMORY_H
+
+#include "object/object.h"
+#include "port/port.h"
+
+/* One run of paging commands in a paging buffer, ready for the GPU (SUB-18, SUB-19). */
+struct vmm_paging_portion {
+	uint32_t segment; /* of the buffer; 0: system memory */
+	uint64_t address; /* in that segment's or the physical address space */
+	char *cpu;
+	uint32_t size_bytes, start, end;
+	void *private_data;
+	uint32_t private_bytes, private_start, private_end;
+};
+
+struct vmm_memory_engine {
+	/*
+	 * Queues the portion on the paging timeline; returns its number (previous + 1). Paging lock held. The portion is
+	 * copied; the buffer behind it stays until the timeline has completed that number.
+	 */
+	uint64_t (*submit_paging)(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion);
+	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
+	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason);
+	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
+	void (*kick)(struct vmm_adapter *adapter);
+};
+
+vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
+			     uint64_t system_limit_bytes) VMM_MUST_CHECK;
+void vmm_memory_destroy(struct vmm_adapter *adapter);
+/* Paging lock: take, and give back after flushing the collected paging commands. */
+void vmm_paging_lock(struct vmm_adapter *adapter);
+void vmm_paging_unlock(struct vmm_adapter *adapter);
+
+/* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
+struct vmm_allocate_item {
+	void *private_data; /* our copy */
+	uint32_t private_bytes;
+	const void *system_memory; /* pSystemMem */
+	uint32_t flags;            /* D3DDDI_ALLOCATIONINFO Flags.Value */
+	uint32_t source_id;        /* VidPnSourceId */
+	uint32_t handle;           /* out */
+};
+struct vmm_allocate_request {
+	const void *private_data; /* of the call */
+	uint32_t private_bytes;
+	void *runtime_resource; /* hResource; NULL: the allocations belong to the device alone (ALF-35) */
+	uint32_t count;
+	struct vmm_allocate_item *items;
+	uint32_t resource_handle; /* out */
+};
+NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource, const uint32_t *handles,
+			       uint32_t count) VMM_MUST_CHECK;
+/* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
+void vmm_memory_close_device(struct vmm_device *device);
+/* Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29). PASSIVE_LEVEL, no lock held. */
+void vmm_memory_reap(struct vmm_adapter *adapter);
+
+NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource, uint32_t *global) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource, uint32_t *allocations,
+			   uint32_t *count) VMM_MUST_CHECK;
+
+/* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
+struct vmm_lock_request {
+	uint32_t handle; /* in/out */
+	uint32_t flags;  /* D3DDDICB_LOCKFLAGS.Value */
+	uint32_t private_data;
+	uint32_t page_count;
+	const uint32_t *pages; /* our copy */
+	bool page_list_given;  /* pPages was not NULL */
+	void *data;            /* out */
+};
+NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
+
+/* ---- offer, reclaim, priority, residency (offer.c); take the locks themselves ---- */
+struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
+	void *const *resources;
+	const uint32_t *allocations;
+	uint32_t count;
+};
+NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t priority) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set, int32_t *discarded) VMM_MUST_CHECK;
+struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
+	void *resource;
+	const uint32_t *handles;
+	uint32_t count;
+};
+NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape, const uint32_t *priorities) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape, uint32_t *status) VMM_MUST_CHECK;
+
+/* ---- residency: the narrow interface for sched; paging lock held ---- */
+/*
+ * VMM_OK: resident in a segment of the right set, its content is there once `paging_sequence` of the paging timeline has
+ * completed. VMM_PENDING: everything in the way is in use by the GPU; nothing changed; wait for progress and ask
+ * again. VMM_NO_VIDEO_MEMORY: does not fit although nothing is in use (SPL-12, SPL-13).
+ */
+vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct vmm_instance *instance, bool write,
+					   uint64_t preparation) VMM_MUST_CHECK;
+/* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
+void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address);
+/* Submits what was collected; returns the number of the last paging packet (complete or not). */
+uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter);
+/* May a submission reference it while the CPU holds it locked (LKR-02, LKR-06)? */
+bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
+
+/* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */
+NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, uint32_t process) VMM_MUST_CHECK;
+void vmm_rename_used(struct vmm_instance *instance, uint64_t submission);
+
+/* System memory for DMA buffers: page aligned, zeroed; kernel pointer and bus address. Paging lock held. */
+vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes, struct vmm_backing *backing,
+					uint64_t *bus_address) VMM_MUST_CHECK;
+void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
+/* Maps a DMA buffer into the first aperture of the set that has room (DMA-05). Paging lock held. */
+vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
+				     uint32_t *segment, uint64_t *address, uint32_t *range) VMM_MUST_CHECK;
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range);
+
+/* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
+void vmm_memory_evict_all(struct vmm_adapter *adapter);
+
+struct vmm_memory_figures {
+	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];
+	uint32_t residents[VMM_PORT_SEGMENTS_MAX];
+	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
+	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, evictions, renames, lock_waits;
+};
+void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
+
+#endif

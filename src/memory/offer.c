@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Offer and reclaim (OFR), priorities and residency queries (PRI). Offering only changes the eviction class; the
+ * memory is taken, silently and without a copy, when somebody needs it (residency.c).
+ */
+#include "memory/memory_private.h"
+
+enum { OFFER_LOW = 1, OFFER_AUTO = 4, RESIDENT_GPU = 1, RESIDENT_SHARED = 2, NOT_RESIDENT = 3 };
+
+static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t handle, const char *what)
+{
+	vmm_finding(device->adapter->observe, rule, device->process->id, handle, "%s", what);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* Both locks held. Calls fn for each allocation that entry `index` of the set names. */
+typedef NTSTATUS each_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
+
+static NTSTATUS each_of_resource(struct vmm_device *device, const void *runtime, each_fn *fn, void *context)
+{
+	struct vmm_resource *resource = vmm_resource_find_locked(device, runtime);
+	struct vmm_list *link;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (!resource)
+		return broke(device, "OFR-02", 0, "the device has no resource with that runtime handle");
+	vmm_list_for_each (link, &resource->refs) {
+		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, resource_link);
+
+		if (!ref->extra)
+			status = fn(device, ref, context);
+		if (!NT_SUCCESS(status))
+			break;
+	}
+	return status;
+}
+
+static NTSTATUS each_entry(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t index, each_fn *fn,
+			   void *context)
+{
+	if (set->resources)
+		return each_of_resource(device, set->resources[index], fn, context);
+	struct vmm_ref *ref = vmm_ref_lookup_locked(device, set->allocations[index]);
+
+	if (!ref) {
+		vmm_ref_report(device, set->allocations[index], "OFR-02", "offer or reclaim");
+		return STATUS_INVALID_PARAMETER;
+	}
+	return fn(device, ref, context);
+}
+
+static NTSTATUS check_set(struct vmm_device *device, const struct vmm_handle_set *set)
+{
+	if ((set->resources != NULL) == (set->allocations != NULL))
+		return broke(device, "OFR-02", 0, "exactly one of pResources and HandleList must be given");
+	return STATUS_SUCCESS;
+}
+
+static void reclass_all(struct vmm_memory *memory, struct vmm_allocation *allocation)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances)
+		vmm_residency_reclass(memory, vmm_container_of(link, struct vmm_instance, sibling));
+}
+
+static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	struct vmm_list *link;
+
+	(void)context;
+	vmm_list_for_each (link, &ref->allocation->instances)
+		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
+			return broke(device, "OFR-08", ref->handle, "offer of a locked allocation");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	uint32_t priority = *(const uint32_t *)context;
+	struct vmm_allocation *allocation = ref->allocation;
+
+	allocation->offer = (uint8_t)priority;
+	reclass_all(device->adapter->memory, allocation);
+	vmm_event(device->adapter->observe, VIDMM_EVENT_OFFER, device->process->id, ref->handle, 0,
+		  allocation->size_bytes, priority, 0, 0);
+	return STATUS_SUCCESS;
+}
+
+static void lock_both(struct vmm_device *device)
+{
+	vmm_paging_lock(device->adapter);
+	vmm_os_mutex_lock(&device->process->lock);
+}
+
+static void unlock_both(struct vmm_device *device)
+{
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(device->adapter);
+}
+
+NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t priority)
+{
+	NTSTATUS status = check_set(device, set);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
+		vmm_finding(device->adapter->observe, "OFR-03", device->process->id, 0, "offer priority %u is none of 1 to 4",
+			    priority);
+		return STATUS_INVALID_PARAMETER;
+	}
+	lock_both(device);
+	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
+		status = each_entry(device, set, i, may_offer, NULL);
+	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
+		status = each_entry(device, set, i, do_offer, &priority);
+	unlock_both(device);
+	return status;
+}
+
+static NTSTATUS may_touch(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	(void)device;
+	(void)ref;
+	(void)context;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	int32_t *discarded = context;
+	struct vmm_allocation *allocation = ref->allocation;
+	bool lost = false;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		lost |= i->discarded;
+		i->discarded = false;
+		if (i->place == VMM_PLACE_LOST)
+			i->place = VMM_PLACE_FRESH; /* state machine 4.1: LOST by an offer, reclaimed */
+	}
+	allocation->offer = 0;
+	reclass_all(device->adapter->memory, allocation);
+	if (lost && discarded)
+		*discarded = 1; /* OFR-06: any of a resource's allocations counts */
+	vmm_event(device->adapter->observe, VIDMM_EVENT_RECLAIM, device->process->id, ref->handle, 0,
+		  allocation->size_bytes, lost, 0, 0);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set, int32_t *discarded)
+{
+	NTSTATUS status = check_set(device, set);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	lock_both(device);
+	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
+		status = each_entry(device, set, i, may_touch, NULL);
+	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++) {
+		if (discarded)
+			discarded[i] = 0;
+		status = each_entry(device, set, i, do_reclaim, discarded ? &discarded[i] : NULL);
+	}
+	unlock_both(device);
+	return status;
+}
+
+/* PRI-03, PRI-04: a resource and no list, or a list and no resource. */
+static NTSTATUS check_shape(struct vmm_device *device, const struct vmm_shape *shape, const void *values, const char *rule)
+{
+	if (!values || (shape->resource && (shape->count || shape->handles)) ||
+	    (!shape->resource && (!shape->count || !shape->handles)))
+		return broke(device, rule, 0, "either a resource with no list, or a list with no resource, and values");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS each_of_shape(struct vmm_device *device, const struct vmm_shape *shape, uint32_t index, each_fn *fn,
+			      void *context)
+{
+	struct vmm_handle_set set = {.resources = shape->resource ? &shape->resource : NULL,
+				     .allocations = shape->handles,
+				     .count = shape->count};
+
+	return each_entry(device, &set, index, fn, context);
+}
+
+static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	ref->allocation->priority = *(const uint32_t *)context;
+	reclass_all(device->adapter->memory, ref->allocation);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape, const uint32_t *priorities)
+{
+	uint32_t count = shape->resource ? 1 : shape->count;
+	NTSTATUS status = check_shape(device, shape, priorities, "PRI-03");
+
+	if (!NT_SUCCESS(status))
+		return status;
+	lock_both(device);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
+		status = each_of_shape(device, shape, i, may_touch, NULL);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		uint32_t priority = priorities[i];
+
+		status = each_of_shape(device, shape, i, do_priority, &priority);
+	}
+	unlock_both(device);
+	return status;
+}
+
+static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	uint32_t *worst = context;
+	uint32_t status = NOT_RESIDENT;
+
+	(void)device;
+	if (ref->instance->place == VMM_PLACE_MEMORY)
+		status = RESIDENT_GPU;
+	else if (ref->instance->place == VMM_PLACE_APERTURE)
+		status = RESIDENT_SHARED;
+	if (status > *worst) /* PRI-04: a resource reports its worst member */
+		*worst = status;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape, uint32_t *residency)
+{
+	uint32_t count = shape->resource ? 1 : shape->count;
+	NTSTATUS status = check_shape(device, shape, residency, "PRI-04");
+
+	if (!NT_SUCCESS(status))
+		return status;
+	lock_both(device);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
+		status = each_of_shape(device, shape, i, may_touch, NULL);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		residency[i] = RESIDENT_GPU;
+		status = each_of_shape(device, shape, i, do_residency, &residency[i]);
+	}
+	unlock_both(device);
+	return status;
+}

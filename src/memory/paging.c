@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paging operations: DxgkDdiBuildPagingBuffer writes them, tightly packed (PAG-07), into a small ring of paging
+ * buffers; vmm_memory_flush_locked hands what was collected to the GPU as one packet of the paging timeline. The ring
+ * grows while its buffers are in flight instead of waiting.
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+uint64_t vmm_paging_next_sequence(const struct vmm_memory *memory)
+{
+	const struct vmm_adapter *adapter = memory->adapter;
+
+	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued, memory_order_relaxed) + 1;
+}
+
+static vmm_status paging_buffer_add(struct vmm_memory *memory)
+{
+	struct vmm_paging_buffer *buffer = &memory->buffer[memory->buffer_count];
+	uint64_t size = vmm_align_up(memory->caps->paging_buffer_bytes, VMM_PAGE_SIZE);
+	vmm_status status;
+
+	if (memory->buffer_count == VMM_PAGING_BUFFERS_MAX)
+		return VMM_NO_MEMORY;
+	status = vmm_memory_dma_create_locked(memory->adapter, size, &buffer->backing, &buffer->bus_address);
+	if (!vmm_ok(status))
+		return status;
+	buffer->address = buffer->bus_address;
+	if (memory->caps->paging_private_bytes) {
+		/* SEG-21: zeroed, non-paged, never touched by us; NULL when the miniport asked for none. */
+		buffer->private_data = vmm_calloc(1, memory->caps->paging_private_bytes);
+		if (!buffer->private_data) {
+			vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
+			return VMM_NO_MEMORY;
+		}
+	}
+	memory->buffer_count++;
+	return VMM_OK;
+}
+
+/*
+ * SEG-21: paging buffers are addressed through an aperture when the miniport names one. The command that maps a new
+ * buffer is the only one in it that runs from its system address; it goes out alone. The buffer is current.
+ */
+static vmm_status paging_buffer_map(struct vmm_memory *memory)
+{
+	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
+	uint32_t segment, set;
+	uint64_t address;
+
+	if (!memory->caps->paging_buffer_segment || buffer->segment)
+		return VMM_OK;
+	set = 1u << (memory->caps->paging_buffer_segment - 1);
+	vmm_status status = vmm_memory_dma_map_locked(memory->adapter, &buffer->backing, set, &segment, &address,
+						      &buffer->range);
+	if (!vmm_ok(status))
+		return status;
+	vmm_memory_flush_locked(memory->adapter);
+	buffer->segment = segment;
+	buffer->address = address;
+	return VMM_OK;
+}
+
+/* Makes a buffer whose packets are complete current. Nothing may be pending. */
+static vmm_status paging_buffer_next(struct vmm_memory *memory)
+{
+	uint32_t next = memory->buffer_count;
+
+	vmm_assert(!memory->pending);
+	for (uint32_t i = 1; i <= memory->buffer_count; i++) {
+		uint32_t candidate = (memory->current_buffer + i) % memory->buffer_count;
+
+		if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline,
+				      memory->buffer[candidate].last_sequence)) {
+			next = candidate;
+			break;
+		}
+	}
+	if (next == memory->buffer_count && !vmm_ok(paging_buffer_add(memory))) {
+		next = (memory->current_buffer + 1) % memory->buffer_count;
+		vmm_status status = memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
+								memory->buffer[next].last_sequence,
+								VIDMM_WAIT_PAGING_BUFFER);
+		if (!vmm_ok(status))
+			return status;
+	}
+	memory->current_buffer = next;
+	memory->start = memory->write = 0; /* DMA-06: a new buffer starts on a page */
+	memory->private_start = memory->private_write = 0;
+	return paging_buffer_map(memory);
+}
+
+uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
+{
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
+
+	if (!memory->pending)
+		return vmm_paging_next_sequence(memory) - 1;
+	struct vmm_paging_portion portion = {
+		.segment = buffer->segment,
+		.address = buffer->address,
+		.cpu = buffer->backing.address,
+		.size_bytes = memory->caps->paging_buffer_bytes,
+		.start = memory->start,
+		.end = memory->write,
+		.private_data = buffer->private_data,
+		.private_bytes = memory->caps->paging_private_bytes,
+		.private_start = memory->private_start,
+		.private_end = memory->private_write,
+	};
+	buffer->last_sequence = adapter->memory->engine->submit_paging(adapter, &portion);
+	memory->start = memory->write;
+	memory->private_start = memory->private_write;
+	memory->pending = false;
+	return buffer->last_sequence;
+}
+
+static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS status)
+{
+	vmm_finding(memory->adapter->observe, "PAG-09", 0, 0,
+		    "DxgkDdiBuildPagingBuffer answered operation %u with 0x%08x, which leaves it undone", operation,
+		    (unsigned)status);
+	vmm_port_fatal(memory->adapter->port, 0x10E, 0xB, operation, (uint32_t)status);
+}
+
+/*
+ * Has the miniport write one operation (PAG-07, PAG-08). The instance, if any, is idle in the sense of the operation: the
+ * callers only page what no prepared packet uses, so a BUSY answer is repeated once with AllocationIsIdle.
+ */
+static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args, UINT *idle_flag, UINT idle_bit)
+{
+	bool fresh_buffer = false;
+
+	args->MultipassOffset = 0;
+	for (;;) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
+
+		args->pDmaBuffer = buffer->backing.address + memory->write;
+		args->DmaSize = memory->caps->paging_buffer_bytes - memory->write;
+		args->pDmaBufferPrivateData =
+			buffer->private_data ? (char *)buffer->private_data + memory->private_write : NULL;
+		args->DmaBufferPrivateDataSize = memory->caps->paging_private_bytes - memory->private_write;
+		NTSTATUS status = vmm_port_build_paging_buffer(memory->adapter->port, args);
+		uint32_t written = (uint32_t)((char *)args->pDmaBuffer - buffer->backing.address) - memory->write;
+
+		if (status == VMM_DEVICE_REMOVED)
+			return status;
+		if (written) {
+			memory->pending = true;
+			memory->write += written;
+			if (buffer->private_data)
+				memory->private_write =
+					(uint32_t)((char *)args->pDmaBufferPrivateData - (char *)buffer->private_data);
+		}
+		if (NT_SUCCESS(status))
+			return VMM_OK;
+		if (status == STATUS_GRAPHICS_ALLOCATION_BUSY && idle_flag && !(*idle_flag & idle_bit)) {
+			*idle_flag |= idle_bit;
+			continue;
+		}
+		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER || (fresh_buffer && !written)) {
+			paging_fatal(memory, args->Operation, status);
+			return VMM_DEVICE_REMOVED;
+		}
+		vmm_memory_flush_locked(memory->adapter);
+		vmm_status next = paging_buffer_next(memory);
+		if (!vmm_ok(next))
+			return next;
+		fresh_buffer = true;
+	}
+}
+
+static void paging_event(struct vmm_memory *memory, const struct vmm_instance *instance, uint32_t operation,
+			 uint64_t bytes, const uint32_t segments[2])
+{
+	const struct vmm_allocation *a = instance ? instance->allocation : NULL;
+
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_PAGING, a && a->owner ? a->owner->id : 0,
+		  instance ? instance->handle : 0, operation, bytes, segments[0], segments[1],
+		  instance ? instance->offset : 0);
+}
+
+static uint64_t gpu_address(struct vmm_memory *memory, uint32_t segment, uint64_t offset)
+{
+	return vmm_memory_segment(memory, segment)->port->gpu_base + offset;
+}
+
+vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
+	uint64_t size = instance->allocation->size_bytes;
+	uint64_t address = gpu_address(memory, instance->segment, instance->offset);
+	vmm_status status;
+
+	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
+	args.Transfer.TransferSize = size;
+	/* PAG-03: one sub-transfer is the whole one. PAG-04: segment id 0 selects the MDL side. */
+	args.Transfer.Flags.TransferStart = 1;
+	args.Transfer.Flags.TransferEnd = 1;
+	if (in) {
+		args.Transfer.Source.pMdl = instance->backing.mdl;
+		args.Transfer.Destination.SegmentId = instance->segment;
+		args.Transfer.Destination.SegmentAddress.QuadPart = (LONGLONG)address;
+	} else {
+		args.Transfer.Source.SegmentId = instance->segment;
+		args.Transfer.Source.SegmentAddress.QuadPart = (LONGLONG)address;
+		args.Transfer.Destination.pMdl = instance->backing.mdl;
+	}
+	status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
+	if (!vmm_ok(status))
+		return status;
+	if (in)
+		memory->figures.paged_in_bytes += size;
+	else
+		memory->figures.paged_out_bytes += size;
+	paging_event(memory, instance, VIDMM_PAGING_TRANSFER, size,
+		     (uint32_t[2]){in ? 0 : instance->segment, in ? instance->segment : 0});
+	return VMM_OK;
+}
+
+vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};
+	uint64_t size = instance->allocation->size_bytes;
+
+	/* PAG-05, Q-14: the first content of a memory segment is a fill with zero, so that nothing of a former owner shows. */
+	args.Fill.hAllocation = instance->allocation->kmd_allocation;
+	args.Fill.FillSize = size;
+	args.Fill.Destination.SegmentId = instance->segment;
+	args.Fill.Destination.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	vmm_status status = paging_build(memory, &args, NULL, 0);
+	if (!vmm_ok(status))
+		return status;
+	memory->figures.filled_bytes += size;
+	paging_event(memory, instance, VIDMM_PAGING_FILL, size, (uint32_t[2]){0, instance->segment});
+	return VMM_OK;
+}
+
+vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_DISCARD_CONTENT};
+
+	args.DiscardContent.hAllocation = instance->allocation->kmd_allocation;
+	args.DiscardContent.SegmentId = instance->segment;
+	args.DiscardContent.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	vmm_status status = paging_build(memory, &args, &args.DiscardContent.Flags.Value, 0x1);
+	if (!vmm_ok(status))
+		return status;
+	paging_event(memory, instance, VIDMM_PAGING_DISCARD_CONTENT, instance->allocation->size_bytes,
+		     (uint32_t[2]){instance->segment, 0});
+	return VMM_OK;
+}
+
+static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t flags)
+{
+	/* PAG-10: only a Cached allocation in a cache-coherent aperture. */
+	return (flags & 0x4) && vmm_memory_segment(memory, segment)->port->flags.CacheCoherent;
+}
+
+vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+	uint64_t size = instance->allocation->size_bytes;
+
+	args.MapApertureSegment.hDevice = instance->allocation->kmd_device;
+	args.MapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
+	args.MapApertureSegment.SegmentId = instance->segment;
+	args.MapApertureSegment.OffsetInPages = instance->offset >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.pMdl = instance->backing.mdl;
+	args.MapApertureSegment.Flags.CacheCoherent =
+		map_coherent(memory, instance->segment, instance->allocation->flags);
+	vmm_status status = paging_build(memory, &args, NULL, 0);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_MAP_APERTURE, size, (uint32_t[2]){0, instance->segment});
+	return status;
+}
+
+vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset, uint64_t size_bytes)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT};
+
+	args.UnmapApertureSegment.SegmentId = segment;
+	args.UnmapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
+	args.UnmapApertureSegment.NumberOfPages = size_bytes >> VMM_PAGE_SHIFT;
+	args.UnmapApertureSegment.DummyPage.QuadPart = (LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
+	return paging_build(memory, &args, NULL, 0);
+}
+
+vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT};
+	uint64_t size = instance->allocation->size_bytes;
+
+	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
+	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
+	args.UnmapApertureSegment.SegmentId = instance->segment;
+	args.UnmapApertureSegment.OffsetInPages = instance->offset >> VMM_PAGE_SHIFT;
+	args.UnmapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
+	args.UnmapApertureSegment.DummyPage.QuadPart = (LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
+	vmm_status status = paging_build(memory, &args, NULL, 0);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE, size, (uint32_t[2]){instance->segment, 0});
+	return status;
+}
+
+vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing, uint32_t segment,
+				 uint64_t offset)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+
+	/* DMA-05: a DMA buffer is mapped with hAllocation NULL. */
+	args.MapApertureSegment.SegmentId = segment;
+	args.MapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.NumberOfPages = backing->size_bytes >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.pMdl = backing->mdl;
+	return paging_build(memory, &args, NULL, 0);
+}
+
+vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)
+{
+	vmm_status status = vmm_backing_create(memory, VMM_PAGE_SIZE, true, &memory->dummy_page);
+
+	if (vmm_ok(status))
+		status = paging_buffer_add(memory);
+	return vmm_ok(status) ? paging_buffer_map(memory) : status;
+}
+
+void vmm_paging_buffers_destroy(struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->buffer_count; i++) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[i];
+
+		/* The adapter has stopped: the mapping went with it. */
+		if (buffer->segment)
+			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap, buffer->range);
+		vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
+		vmm_free(buffer->private_data);
+	}
+	memory->buffer_count = 0;
+	vmm_backing_destroy(memory, &memory->dummy_page);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Renaming (REN): a lock with Discard gets another instance of the allocation, so that it need not wait for the GPU.
+ *
+ * An instance is CURRENT, PREVIOUS (superseded; an unsubmitted command buffer may still name it) or RETIRED (a
+ * submitted buffer used a newer one). A retired instance that the GPU is done with is the pool. Each instance keeps
+ * its own handle. Everything here runs under the paging lock.
+ */
+#include "memory/memory_private.h"
+
+enum { NO_EXISTING_REFERENCE = 0x100 };
+
+static bool idle(const struct vmm_instance *instance)
+{
+	return !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
+/* The pool's least recently current member (REN-06: the list is cycled through); `busy` gets a retired one that is not idle. */
+static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool any_state, struct vmm_instance **busy)
+{
+	struct vmm_instance *best = NULL;
+	struct vmm_list *link;
+
+	*busy = NULL;
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (i->state != VMM_INSTANCE_RETIRED && !any_state)
+			continue;
+		if (idle(i)) {
+			if (!best || i->generation < best->generation)
+				best = i;
+		} else if (!i->lock_count && (!*busy || i->generation < (*busy)->generation)) {
+			*busy = i;
+		}
+	}
+	return best;
+}
+
+static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
+{
+	vmm_os_mutex_lock(&device->process->lock);
+	struct vmm_ref *ref = vmm_ref_lookup_locked(device, instance->handle);
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_assert(ref && ref->instance == instance);
+	return ref;
+}
+
+/* REN-04: a new instance has the creation parameters of the first; the miniport is not asked. */
+static struct vmm_ref *grow(struct vmm_device *device, struct vmm_ref *like)
+{
+	struct vmm_allocation *allocation = like->allocation;
+	struct vmm_instance *instance = vmm_calloc(1, sizeof(*instance));
+	struct vmm_ref *ref = vmm_calloc(1, sizeof(*ref));
+
+	if (!instance || !ref)
+		goto out_free;
+	*ref = *like;
+	ref->extra = true;
+	ref->instance = instance;
+	vmm_list_init(&ref->device_link);
+	vmm_list_init(&ref->resource_link);
+	vmm_list_init(&ref->zombie_link);
+	vmm_os_mutex_lock(&device->process->lock);
+	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);
+	if (ref->handle) {
+		vmm_list_push_back(&device->refs, &ref->device_link);
+		if (ref->resource)
+			vmm_list_push_back(&ref->resource->refs, &ref->resource_link);
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (!ref->handle)
+		goto out_free;
+	vmm_instance_init(instance, allocation);
+	instance->handle = ref->handle;
+	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock really takes it */
+	return ref;
+out_free:
+	vmm_free(ref);
+	vmm_free(instance);
+	return NULL;
+}
+
+void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle)
+{
+	struct vmm_allocation *allocation = ref->allocation;
+	bool grown = ref->extra && ref->instance->generation == 0;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (i->state == VMM_INSTANCE_CURRENT && i != ref->instance)
+			i->state = VMM_INSTANCE_PREVIOUS;
+	}
+	ref->instance->state = VMM_INSTANCE_CURRENT;
+	ref->instance->generation = ++allocation->generation;
+	if (ref->handle == old_handle)
+		return;
+	allocation->adapter->memory->figures.renames++;
+	vmm_event(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id, ref->handle, grown ? 0 : 1,
+		  old_handle, allocation->instance_count, allocation->size_bytes, 0);
+}
+
+static bool may_grow(const struct vmm_allocation *allocation)
+{
+	const struct vmm_memory *memory = allocation->adapter->memory;
+	bool pressure = memory->system_limit_bytes - memory->system_bytes < memory->system_limit_bytes / 16;
+
+	/* REN-07, REN-08; the current instance counts. */
+	return vmm_policy_rename_grow(allocation->instance_count, allocation->renaming_limit, allocation->size_bytes,
+				      pressure);
+}
+
+/*
+ * The instance a discard lock gets; nothing is given out until vmm_rename_commit. *wait_for is set instead when one will do once the GPU is done with it (REN-10,
+ * REN-12). STATUS_GRAPHICS_TOO_MANY_REFERENCES: nothing can be had until the caller submits (REN-11).
+ */
+NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags, struct vmm_ref **chosen,
+			   struct vmm_instance **wait_for)
+{
+	bool any_state = flags & NO_EXISTING_REFERENCE; /* REN-12: no unsubmitted buffer names any instance */
+	struct vmm_instance *busy;
+	struct vmm_instance *pick = from_pool(ref->allocation, any_state, &busy);
+
+	*wait_for = NULL;
+	if (pick) {
+		*chosen = ref_of(device, pick);
+	} else if (may_grow(ref->allocation)) {
+		*chosen = grow(device, ref);
+		if (!*chosen)
+			return STATUS_NO_MEMORY;
+	} else if (busy) {
+		*wait_for = busy;
+		return STATUS_SUCCESS;
+	} else {
+		vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
+			   ref->handle,
+			   "REN-11: discard lock of 0x%08x: %u instances (limit %u), none of them retired; submit what "
+			   "names them, then lock with NoExistingReference",
+			   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
+		return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
+	}
+	return STATUS_SUCCESS;
+}
+
+/* Called for the references of one submission in patch-list order. */
+NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, uint32_t process)
+{
+	struct vmm_allocation *allocation = instance->allocation;
+
+	if (instance->state == VMM_INSTANCE_RETIRED) {
+		vmm_finding(allocation->adapter->observe, "REN-16", process, instance->handle,
+			    "submission references instance 0x%08x, retired because a submitted buffer used a newer one "
+			    "of %u instances",
+			    instance->handle, allocation->instance_count);
+		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
+	}
+	if (allocation->ordered_by == submission && instance->generation < allocation->ordered_generation) {
+		vmm_finding(allocation->adapter->observe, "REF-03", process, instance->handle,
+			    "submission references instance 0x%08x after a newer instance of the same allocation",
+			    instance->handle);
+		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
+	}
+	allocation->ordered_by = submission;
+	allocation->ordered_generation = instance->generation;
+	return STATUS_SUCCESS;
+}
+
+void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
+{
+	struct vmm_allocation *allocation = instance->allocation;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (i->state == VMM_INSTANCE_PREVIOUS && i->generation < instance->generation &&
+		    i->kept_by != submission)
+			i->state = VMM_INSTANCE_RETIRED;
+	}
+}

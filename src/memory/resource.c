@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runtime resources and their sharing. A runtime resource is known by the runtime's own hResource; what several
+ * openers have in common is a vmm_share, named by a global handle.
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device, const void *runtime_resource)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &device->resources) {
+		struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
+
+		if (r->runtime_handle == runtime_resource)
+			return r;
+	}
+	return NULL;
+}
+
+static struct vmm_resource *resource_create(struct vmm_device *device, void *runtime_resource)
+{
+	struct vmm_resource *r = vmm_calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->device = device;
+	r->runtime_handle = runtime_resource;
+	vmm_list_init(&r->refs);
+	vmm_list_init(&r->link);
+	vmm_os_mutex_lock(&device->process->lock);
+	r->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_RESOURCE, r);
+	if (r->handle)
+		vmm_list_push_back(&device->resources, &r->link);
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (!r->handle) {
+		vmm_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void vmm_resource_detach(struct vmm_resource *resource)
+{
+	struct vmm_process *process = resource->device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	vmm_assert(vmm_list_empty(&resource->refs));
+	vmm_list_remove(&resource->link);
+	vmm_handle_destroy(&process->handles, resource->handle);
+	vmm_os_mutex_unlock(&process->lock);
+	vmm_free(resource);
+}
+
+NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource)
+{
+	struct vmm_resource *r;
+
+	if (!runtime_resource)
+		return STATUS_INVALID_PARAMETER;
+	vmm_os_mutex_lock(&device->process->lock);
+	r = vmm_resource_find_locked(device, runtime_resource);
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (r) {
+		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
+			    "a resource is shared from its creation on; this one exists");
+		return STATUS_INVALID_PARAMETER;
+	}
+	r = resource_create(device, runtime_resource);
+	if (!r)
+		return STATUS_NO_MEMORY;
+	r->shared = true;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
+			      struct vmm_resource **resource, bool *created)
+{
+	vmm_os_mutex_lock(&device->process->lock);
+	struct vmm_resource *r = vmm_resource_find_locked(device, runtime_resource);
+	vmm_os_mutex_unlock(&device->process->lock);
+
+	*created = false;
+	if (r && r->shared && r->share && count) {
+		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
+			    "a shared resource cannot be extended (%u allocations more)", count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!r) {
+		r = resource_create(device, runtime_resource);
+		if (!r)
+			return STATUS_NO_MEMORY;
+		*created = true;
+	}
+	*resource = r;
+	return STATUS_SUCCESS;
+}
+
+static void share_free(struct vmm_share *share)
+{
+	for (uint32_t i = 0; share->item_private_data && i < share->count; i++)
+		vmm_free(share->item_private_data[i]);
+	vmm_free(share->item_private_data);
+	vmm_free(share->item_private_bytes);
+	vmm_free(share->private_data);
+	vmm_free(share->allocations);
+	vmm_free(share);
+}
+
+static void *copy_of(const void *data, uint32_t size, bool *failed)
+{
+	void *copy;
+
+	if (!size)
+		return NULL;
+	copy = vmm_calloc(1, size);
+	if (copy)
+		memcpy(copy, data, size);
+	else
+		*failed = true;
+	return copy;
+}
+
+NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
+			  struct vmm_allocation *const *allocations)
+{
+	struct vmm_world *world = resource->device->process->world;
+	struct vmm_share *share = vmm_calloc(1, sizeof(*share));
+	bool failed = false;
+
+	if (!share)
+		return STATUS_NO_MEMORY;
+	share->adapter = resource->device->adapter;
+	share->count = request->count;
+	share->references = 1;
+	share->allocations = vmm_calloc(request->count, sizeof(*share->allocations));
+	share->item_private_data = vmm_calloc(request->count, sizeof(*share->item_private_data));
+	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
+	share->private_data = copy_of(request->private_data, request->private_bytes, &failed);
+	share->private_bytes = request->private_bytes;
+	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
+	for (uint32_t i = 0; !failed && i < request->count; i++) {
+		share->allocations[i] = allocations[i];
+		share->item_private_data[i] =
+			copy_of(request->items[i].private_data, request->items[i].private_bytes, &failed);
+		share->item_private_bytes[i] = request->items[i].private_bytes;
+	}
+	if (!failed) {
+		vmm_os_mutex_lock(&world->shared_lock);
+		share->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SHARED, share);
+		vmm_os_mutex_unlock(&world->shared_lock);
+		failed = !share->global_handle;
+	}
+	if (failed) {
+		share_free(share);
+		return STATUS_NO_MEMORY;
+	}
+	/* The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
+	vmm_os_mutex_lock(&share->adapter->paging_lock);
+	for (uint32_t i = 0; i < share->count; i++)
+		share->allocations[i]->references++;
+	vmm_paging_unlock(share->adapter);
+	resource->share = share;
+	return STATUS_SUCCESS;
+}
+
+void vmm_share_put(struct vmm_world *world, struct vmm_share *share)
+{
+	vmm_os_mutex_lock(&world->shared_lock);
+	bool last = --share->references == 0;
+	if (last)
+		vmm_handle_destroy(&world->shared, share->global_handle);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	if (!last)
+		return;
+	for (uint32_t i = 0; i < share->count; i++)
+		vmm_allocation_put(share->adapter->memory, share->allocations[i]);
+	share_free(share);
+}
+
+NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource, uint32_t *global)
+{
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	struct vmm_resource *r = vmm_handle_lookup(&device->process->handles, resource, VMM_HANDLE_RESOURCE);
+	if (r && r->device == device && r->share) {
+		*global = r->share->global_handle;
+		status = STATUS_SUCCESS;
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	return status;
+}
+
+static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource *resource,
+				  struct vmm_allocation *allocation)
+{
+	struct vmm_ref *ref = vmm_calloc(1, sizeof(*ref));
+
+	if (!ref)
+		return NULL;
+	ref->device = device;
+	ref->allocation = allocation;
+	ref->instance = &allocation->first;
+	ref->resource = resource;
+	vmm_list_init(&ref->device_link);
+	vmm_list_init(&ref->resource_link);
+	vmm_list_init(&ref->zombie_link);
+	vmm_os_mutex_lock(&device->process->lock);
+	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (!ref->handle) {
+		vmm_free(ref);
+		return NULL;
+	}
+	return ref;
+}
+
+/* One allocation of a shared resource, opened by a further device: DxgkDdiOpenAllocation alone (ALF-34). */
+static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index, uint32_t *handle)
+{
+	struct vmm_share *share = resource->share;
+	struct vmm_adapter *adapter = device->adapter;
+	DXGK_OPENALLOCATIONINFO info = {0};
+	DXGKARG_OPENALLOCATION args = {
+		.NumAllocations = 1,
+		.pOpenAllocation = &info,
+		.pPrivateDriverData = share->private_data,
+		.PrivateDriverSize = share->private_bytes,
+	};
+	struct vmm_ref *ref = opened_ref(device, resource, share->allocations[index]);
+
+	if (!ref)
+		return STATUS_NO_MEMORY;
+	info.hAllocation = ref->handle;
+	info.pPrivateDriverData = share->item_private_data[index];
+	info.PrivateDriverDataSize = share->item_private_bytes[index];
+	struct vmm_process *before = vmm_calling_process_set(adapter->os, device->process);
+	NTSTATUS status = vmm_port_open_allocation(adapter->port, device->kmd_device, &args);
+	vmm_calling_process_set(adapter->os, before);
+	if (NT_SUCCESS(status) && !info.hDeviceSpecificAllocation) {
+		vmm_finding(adapter->observe, "ALF-34", device->process->id, ref->handle,
+			    "DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (!NT_SUCCESS(status)) {
+		vmm_os_mutex_lock(&device->process->lock);
+		vmm_handle_destroy(&device->process->handles, ref->handle);
+		vmm_os_mutex_unlock(&device->process->lock);
+		vmm_free(ref);
+		return status;
+	}
+	ref->kmd_open = info.hDeviceSpecificAllocation;
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	ref->allocation->references++;
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_list_push_back(&device->refs, &ref->device_link);
+	vmm_list_push_back(&resource->refs, &ref->resource_link);
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(adapter);
+	*handle = ref->handle;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room, struct vmm_share **share)
+{
+	struct vmm_world *world = device->process->world;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	struct vmm_share *s = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	if (!s || s->adapter != device->adapter)
+		status = STATUS_INVALID_PARAMETER;
+	else if (room < s->count)
+		status = STATUS_BUFFER_TOO_SMALL;
+	else
+		s->references++;
+	vmm_os_mutex_unlock(&world->shared_lock);
+	*share = s;
+	return status;
+}
+
+NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource, uint32_t *allocations,
+			   uint32_t *count)
+{
+	struct vmm_share *share;
+	NTSTATUS status = share_get(device, global, *count, &share);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_resource *r = resource_create(device, NULL);
+	if (!r) {
+		vmm_share_put(device->process->world, share);
+		return STATUS_NO_MEMORY;
+	}
+	r->shared = true;
+	r->share = share;
+	/* No runtime handle names it: it is released with its last allocation (vmm_memory_deallocate). */
+	r->runtime_handle = r;
+	r->opened = true;
+	for (uint32_t i = 0; i < share->count && NT_SUCCESS(status); i++)
+		status = open_one(device, r, i, &allocations[i]);
+	if (!NT_SUCCESS(status)) {
+		(void)!vmm_memory_deallocate(device, r, NULL, 0);
+		return status;
+	}
+	*resource = r->handle;
+	*count = share->count;
+	return STATUS_SUCCESS;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "object/object.h"
+
+#include <stdio.h>
+
+vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt, struct vmm_observe *observe)
+{
+	world->os = os;
+	world->nt = nt;
+	world->observe = observe;
+	world->next_process_id = 0;
+	world->live_processes = 0;
+	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
+	vmm_handle_table_init(&world->shared);
+	return VMM_OK;
+}
+
+void vmm_world_finish(struct vmm_world *world)
+{
+	vmm_assert(world->live_processes == 0);
+	vmm_handle_table_finish(&world->shared);
+	vmm_os_mutex_finish(&world->shared_lock);
+}
+
+vmm_status vmm_process_create(struct vmm_world *world, const char *name, struct vmm_process **process)
+{
+	struct vmm_process *p = vmm_calloc(1, sizeof(*p));
+
+	if (!p)
+		return VMM_NO_MEMORY;
+	p->world = world;
+	snprintf(p->name, sizeof(p->name), "%s", name ? name : "");
+	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
+	vmm_handle_table_init(&p->handles);
+	vmm_list_init(&p->devices);
+	vmm_os_mutex_lock(&world->shared_lock);
+	p->id = ++world->next_process_id;
+	world->live_processes++;
+	vmm_os_mutex_unlock(&world->shared_lock);
+	*process = p;
+	return VMM_OK;
+}
+
+void vmm_process_destroy(struct vmm_process *process)
+{
+	struct vmm_world *world = process->world;
+
+	vmm_assert(vmm_list_empty(&process->devices));
+	vmm_os_mutex_lock(&world->shared_lock);
+	world->live_processes--;
+	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_handle_table_finish(&process->handles);
+	vmm_os_mutex_finish(&process->lock);
+	vmm_free(process);
+}
+
+void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
+{
+	adapter->world = world;
+	adapter->os = world->os;
+	adapter->observe = world->observe;
+	vmm_os_mutex_init(&adapter->submit_lock, world->os, VMM_RANK_SUBMIT, "submit");
+	vmm_os_mutex_init(&adapter->paging_lock, world->os, VMM_RANK_PAGING, "paging");
+	vmm_os_mutex_init(&adapter->state_lock, world->os, VMM_RANK_STATE, "adapter state");
+	vmm_list_init(&adapter->devices);
+}
+
+void vmm_adapter_finish(struct vmm_adapter *adapter)
+{
+	vmm_assert(vmm_list_empty(&adapter->devices));
+	vmm_assert(adapter->allocation_count == 0);
+	vmm_os_mutex_finish(&adapter->state_lock);
+	vmm_os_mutex_finish(&adapter->paging_lock);
+	vmm_os_mutex_finish(&adapter->submit_lock);
+}
+
+struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_ref *ref = vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
+
+	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
+	return vmm_likely(ref && ref->device == device) ? ref : NULL;
+}
+
+void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule, const char *what)
+{
+	const struct vmm_handle_table *table = &device->process->handles;
+	struct vmm_ref *ref = vmm_handle_lookup(table, handle, VMM_HANDLE_ALLOCATION);
+
+	if (ref)
+		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
+			    "%s: allocation 0x%08x belongs to device 0x%08x, not to 0x%08x", what, handle,
+			    ref->device->handle, device->handle);
+	else
+		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
+			    "%s: 0x%08x is not a live allocation handle (%s)", what, handle,
+			    vmm_handle_explain(table, handle, VMM_HANDLE_ALLOCATION));
+}
+
+enum { PROCESS_SLOT = 4 }; /* of the thread; see os.h */
+
+struct vmm_process *vmm_calling_process(struct vmm_os *os)
+{
+	return (struct vmm_process *)(uintptr_t)*vmm_os_thread_slot(vmm_os_thread_self(os), PROCESS_SLOT);
+}
+
+struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_process *process)
+{
+	uint64_t *slot = vmm_os_thread_slot(vmm_os_thread_self(os), PROCESS_SLOT);
+	struct vmm_process *before = (struct vmm_process *)(uintptr_t)*slot;
+
+	*slot = (uint64_t)(uintptr_t)process;
+	return before;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for a GPU. All waiters of an adapter sleep on one word that moves at every completion; a waiter that
+ * wakes for another's packet sleeps again. vmm_progress_signal makes no system call when nobody sleeps.
+ */
+#include "object/object.h"
+
+bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline, uint64_t *sequence)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const _Atomic uint64_t *last = use == VMM_USE_WRITE    ? instance->written
+				       : use == VMM_USE_ACTIVE ? instance->active
+							       : instance->queued;
+
+	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+		uint64_t s = atomic_load_explicit(&last[t], memory_order_relaxed);
+
+		if (!vmm_timeline_done(adapter, t, s)) {
+			if (timeline)
+				*timeline = t;
+			if (sequence)
+				*sequence = s;
+			return true;
+		}
+	}
+	return false;
+}
+
+vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason,
+			     uint64_t *waited_ns)
+{
+	uint64_t began = vmm_os_now_ns(adapter->os);
+	vmm_status status = VMM_OK;
+
+	atomic_fetch_add(&adapter->progress_waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		if (vmm_timeline_done(adapter, timeline, sequence))
+			break;
+		if (atomic_load(&adapter->removed)) {
+			status = VMM_DEVICE_REMOVED; /* LOCK-33: a waiter is released at once */
+			break;
+		}
+		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
+				     "completion of a packet", sequence);
+		if (!vmm_ok(status))
+			break;
+	}
+	atomic_fetch_sub(&adapter->progress_waiters, 1);
+	uint64_t waited = vmm_os_now_ns(adapter->os) - began;
+	if (waited_ns)
+		*waited_ns += waited;
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason, waited, timeline, sequence, 0);
+	return vmm_ok(status) ? VMM_OK : status;
+}
+
+vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_t reason)
+{
+	uint64_t began = vmm_os_now_ns(adapter->os);
+	vmm_status status = VMM_OK;
+
+	atomic_fetch_add(&adapter->progress_waiters, 1);
+	while (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed)) {
+		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER, "progress of a GPU", seen);
+		if (!vmm_ok(status))
+			break;
+	}
+	atomic_fetch_sub(&adapter->progress_waiters, 1);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason, vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
+	if (atomic_load(&adapter->removed))
+		return VMM_DEVICE_REMOVED;
+	return vmm_ok(status) ? VMM_OK : status;
+}
+
+void vmm_progress_signal(struct vmm_adapter *adapter)
+{
+	atomic_fetch_add(&adapter->progress, 1);
+	if (atomic_load(&adapter->progress_waiters))
+		vmm_os_wake(adapter->os, &adapter->progress, UINT32_MAX);
+}
