@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices and contexts: the miniport's side of them, the buffers a UMD writes into, their end. A context's sizes are
+ * what the miniport asked for and stay so (DMA-01, DMA-02).
+ */
+#include "sched/sched_private.h"
+
+static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context *context)
+{
+	const struct vmm_port_caps *caps = vmm_port_caps(adapter->port);
+	uint32_t apertures = 0;
+
+	for (uint32_t i = 0; i < caps->segment_count; i++)
+		if (caps->segment[i].flags.Aperture)
+			apertures |= 1u << i;
+	if (context->dma_segment_set & ~apertures) {
+		vmm_finding(adapter->observe, "DMA-03", context->device->process->id, 0,
+			    "DmaBufferSegmentSet 0x%x names a segment that is not an aperture (apertures 0x%x)",
+			    context->dma_segment_set, apertures);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!context->dma_bytes || !context->list_size || !context->patch_size) {
+		vmm_finding(adapter->observe, "DMA-01", context->device->process->id, 0,
+			    "a context needs a DMA buffer and lists; the miniport asked for %u bytes, %u allocations, %u patch "
+			    "locations",
+			    context->dma_bytes, context->list_size, context->patch_size);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS make_user_buffers(struct vmm_context *context)
+{
+	struct vmm_context_buffers *u = &context->user;
+
+	u->commands = vmm_calloc(1, context->dma_bytes);
+	u->allocations = vmm_calloc(context->list_size, sizeof(*u->allocations));
+	u->patches = vmm_calloc(context->patch_size, sizeof(*u->patches));
+	u->command_bytes = context->dma_bytes;
+	u->allocation_count = context->list_size;
+	u->patch_count = context->patch_size;
+	return u->commands && u->allocations && u->patches ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static void free_context(struct vmm_context *context)
+{
+	vmm_free(context->user.commands);
+	vmm_free(context->user.allocations);
+	vmm_free(context->user.patches);
+	vmm_free(context);
+}
+
+static NTSTATUS create_in_miniport(struct vmm_context *context, const struct vmm_context_request *request)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	DXGKARG_CREATECONTEXT args = {
+		.hContext = context,
+		.NodeOrdinal = request->node,
+		.EngineAffinity = 1, /* SCH-08: an unlinked adapter has engine 0 alone */
+		.pPrivateDriverData = request->private_data,
+		.PrivateDriverDataSize = request->private_bytes,
+	};
+	NTSTATUS status = vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	context->kmd_context = args.hContext;
+	context->dma_bytes = args.ContextInfo.DmaBufferSize;
+	context->dma_segment_set = args.ContextInfo.DmaBufferSegmentSet;
+	context->dma_private_bytes = args.ContextInfo.DmaBufferPrivateDataSize;
+	context->list_size = args.ContextInfo.AllocationListSize;
+	context->patch_size = args.ContextInfo.PatchLocationListSize;
+	status = check_info(adapter, context);
+	if (!NT_SUCCESS(status))
+		vmm_port_destroy_context(adapter->port, context->kmd_context);
+	return status;
+}
+
+NTSTATUS vmm_sched_create_context(struct vmm_device *device, const struct vmm_context_request *request,
+				  struct vmm_context **result)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_context *context;
+	NTSTATUS status;
+
+	if (request->node >= adapter->node_count || request->affinity > 1) {
+		vmm_finding(adapter->observe, request->affinity > 1 ? "SCH-08" : "SCH-07", device->process->id, 0,
+			    "create context: node %u of %u, engine affinity 0x%x", request->node, adapter->node_count,
+			    request->affinity);
+		return STATUS_INVALID_PARAMETER;
+	}
+	context = vmm_calloc(1, sizeof(*context));
+	if (!context)
+		return STATUS_NO_MEMORY;
+	context->device = device;
+	context->node = request->node;
+	context->flags = request->flags;
+	vmm_list_init(&context->link);
+	vmm_list_init(&context->free_dma);
+	status = create_in_miniport(context, request);
+	if (!NT_SUCCESS(status))
+		goto out_free;
+	status = make_user_buffers(context);
+	if (!NT_SUCCESS(status))
+		goto out_miniport;
+	vmm_os_mutex_lock(&device->process->lock);
+	context->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_CONTEXT, context);
+	if (context->handle)
+		vmm_list_push_back(&device->contexts, &context->link);
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (!context->handle) {
+		status = STATUS_NO_MEMORY;
+		goto out_miniport;
+	}
+	*result = context;
+	return STATUS_SUCCESS;
+out_miniport:
+	vmm_port_destroy_context(adapter->port, context->kmd_context);
+out_free:
+	free_context(context);
+	return status;
+}
+
+struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle)
+{
+	struct vmm_context *found = NULL;
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_list_for_each (link, &device->contexts) {
+		struct vmm_context *context = vmm_container_of(link, struct vmm_context, link);
+
+		if ((const void *)context == handle)
+			found = context;
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	return found;
+}
+
+const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context)
+{
+	return &context->user;
+}
+
+NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context *context)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_list_remove(&context->link);
+	vmm_handle_destroy(&device->process->handles, context->handle);
+	vmm_os_mutex_unlock(&device->process->lock);
+	/* SUB-29: the miniport hears of it when its last packet is complete. */
+	if (!vmm_ok(vmm_wait_timeline(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY, NULL)))
+		vmm_sched_wait_idle(adapter, VIDMM_WAIT_DESTROY);
+	vmm_port_destroy_context(adapter->port, context->kmd_context);
+	vmm_dma_destroy_all(context);
+	free_context(context);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter, struct vmm_device **result)
+{
+	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
+	DXGK_DEVICEINFO info = {0};
+	HANDLE handle = device;
+	NTSTATUS status;
+
+	if (!device)
+		return STATUS_NO_MEMORY;
+	device->process = process;
+	device->adapter = adapter;
+	vmm_list_init(&device->contexts);
+	vmm_list_init(&device->resources);
+	vmm_list_init(&device->refs);
+	status = vmm_port_create_device(adapter->port, &handle, false, &info);
+	if (!NT_SUCCESS(status))
+		goto out_free;
+	device->kmd_device = handle;
+	vmm_os_mutex_lock(&process->lock);
+	device->handle = vmm_handle_create(&process->handles, VMM_HANDLE_DEVICE, device);
+	if (device->handle)
+		vmm_list_push_back(&process->devices, &device->process_link);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!device->handle) {
+		status = STATUS_NO_MEMORY;
+		goto out_miniport;
+	}
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_push_back(&adapter->devices, &device->adapter_link);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	device->magic = VMM_DEVICE_MAGIC;
+	*result = device;
+	return STATUS_SUCCESS;
+out_miniport:
+	vmm_port_destroy_device(adapter->port, device->kmd_device);
+out_free:
+	vmm_free(device);
+	return status;
+}
+
+void vmm_sched_destroy_device(struct vmm_device *device)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_process *process = device->process;
+
+	device->magic = 0;
+	while (!vmm_list_empty(&device->contexts))
+		(void)!vmm_sched_destroy_context(device, vmm_container_of(device->contexts.next, struct vmm_context, link));
+	vmm_sched_wait_idle(adapter, VIDMM_WAIT_DESTROY);
+	vmm_memory_close_device(device);
+	vmm_port_destroy_device(adapter->port, device->kmd_device);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&device->adapter_link);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_os_mutex_lock(&process->lock);
+	vmm_list_remove(&device->process_link);
+	vmm_handle_destroy(&process->handles, device->handle);
+	vmm_os_mutex_unlock(&process->lock);
+	vmm_free(device);
+}

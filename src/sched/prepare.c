@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Preparation: what the emitted patch list names is made resident in list order (PAT-03, DMA-35), the allocation
+ * list gets the final addresses, the packet its fence, the miniport patches (PAT-11), and the packet joins its node.
+ * Packets are prepared strictly in call order; the first one that must wait for the GPU holds up the rest.
+ */
+#include "sched/sched_private.h"
+
+#include "nt/nt.h"
+
+static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	struct vmm_instance **instances = dma->instances;
+
+	for (uint32_t i = 0; i < dma->list_count; i++)
+		if (instances[i])
+			instances[i]->wanted = preparation;
+	for (uint32_t p = 0; p < dma->patch_count; p++) {
+		uint32_t index = dma->patches[p].AllocationIndex;
+		struct vmm_instance *instance = instances[index];
+
+		if (!instance || instance->prepared == preparation)
+			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
+		vmm_status status = vmm_memory_make_resident_locked(adapter, instance, dma->list[index].WriteOperation,
+								    preparation);
+		if (status != VMM_OK)
+			return status;
+	}
+	return VMM_OK;
+}
+
+/* Addresses into the list, and the memory is this packet's until it completes (PAT-12). Returns the paging packet to wait for. */
+static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	uint64_t needed = dma->mapped_by;
+
+	for (uint32_t i = 0; i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+		uint32_t segment;
+		uint64_t address, paged;
+
+		if (!instance)
+			continue;
+		vmm_memory_location(instance, &segment, &address);
+		dma->list[i].SegmentId = segment;
+		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
+		if (instance->prepared != preparation)
+			continue;
+		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
+				      memory_order_relaxed);
+		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline], memory_order_relaxed);
+		needed = needed > paged ? needed : paged;
+	}
+	return needed;
+}
+
+static NTSTATUS patch(struct vmm_adapter *adapter, struct vmm_dma *dma)
+{
+	DXGKARG_PATCH args = {
+		.hContext = dma->context->kmd_context,
+		.DmaBufferSegmentId = dma->segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
+		.pDmaBuffer = dma->backing.address,
+		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSubmissionEndOffset = dma->used_bytes,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
+		.pAllocationList = dma->list,
+		.AllocationListSize = dma->list_count,
+		.pPatchLocationList = dma->patches,
+		.PatchLocationListSize = dma->patch_count,
+		.PatchLocationListSubmissionLength = dma->patch_count,
+		.SubmissionFenceId = dma->packet.fence,
+		.EngineOrdinal = dma->context->engine,
+	};
+
+	args.Flags.NullRendering = dma->null_rendering;
+	return vmm_port_patch(adapter->port, &args);
+}
+
+static void fill_submit(struct vmm_dma *dma)
+{
+	DXGKARG_SUBMITCOMMAND *s = &dma->packet.submit;
+
+	*s = (DXGKARG_SUBMITCOMMAND){
+		.hContext = dma->context->kmd_context,
+		.DmaBufferSegmentId = dma->segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
+		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSubmissionEndOffset = dma->used_bytes,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
+		.SubmissionFenceId = dma->packet.fence,
+		.EngineOrdinal = dma->context->engine,
+		.NodeOrdinal = dma->context->node,
+	};
+	s->Flags.NullRendering = dma->null_rendering;
+}
+
+static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_list_remove(&dma->packet.link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+}
+
+static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	uint64_t preparation = ++sched->preparations;
+	vmm_status status = make_resident(adapter, dma, preparation);
+
+	if (status != VMM_OK)
+		return status;
+	dma->packet.paging_needed = settle_addresses(adapter, dma, preparation);
+	/* The paging work goes to its node before the packet that depends on it. */
+	vmm_memory_flush_locked(adapter);
+	if (dma->context->node == adapter->paging_node)
+		dma->packet.paging_needed = 0; /* same node: order is enough (SUB-03) */
+	dma->packet.fence = vmm_fence_next(sched);
+	status = patch(adapter, dma);
+	if (!NT_SUCCESS(status))
+		return status;
+	fill_submit(dma);
+	unqueue(sched, dma);
+	vmm_queue_ready(sched, &dma->packet);
+	return VMM_OK;
+}
+
+static struct vmm_dma *first_waiting(struct vmm_sched *sched)
+{
+	struct vmm_dma *dma = NULL;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	if (!vmm_list_empty(&sched->prepare))
+		dma = vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return dma;
+}
+
+/*
+ * SPL-12: its working set cannot be resident together although the GPU holds nothing. The device is in error; the
+ * packet completes unexecuted, in its turn: an empty packet takes its place so that the timeline stays in order.
+ */
+static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)
+{
+	struct vmm_context *context = dma->context;
+
+	atomic_store(&context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_reason(sched->adapter->observe, status, context->device->process->id, context->handle,
+		   "SPL-12: the working set of a submission (%u allocations, %u patch locations) cannot be made resident "
+		   "together: the device is in error, state ERROR_OUTOFMEMORY",
+		   dma->list_count, dma->patch_count);
+	unqueue(sched, dma);
+	vmm_memory_flush_locked(sched->adapter);
+	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
+	dma->packet.cancelled = true;
+	dma->packet.paging_needed = 0;
+	dma->packet.fence = 0;
+	vmm_queue_ready(sched, &dma->packet);
+}
+
+/* Paging lock held. VMM_PENDING: the first packet must wait for the GPU. */
+static vmm_status pump_locked(struct vmm_sched *sched)
+{
+	struct vmm_dma *dma;
+
+	while ((dma = first_waiting(sched)) != NULL) {
+		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED : prepare_one(sched, dma);
+
+		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED || atomic_load(&sched->adapter->removed))
+			return status;
+		if (status != VMM_OK)
+			give_up(sched, dma, status);
+		vmm_queue_drain_locked(sched);
+	}
+	return VMM_OK;
+}
+
+/* Until the queue is empty (true) or its head must wait for the GPU (false). `seen`: progress before the try. */
+static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
+{
+	*seen = atomic_load(&sched->adapter->progress);
+	vmm_paging_lock(sched->adapter);
+	vmm_status status = pump_locked(sched);
+	vmm_paging_unlock(sched->adapter);
+	return status != VMM_PENDING;
+}
+
+void vmm_prepare_pump(struct vmm_adapter *adapter, bool in_worker)
+{
+	struct vmm_sched *sched = adapter->sched;
+	uint32_t seen;
+
+	if (!in_worker) {
+		/* While the worker waits on behalf of the head, asking again before the GPU moved would be in vain. */
+		if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) || pump_once(sched, &seen))
+			return;
+		atomic_store(&sched->blocked, true);
+		vmm_worker_wake(sched);
+		return;
+	}
+	/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
+	while (atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed)) {
+		atomic_store(&sched->blocked, true);
+		while (!pump_once(sched, &seen))
+			if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE)))
+				break;
+		atomic_store(&sched->blocked, false);
+	}
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Node queues: prepared packets in order, what the hardware holds, and their retirement.
+ *
+ * Packets reach SubmitCommand only under the paging lock (the DDI's scheduler class is serialised). Whoever makes a
+ * packet submittable, at DISPATCH or in a client's thread, tries that lock; if it is taken, its holder looks again
+ * after letting go (vmm_sched_kick), so nothing is left behind and nobody waits for it at raised IRQL.
+ */
+#include "sched/sched_private.h"
+
+#include "nt/nt.h"
+
+uint32_t vmm_fence_next(struct vmm_sched *sched)
+{
+	uint32_t fence = sched->next_fence++;
+
+	if (fence == 0) /* SUB-01: id 0 is never issued */
+		fence = sched->next_fence++;
+	return fence;
+}
+
+void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_push_back(&sched->node[packet->node].ready, &packet->link);
+	atomic_fetch_add(&sched->ready_count, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node, const struct vmm_packet *packet)
+{
+	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
+		return false;
+	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
+		return false;
+	/* SUB-03: paging work ran on another node; its completion, not its submission, is what counts. */
+	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline, packet->paging_needed);
+}
+
+/* Cancelled packets at the head complete once everything before them has. State lock held. */
+static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *node)
+{
+	bool any = false;
+
+	while (!vmm_list_empty(&node->ready) && vmm_list_empty(&node->hardware)) {
+		struct vmm_packet *packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
+
+		if (!packet->cancelled)
+			break;
+		vmm_list_remove(&packet->link);
+		packet->cancelled = false;
+		atomic_fetch_sub(&sched->ready_count, 1);
+		vmm_packet_retired_locked(sched, packet);
+		any = true;
+	}
+	return any;
+}
+
+static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved)
+{
+	struct vmm_node *node = &sched->node[index];
+	struct vmm_packet *packet = NULL;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	*moved |= retire_cancelled(sched, node);
+	if (!vmm_list_empty(&node->ready)) {
+		packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
+		if (!packet->cancelled && may_submit(sched, node, packet)) {
+			vmm_list_remove(&packet->link);
+			vmm_list_push_back(&node->hardware, &packet->link);
+			node->hardware_count++;
+			sched->hardware_total++;
+			node->last_submitted = packet->fence;
+			atomic_fetch_sub(&sched->ready_count, 1);
+		} else {
+			packet = NULL;
+		}
+	}
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return packet;
+}
+
+void vmm_queue_drain_locked(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	bool moved = false;
+
+	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed); n++) {
+		struct vmm_packet *packet;
+
+		while ((packet = take_submittable(sched, n, &moved)) != NULL) {
+			/* The packet may retire, and be reused, as soon as the miniport has it. */
+			DXGKARG_SUBMITCOMMAND submit = packet->submit;
+			uint32_t process = 0, handle = 0;
+
+			if (!packet->paging) {
+				const struct vmm_context *context = vmm_container_of(packet, struct vmm_dma, packet)->context;
+				process = context->device->process->id;
+				handle = context->handle;
+			}
+			vmm_event(adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging, packet->fence, n,
+				  submit.DmaBufferSubmissionStartOffset, submit.DmaBufferSubmissionEndOffset);
+			(void)vmm_port_submit(adapter->port, &submit);
+			if (atomic_load(&adapter->removed))
+				return;
+		}
+	}
+	if (moved)
+		vmm_progress_signal(adapter);
+}
+
+void vmm_sched_kick(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	/*
+	 * Submitting can complete (a miniport may report from inside the call) and make more submittable; the loop ends
+	 * when a pass changed nothing.
+	 */
+	for (;;) {
+		uint32_t before = atomic_load(&sched->ready_count);
+
+		if (!before || !vmm_os_mutex_trylock(&adapter->paging_lock))
+			return;
+		vmm_queue_drain_locked(sched);
+		vmm_os_mutex_unlock(&adapter->paging_lock);
+		if (atomic_load(&sched->ready_count) == before)
+			return;
+	}
+}
+
+void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	atomic_store_explicit(&sched->adapter->timeline[packet->timeline].completed, packet->sequence,
+			      memory_order_release);
+	if (packet->paging) {
+		vmm_list_push_back(&sched->free_paging, &packet->link);
+		return;
+	}
+	vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
+}
+
+/* Retires what the node's newest report covers (SUB-06); state lock held. */
+static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
+{
+	uint32_t retired = 0;
+
+	while (!vmm_list_empty(&node->hardware)) {
+		struct vmm_packet *packet = vmm_container_of(node->hardware.next, struct vmm_packet, link);
+
+		if (!vmm_fence_reached(fence, packet->fence))
+			break;
+		vmm_list_remove(&packet->link);
+		node->hardware_count--;
+		sched->hardware_total--;
+		vmm_packet_retired_locked(sched, packet);
+		retired++;
+	}
+	if (vmm_fence_reached(fence, node->last_completed))
+		node->last_completed = fence; /* a repeated older id changes nothing (SUB-12) */
+	return retired;
+}
+
+/* DIRQL: only records (SUB-07). */
+static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	struct vmm_adapter *adapter = context;
+	struct vmm_sched *sched = adapter->sched;
+	uint32_t index;
+
+	switch (data->InterruptType) {
+	case DXGK_INTERRUPT_DMA_COMPLETED:
+		index = data->DmaCompleted.NodeOrdinal;
+		if (index >= adapter->node_count)
+			break;
+		atomic_store(&sched->node[index].reported, data->DmaCompleted.SubmissionFenceId);
+		atomic_store(&sched->node[index].report_pending, 1);
+		return;
+	case DXGK_INTERRUPT_DMA_FAULTED:
+		index = data->DmaFaulted.NodeOrdinal;
+		if (index >= adapter->node_count)
+			break;
+		atomic_store(&sched->node[index].fault_fence, data->DmaFaulted.FaultedFenceId);
+		atomic_store(&sched->node[index].fault_status, (uint32_t)data->DmaFaulted.Status);
+		atomic_store(&sched->node[index].fault_pending, 1);
+		return;
+	default:
+		index = 0;
+		break;
+	}
+	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, index);
+}
+
+static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet, uint32_t status)
+{
+	if (packet->paging) {
+		/* Nobody's device: the content of whatever it moved is gone. */
+		vmm_port_fatal(adapter->port, 0x119, 0x5, packet->fence, status);
+		return;
+	}
+	struct vmm_context *context = vmm_container_of(packet, struct vmm_dma, packet)->context;
+
+	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id, context->handle,
+		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error", packet->fence,
+		   context->handle);
+	atomic_store(&context->device->error, VMM_DEVICE_FAULT);
+}
+
+/* A faulted packet counts as complete; its device does not go on. State lock held. */
+static uint32_t retire_fault(struct vmm_sched *sched, struct vmm_node *node)
+{
+	uint32_t fence = atomic_load(&node->fault_fence);
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &node->hardware) {
+		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+		if (packet->fence == fence) {
+			device_fault(sched->adapter, packet, atomic_load(&node->fault_status));
+			break;
+		}
+	}
+	return retire_node(sched, node, fence);
+}
+
+/* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
+static bool check_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+{
+	const struct vmm_node *node = &sched->node[index];
+
+	if (vmm_fence_reached(node->last_submitted, fence))
+		return true;
+	vmm_finding(sched->adapter->observe, "SUB-12", 0, 0,
+		    "node %u reported fence 0x%08x complete; the last one submitted there is 0x%08x", index, fence,
+		    node->last_submitted);
+	vmm_port_fatal(sched->adapter->port, 0x119, 0x1, fence, node->last_submitted);
+	return false;
+}
+
+static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
+{
+	struct vmm_node *node = &sched->node[index];
+	uint32_t retired = 0;
+
+	if (atomic_exchange(&node->report_pending, 0)) {
+		uint32_t fence = atomic_load(&node->reported);
+
+		if (!check_report(sched, index, fence))
+			return 0;
+		retired = retire_node(sched, node, fence);
+		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, retired, 0);
+	}
+	if (atomic_exchange(&node->fault_pending, 0))
+		retired += retire_fault(sched, node);
+	return retired;
+}
+
+/* DISPATCH: effects become visible (SUB-07). */
+static void sink_dpc(void *context)
+{
+	struct vmm_adapter *adapter = context;
+	struct vmm_sched *sched = adapter->sched;
+	uint32_t retired = 0;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	for (uint32_t n = 0; n < adapter->node_count; n++)
+		retired += retire_reports(sched, n);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (!retired)
+		return;
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
+	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
+		vmm_worker_wake(sched);
+}
+
+static void *sink_handle_data(void *context, uint32_t handle, uint32_t type, bool device_specific)
+{
+	/* The miniport asks in a call that a client's thread made: the handle is that client's. */
+	struct vmm_process *process = vmm_calling_process(((struct vmm_adapter *)context)->os);
+	void *data = NULL;
+
+	(void)type;
+	if (!process)
+		return NULL;
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_ref *ref = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ALLOCATION);
+	if (ref)
+		data = device_specific ? ref->kmd_open : ref->allocation->kmd_allocation;
+	vmm_os_mutex_unlock(&process->lock);
+	return data;
+}
+
+static uint32_t sink_handle_parent(void *context, uint32_t allocation)
+{
+	struct vmm_process *process = vmm_calling_process(((struct vmm_adapter *)context)->os);
+	uint32_t parent = 0;
+
+	if (!process)
+		return 0;
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_ref *ref = vmm_handle_lookup(&process->handles, allocation, VMM_HANDLE_ALLOCATION);
+	if (ref && ref->resource)
+		parent = ref->resource->handle;
+	vmm_os_mutex_unlock(&process->lock);
+	return parent;
+}
+
+static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3)
+{
+	struct vmm_adapter *adapter = context;
+
+	(void)code;
+	(void)p1;
+	(void)p2;
+	(void)p3;
+	atomic_store(&adapter->removed, true);
+	vmm_progress_signal(adapter);
+	if (adapter->sched)
+		vmm_worker_wake(adapter->sched);
+}
+
+const struct vmm_port_sink vmm_sched_port_sink = {
+	.interrupt = sink_interrupt,
+	.dpc = sink_dpc,
+	.handle_data = sink_handle_data,
+	.handle_parent = sink_handle_parent,
+	.fatal = sink_fatal,
+};
+
+static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
+{
+	while (!vmm_list_empty(list)) {
+		struct vmm_packet *packet = vmm_container_of(list->next, struct vmm_packet, link);
+
+		vmm_list_remove(&packet->link);
+		vmm_packet_retired_locked(sched, packet);
+	}
+}
+
+void vmm_queue_abandon(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	vmm_assert(atomic_load(&adapter->removed));
+	vmm_os_mutex_lock(&adapter->state_lock);
+	for (uint32_t n = 0; n < adapter->node_count; n++) {
+		abandon_list(sched, &sched->node[n].hardware);
+		abandon_list(sched, &sched->node[n].ready);
+		sched->node[n].hardware_count = 0;
+	}
+	abandon_list(sched, &sched->prepare);
+	sched->hardware_total = 0;
+	atomic_store(&sched->ready_count, 0);
+	atomic_store(&sched->prepare_count, 0);
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		atomic_store(&adapter->timeline[t].completed, atomic_load(&adapter->timeline[t].queued));
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_progress_signal(adapter);
+}

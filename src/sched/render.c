@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pfnRenderCb's way in (spec 3a, steps 2 to 7): capture the allocation list, have the miniport translate the command
+ * buffer (several passes if it runs out of room), check what it emitted, queue. The submit lock is held from capture
+ * to queueing: sequence order is queue order, and nothing that was looked up can be deallocated meanwhile.
+ */
+#include "sched/sched_private.h"
+
+enum {
+	ENTRY_WRITE = 0x1,
+	ENTRY_DO_NOT_RETIRE = 0x2,
+	ENTRY_OFFER = 0x1C,
+	ENTRY_RESERVED = (int)0xFFFFFFE0,
+	RENDER_RESIZE_FLAGS = 0x7,
+	RENDER_NULL = 0x8,
+};
+
+struct submission {
+	struct vmm_context *context;
+	struct vmm_adapter *adapter;
+	struct vmm_render_request *request;
+	uint64_t serial;
+	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
+	uint32_t pieces;
+	uint32_t patches, queued;
+};
+
+static NTSTATUS broke(const struct submission *s, const char *rule, NTSTATUS status, uint32_t index, const char *what)
+{
+	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+		    "render on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s", s->context->handle,
+		    index, s->context->user.allocations[index].hAllocation, what);
+	return status;
+}
+
+static NTSTATUS check_request(const struct submission *s)
+{
+	const struct vmm_render_request *r = s->request;
+	const struct vmm_context_buffers *u = &s->context->user;
+
+	if (r->allocation_count <= u->allocation_count && r->patch_count <= u->patch_count &&
+	    r->command_offset <= r->command_length && r->command_length <= u->command_bytes &&
+	    !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
+		return STATUS_SUCCESS;
+	vmm_finding(s->adapter->observe, "DMA-08", s->context->device->process->id, s->context->handle,
+		    "render on context 0x%08x: %u allocations (room %u), %u patch locations (room %u), commands [%u, %u) "
+		    "(room %u), flags 0x%x",
+		    s->context->handle, r->allocation_count, u->allocation_count, r->patch_count, u->patch_count,
+		    r->command_offset, r->command_length, u->command_bytes, r->flags);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
+{
+	struct vmm_device *device = s->context->device;
+
+	vmm_ref_report(device, handle, "DMA-16", "allocation list of a render call");
+	if (vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION))
+		return STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE;
+	return STATUS_INVALID_HANDLE;
+}
+
+/* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
+static NTSTATUS check_reference(const struct submission *s, uint32_t index, const struct vmm_ref *ref)
+{
+	if (vmm_unlikely(ref->allocation->offer))
+		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index, "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
+		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
+			     "it is locked and no aperture segment can take it");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_t index)
+{
+	/* Read once: the list is the client's memory (DMA-14). */
+	D3DDDI_ALLOCATIONLIST entry = s->context->user.allocations[index];
+	DXGK_ALLOCATIONLIST *out = &dma->list[index];
+	uint32_t segment;
+	uint64_t address;
+
+	if (vmm_unlikely(entry.Value & (uint32_t)ENTRY_RESERVED))
+		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index, "reserved bits are set");
+	*out = (DXGK_ALLOCATIONLIST){0};
+	dma->instances[index] = NULL;
+	if (!entry.hAllocation)
+		return STATUS_SUCCESS; /* DMA-15 */
+	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
+
+	if (vmm_unlikely(!ref))
+		return bad_handle(s, entry.hAllocation);
+	NTSTATUS status = check_reference(s, index, ref);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
+		vmm_reason(s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id, entry.hAllocation,
+			   "offering through the allocation list (DMA-24) is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (entry.Value & ENTRY_DO_NOT_RETIRE)
+		ref->instance->kept_by = s->serial;
+	dma->renamed |= ref->allocation->instance_count > 1;
+	vmm_memory_location(ref->instance, &segment, &address);
+	out->hDeviceSpecificAllocation = ref->kmd_open;
+	out->WriteOperation = entry.Value & ENTRY_WRITE;
+	out->SegmentId = segment;
+	out->PhysicalAddress.QuadPart = (LONGLONG)address;
+	dma->instances[index] = ref->instance;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
+{
+	struct vmm_process *process = s->context->device->process;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	dma->renamed = false;
+	dma->list_count = s->request->allocation_count;
+	vmm_paging_lock(s->adapter);
+	vmm_os_mutex_lock(&process->lock);
+	for (uint32_t i = 0; i < dma->list_count && NT_SUCCESS(status); i++)
+		status = capture_entry(s, dma, i);
+	vmm_os_mutex_unlock(&process->lock);
+	vmm_paging_unlock(s->adapter);
+	return status;
+}
+
+VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_dma *dma, uint32_t p)
+{
+	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
+	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
+	const char *rule = e->AllocationIndex >= dma->list_count				   ? "PAT-02"
+			   : p && e->SplitOffset < dma->patches[p - 1].SplitOffset ? "PAT-04"
+			   : slots && e->SlotId >= slots					   ? "PAT-07"
+												   : "PAT-05";
+
+	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+		    "the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId %u (of %u), PatchOffset "
+		    "%u, SplitOffset %u (DMA buffer of %u bytes)",
+		    p, e->AllocationIndex, dma->list_count, e->SlotId, slots, e->PatchOffset, e->SplitOffset,
+		    dma->used_bytes);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS check_patches(const struct submission *s, const struct vmm_dma *dma)
+{
+	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
+	uint32_t slot_end = slots ? slots : UINT32_MAX;
+	uint32_t split = 0;
+
+	for (uint32_t p = 0; p < dma->patch_count; p++) {
+		const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
+
+		if (vmm_unlikely((e->AllocationIndex >= dma->list_count) | (e->SplitOffset < split) |
+				 (e->SlotId >= slot_end) | (e->SplitOffset > e->PatchOffset) |
+				 (e->PatchOffset >= dma->used_bytes)))
+			return bad_patch(s, dma, p);
+		split = e->SplitOffset;
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_instances(const struct submission *s, const struct vmm_dma *dma)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (!dma->renamed)
+		return STATUS_SUCCESS;
+	vmm_paging_lock(s->adapter);
+	for (uint32_t p = 0; p < dma->patch_count && NT_SUCCESS(status); p++) {
+		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
+
+		if (instance && instance->allocation->instance_count > 1)
+			status = vmm_rename_check(instance, s->serial, s->context->device->process->id);
+	}
+	vmm_paging_unlock(s->adapter);
+	return status;
+}
+
+/* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
+static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	DXGKARG_RENDER args = {
+		.pCommand = (const char *)context->user.commands + s->request->command_offset,
+		.CommandLength = s->request->command_length - s->request->command_offset,
+		.pDmaBuffer = dma->backing.address,
+		.DmaSize = context->dma_bytes,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = context->dma_private_bytes,
+		.pAllocationList = dma->list,
+		.AllocationListSize = dma->list_count,
+		.pPatchLocationListIn = context->user.patches,
+		.PatchLocationListInSize = s->request->patch_count,
+		.pPatchLocationListOut = dma->patches,
+		.PatchLocationListOutSize = context->patch_size,
+		.MultipassOffset = *multipass,
+		.DmaBufferSegmentId = dma->segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
+	};
+	struct vmm_process *before = vmm_calling_process_set(s->adapter->os, context->device->process);
+	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
+
+	vmm_calling_process_set(s->adapter->os, before);
+	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return status;
+	dma->used_bytes = (uint32_t)((char *)args.pDmaBuffer - dma->backing.address);
+	dma->patch_count = (uint32_t)(args.pPatchLocationListOut - dma->patches);
+	dma->private_used = dma->private_data ? (uint32_t)((char *)args.pDmaBufferPrivateData - (char *)dma->private_data)
+					      : 0;
+	dma->null_rendering = (s->request->flags & RENDER_NULL) || (context->flags & 0x1);
+	*multipass = args.MultipassOffset;
+	NTSTATUS checked = check_patches(s, dma);
+	if (NT_SUCCESS(checked))
+		checked = check_instances(s, dma);
+	return NT_SUCCESS(checked) ? status : checked;
+}
+
+/* From here on the allocations are busy, the instances used, the packet in its queue. */
+static void commit_piece(struct submission *s, struct vmm_dma *dma)
+{
+	struct vmm_sched *sched = s->adapter->sched;
+	uint32_t t = s->context->node;
+	uint64_t sequence = atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
+
+	for (uint32_t i = 0; i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+
+		if (!instance)
+			continue;
+		atomic_store_explicit(&instance->queued[t], sequence, memory_order_relaxed);
+		if (dma->list[i].WriteOperation) /* DMA-22, PAG-31 */
+			atomic_store_explicit(&instance->written[t], sequence, memory_order_relaxed);
+	}
+	if (dma->renamed) {
+		vmm_paging_lock(s->adapter);
+		for (uint32_t p = 0; p < dma->patch_count; p++)
+			if (dma->instances[dma->patches[p].AllocationIndex])
+				vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
+		vmm_paging_unlock(s->adapter);
+	}
+	dma->packet.node = dma->packet.timeline = t;
+	dma->packet.sequence = sequence;
+	vmm_os_mutex_lock(&s->adapter->state_lock);
+	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
+	s->context->last_sequence = sequence;
+	s->queued = ++s->context->queued;
+	vmm_list_push_back(&sched->prepare, &dma->packet.link);
+	atomic_fetch_add(&sched->prepare_count, 1);
+	vmm_os_mutex_unlock(&s->adapter->state_lock);
+	s->patches += dma->patch_count;
+}
+
+static void commit(struct submission *s)
+{
+	for (uint32_t i = 0; i < s->pieces; i++)
+		commit_piece(s, s->piece[i]);
+	s->pieces = 0;
+}
+
+static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
+{
+	to->list_count = from->list_count;
+	to->renamed = from->renamed;
+	for (uint32_t i = 0; i < from->list_count; i++) {
+		to->list[i] = from->list[i];
+		to->instances[i] = from->instances[i];
+	}
+}
+
+/* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
+static NTSTATUS translate_all(struct submission *s)
+{
+	uint32_t multipass = 0;
+	NTSTATUS status;
+
+	for (;;) {
+		struct vmm_dma *dma = s->piece[s->pieces - 1], *next;
+
+		status = translate(s, dma, &multipass);
+		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+			return status;
+		if (!dma->used_bytes) {
+			vmm_finding(s->adapter->observe, "DMA-29", s->context->device->process->id, s->context->handle,
+				    "DxgkDdiRender wants another DMA buffer although it wrote nothing into an empty one of %u "
+				    "bytes (MultipassOffset %u)",
+				    s->context->dma_bytes, multipass);
+			return STATUS_INVALID_PARAMETER;
+		}
+		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2) {
+			/* Too large to hold back as a whole: what exists goes out, or no buffer would ever come free. */
+			struct vmm_dma *last = s->piece[--s->pieces];
+
+			commit(s);
+			s->piece[s->pieces++] = last;
+		}
+		status = vmm_dma_get(s->context, &next);
+		if (!NT_SUCCESS(status))
+			return status;
+		copy_list(next, dma);
+		s->piece[s->pieces++] = next;
+	}
+}
+
+NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request *request)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct submission s = {.context = context, .adapter = adapter, .request = request};
+	NTSTATUS status = check_request(&s);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_dma_get(context, &s.piece[0]);
+	if (!NT_SUCCESS(status))
+		return status;
+	s.pieces = 1;
+	vmm_os_mutex_lock(&adapter->submit_lock);
+	s.serial = ++adapter->sched->submissions;
+	status = capture_list(&s, s.piece[0]);
+	if (NT_SUCCESS(status))
+		status = translate_all(&s);
+	if (NT_SUCCESS(status))
+		commit(&s);
+	vmm_os_mutex_unlock(&adapter->submit_lock);
+	for (uint32_t i = 0; i < s.pieces; i++)
+		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */
+	if (!NT_SUCCESS(status))
+		return status;
+	request->queued = s.queued;
+	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id, context->handle, 0,
+		  request->allocation_count, s.patches, request->command_length - request->command_offset,
+		  context->last_sequence);
+	vmm_prepare_pump(adapter, false);
+	return STATUS_SUCCESS;
+}

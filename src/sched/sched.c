@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/sched_private.h"
+
+static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion);
+static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason);
+
+const struct vmm_memory_engine vmm_sched_memory_engine = {
+	.submit_paging = submit_paging,
+	.wait_locked = wait_locked,
+	.kick = vmm_sched_kick,
+};
+
+vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
+{
+	struct vmm_sched *sched = vmm_calloc(1, sizeof(*sched));
+
+	if (!sched)
+		return VMM_NO_MEMORY;
+	sched->adapter = adapter;
+	sched->next_fence = first_fence ? first_fence : 0xFFFFFF00u;
+	vmm_list_init(&sched->prepare);
+	vmm_list_init(&sched->free_paging);
+	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
+		vmm_list_init(&sched->node[n].ready);
+		vmm_list_init(&sched->node[n].hardware);
+		sched->node[n].last_completed = sched->node[n].last_submitted = sched->next_fence - 1;
+	}
+	for (uint32_t i = 0; i < VMM_PAGING_PACKETS; i++)
+		vmm_list_push_back(&sched->free_paging, &sched->paging_packet[i].link);
+	adapter->sched = sched;
+	return VMM_OK;
+}
+
+/* SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node. */
+static vmm_status create_system_objects(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	DXGK_DEVICEINFO info = {0};
+	HANDLE device = sched;
+	DXGKARG_CREATECONTEXT args = {.hContext = adapter, .NodeOrdinal = adapter->paging_node, .EngineAffinity = 1};
+	NTSTATUS status = vmm_port_create_device(adapter->port, &device, true, &info);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	sched->system_device = device;
+	args.Flags.SystemContext = 1;
+	status = vmm_port_create_context(adapter->port, device, &args);
+	if (!NT_SUCCESS(status)) {
+		vmm_port_destroy_device(adapter->port, device);
+		sched->system_device = NULL;
+		return status;
+	}
+	sched->system_context = args.hContext;
+	return VMM_OK;
+}
+
+vmm_status vmm_sched_start(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+	vmm_status status;
+
+	sched->caps = vmm_port_caps(adapter->port);
+	status = create_system_objects(sched);
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_os_thread_create(adapter->os, "vidsch worker", vmm_worker_main, adapter, &sched->worker);
+	if (!vmm_ok(status))
+		vmm_sched_stop(adapter);
+	return status;
+}
+
+void vmm_sched_stop(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	if (sched->worker) {
+		atomic_store(&sched->quit, true);
+		vmm_worker_wake(sched);
+		vmm_os_thread_join(sched->worker);
+		sched->worker = NULL;
+	}
+	if (sched->system_context)
+		vmm_port_destroy_context(adapter->port, sched->system_context);
+	if (sched->system_device)
+		vmm_port_destroy_device(adapter->port, sched->system_device);
+	sched->system_context = sched->system_device = NULL;
+}
+
+void vmm_sched_destroy(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+
+	vmm_assert(atomic_load(&sched->prepare_count) == 0 && atomic_load(&sched->ready_count) == 0);
+	adapter->sched = NULL;
+	vmm_free(sched);
+}
+
+void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
+{
+	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+		uint64_t last = atomic_load(&adapter->timeline[t].queued);
+
+		if (vmm_timeline_done(adapter, t, last))
+			continue;
+		if (!vmm_ok(vmm_wait_timeline(adapter, t, last, reason, NULL))) {
+			if (atomic_load(&adapter->removed))
+				vmm_queue_abandon(adapter);
+			return;
+		}
+	}
+}
+
+/* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
+static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_queue_drain_locked(adapter->sched);
+		if (vmm_timeline_done(adapter, timeline, sequence))
+			return VMM_OK;
+		vmm_status status = vmm_wait_progress(adapter, seen, reason);
+		if (!vmm_ok(status))
+			return status;
+	}
+}
+
+static struct vmm_packet *take_paging_packet(struct vmm_sched *sched)
+{
+	struct vmm_packet *packet = NULL;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	if (!vmm_list_empty(&sched->free_paging)) {
+		packet = vmm_container_of(sched->free_paging.next, struct vmm_packet, link);
+		vmm_list_remove(&packet->link);
+	}
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return packet;
+}
+
+static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion)
+{
+	struct vmm_sched *sched = adapter->sched;
+	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
+	uint64_t sequence = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
+	struct vmm_packet *packet;
+
+	while ((packet = take_paging_packet(sched)) == NULL) {
+		uint64_t oldest = atomic_load(&timeline->completed) + 1;
+
+		if (!vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest, VIDMM_WAIT_PAGING_BUFFER)))
+			vmm_queue_abandon(adapter);
+	}
+	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
+	*packet = (struct vmm_packet){
+		.paging = true,
+		.node = adapter->paging_node,
+		.timeline = adapter->paging_timeline,
+		.sequence = sequence,
+		.fence = vmm_fence_next(sched),
+	};
+	vmm_list_init(&packet->link);
+	/* PAT-17, PAG-33: patched without lists; its size is what it was. */
+	DXGKARG_PATCH patch = {
+		.hContext = sched->system_context,
+		.DmaBufferSegmentId = portion->segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)portion->address,
+		.pDmaBuffer = portion->cpu,
+		.DmaBufferSize = portion->size_bytes,
+		.DmaBufferSubmissionStartOffset = portion->start,
+		.DmaBufferSubmissionEndOffset = portion->end,
+		.pDmaBufferPrivateData = portion->private_data,
+		.DmaBufferPrivateDataSize = portion->private_bytes,
+		.DmaBufferPrivateDataSubmissionStartOffset = portion->private_start,
+		.DmaBufferPrivateDataSubmissionEndOffset = portion->private_end,
+		.SubmissionFenceId = packet->fence,
+	};
+	patch.Flags.Paging = 1;
+	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch)); /* its failure is fatal: the adapter is dead then */
+	packet->submit = (DXGKARG_SUBMITCOMMAND){
+		.hContext = sched->system_context,
+		.DmaBufferSegmentId = portion->segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)portion->address,
+		.DmaBufferSize = portion->size_bytes,
+		.DmaBufferSubmissionStartOffset = portion->start,
+		.DmaBufferSubmissionEndOffset = portion->end,
+		.pDmaBufferPrivateData = portion->private_data,
+		.DmaBufferPrivateDataSize = portion->private_bytes,
+		.DmaBufferPrivateDataSubmissionStartOffset = portion->private_start,
+		.DmaBufferPrivateDataSubmissionEndOffset = portion->private_end,
+		.SubmissionFenceId = packet->fence,
+		.NodeOrdinal = adapter->paging_node,
+	};
+	packet->submit.Flags.Paging = 1;
+	vmm_queue_ready(sched, packet);
+	return sequence;
+}

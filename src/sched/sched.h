@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sched: VidSch proper. Contexts and their DMA buffers, submissions in order, preparation (residency, patching),
+ * fences, completion. It asks memory for residency through memory.h's narrow interface and gives it, as
+ * struct vmm_memory_engine, the way to the GPU.
+ *
+ * A submission's life: vmm_sched_render (client's thread) -> prepare queue -> prepared (resident, patched, fenced)
+ * -> ready queue of its node -> SubmitCommand when the hardware has room -> interrupt -> DPC retires it. Preparation
+ * runs in the client's thread while nothing must be waited for, otherwise in the worker thread.
+ */
+#ifndef VMM_SCHED_SCHED_H
+#define VMM_SCHED_SCHED_H
+
+#include "memory/memory.h"
+#include "object/object.h"
+#include "port/port.h"
+
+extern const struct vmm_memory_engine vmm_sched_memory_engine;
+extern const struct vmm_port_sink vmm_sched_port_sink; /* context: struct vmm_adapter */
+
+struct vmm_context;
+
+/* Before the port starts, so that the sink has somewhere to record; then vmm_sched_start once port and memory stand. */
+vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence) VMM_MUST_CHECK;
+vmm_status vmm_sched_start(struct vmm_adapter *adapter) VMM_MUST_CHECK; /* system device and context, worker thread */
+void vmm_sched_stop(struct vmm_adapter *adapter);                      /* worker and system objects gone */
+void vmm_sched_destroy(struct vmm_adapter *adapter);
+/* Waits until everything queued so far is complete; on a removed adapter it is abandoned instead. No lock held. */
+void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
+/* Hands packets that became ready to the hardware; any IRQL up to DISPATCH, no lock held. */
+void vmm_sched_kick(struct vmm_adapter *adapter);
+
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter, struct vmm_device **device) VMM_MUST_CHECK;
+void vmm_sched_destroy_device(struct vmm_device *device); /* contexts, allocations, then the device */
+
+struct vmm_context_request {
+	uint32_t node, affinity, flags;
+	void *private_data; /* our copy */
+	uint32_t private_bytes;
+};
+/* What the UMD writes its next submission into; the same memory for every submission of the context. */
+struct vmm_context_buffers {
+	void *commands;
+	D3DDDI_ALLOCATIONLIST *allocations;
+	D3DDDI_PATCHLOCATIONLIST *patches;
+	uint32_t command_bytes, allocation_count, patch_count;
+};
+NTSTATUS vmm_sched_create_context(struct vmm_device *device, const struct vmm_context_request *request,
+				  struct vmm_context **context) VMM_MUST_CHECK;
+NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context *context) VMM_MUST_CHECK;
+/* NULL unless the pointer is a live context of the device. */
+struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle);
+const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
+
+struct vmm_render_request {
+	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
+	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
+};
+NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request *request) VMM_MUST_CHECK;
+
+#endif

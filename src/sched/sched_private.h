@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_SCHED_PRIVATE_H
+#define VMM_SCHED_PRIVATE_H
+
+#include "sched/sched.h"
+
+#define VMM_DMA_BUFFERS_PER_CONTEXT 16u
+#define VMM_PAGING_PACKETS 256u
+
+/* What the hardware executes. */
+struct vmm_packet {
+	struct vmm_list link; /* in one queue at a time: prepare, node ready, node hardware, free */
+	bool paging;
+	bool cancelled; /* completes in its turn without reaching the hardware */
+	uint32_t node, timeline;
+	uint64_t sequence;       /* on the timeline */
+	uint64_t paging_needed;  /* must be complete on the paging timeline before this may run; 0: nothing */
+	uint32_t fence;
+	DXGKARG_SUBMITCOMMAND submit;
+};
+
+/* One DMA buffer with everything that travels with it; belongs to a context's pool. */
+struct vmm_dma {
+	struct vmm_packet packet;
+	struct vmm_context *context;
+	struct vmm_list pool;
+	struct vmm_backing backing;
+	uint64_t bus_address;
+	uint32_t segment, range; /* aperture mapping (DMA-05); segment 0: system memory */
+	uint64_t address;
+	uint64_t mapped_by;      /* paging packet that maps it */
+	void *private_data;
+	DXGK_ALLOCATIONLIST *list;
+	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
+	D3DDDI_PATCHLOCATIONLIST *patches;
+	uint32_t list_count, patch_count, used_bytes, private_used;
+	bool renamed; /* some entry's allocation has more than one instance */
+	bool null_rendering;
+};
+
+struct vmm_context {
+	struct vmm_device *device;
+	struct vmm_list link; /* in device->contexts */
+	void *kmd_context;
+	uint32_t handle, node, engine;
+	uint32_t flags;
+	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size, patch_size; /* as the miniport asked (DMA-01) */
+	struct vmm_context_buffers user;
+	struct vmm_list free_dma; /* guarded by the state lock, like the two counts */
+	uint32_t dma_count, queued;
+	uint64_t last_sequence;
+	struct vmm_dma *all[VMM_DMA_BUFFERS_PER_CONTEXT];
+};
+
+struct vmm_node {
+	struct vmm_list ready;    /* prepared packets in submission order; guarded by the state lock */
+	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
+	uint32_t hardware_count;
+	_Atomic uint32_t reported; /* newest completed fence the interrupt told; DIRQL */
+	_Atomic uint32_t report_pending;
+	_Atomic uint32_t fault_fence, fault_status, fault_pending;
+	uint32_t last_completed; /* fence */
+	uint32_t last_submitted;
+};
+
+struct vmm_sched {
+	struct vmm_adapter *adapter;
+	const struct vmm_port_caps *caps;
+	struct vmm_node node[VMM_NODES_MAX];
+	struct vmm_list prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
+	struct vmm_list free_paging;
+	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
+	_Atomic uint32_t ready_count; /* packets in ready queues */
+	_Atomic uint32_t prepare_count;
+	_Atomic bool blocked;     /* the worker waits for the GPU on behalf of the first packet to prepare */
+	uint32_t hardware_total;
+	uint32_t next_fence;      /* guarded by the paging lock */
+	uint64_t preparations;    /* guarded by the paging lock */
+	uint64_t submissions;     /* guarded by the submit lock */
+	void *system_device, *system_context;
+	struct vmm_os_thread *worker;
+	_Atomic uint32_t work; /* futex of the worker */
+	_Atomic bool quit;
+};
+
+/* fence.c */
+uint32_t vmm_fence_next(struct vmm_sched *sched);
+static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
+{
+	return (int32_t)(completed - fence) >= 0; /* ids wrap */
+}
+/* queue.c */
+void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
+void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+void vmm_queue_abandon(struct vmm_adapter *adapter);                      /* removed adapter: everything counts as done */
+void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet); /* state lock held */
+/* prepare.c */
+void vmm_prepare_pump(struct vmm_adapter *adapter, bool in_worker);
+/* worker.c */
+void vmm_worker_wake(struct vmm_sched *sched);
+void vmm_worker_main(void *adapter);
+/* dma.c */
+NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
+void vmm_dma_put(struct vmm_dma *dma);       /* a packet retired; state lock held */
+void vmm_dma_give_back(struct vmm_dma *dma);
+void vmm_dma_destroy_all(struct vmm_context *context);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The adapter's worker thread (PASSIVE): prepares packets whose preparation must wait, and closes in the miniport
+ * what clients destroyed once the GPU is done with it. It sleeps on sched->work.
+ */
+#include "sched/sched_private.h"
+
+void vmm_worker_wake(struct vmm_sched *sched)
+{
+	atomic_fetch_add(&sched->work, 1);
+	vmm_os_wake(sched->adapter->os, &sched->work, 1);
+}
+
+void vmm_worker_main(void *argument)
+{
+	struct vmm_adapter *adapter = argument;
+	struct vmm_sched *sched = adapter->sched;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&sched->work);
+
+		if (atomic_load(&sched->quit))
+			return;
+		vmm_prepare_pump(adapter, true);
+		if (atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed))
+			vmm_memory_reap(adapter);
+		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
+		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER, "work (idle worker)", 0);
+	}
+}
