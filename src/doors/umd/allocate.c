@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* pfnAllocateCb and pfnDeallocateCb. */
+#include "doors/umd/umd_private.h"
+
+#include <string.h>
+
+static void free_items(struct vmm_allocate_request *request)
+{
+	for (uint32_t i = 0; request->items && i < request->count; i++)
+		vmm_free(request->items[i].private_data);
+	vmm_free(request->items);
+	vmm_free((void *)(uintptr_t)request->private_data);
+}
+
+static NTSTATUS copy_blob(const void *data, uint32_t size, void **copy)
+{
+	return vmm_umd_copy_in(data, size, VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, copy);
+}
+
+static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_request *request)
+{
+	void *blob;
+	NTSTATUS status;
+
+	if (args->NumAllocations > VMM_UMD_ALLOCATIONS_MAX || (args->NumAllocations && !args->pAllocationInfo))
+		return STATUS_INVALID_PARAMETER;
+	request->items = vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
+	if (!request->items)
+		return STATUS_NO_MEMORY;
+	request->runtime_resource = args->hResource;
+	status = copy_blob(args->pPrivateDriverData, args->PrivateDriverDataSize, &blob);
+	request->private_data = blob;
+	request->private_bytes = args->PrivateDriverDataSize;
+	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
+		D3DDDI_ALLOCATIONINFO info = args->pAllocationInfo[i]; /* read once */
+
+		request->count = i + 1;
+		request->items[i].system_memory = info.pSystemMem;
+		request->items[i].flags = info.Flags.Value;
+		request->items[i].source_id = info.VidPnSourceId;
+		request->items[i].private_bytes = info.PrivateDriverDataSize;
+		status = copy_blob(info.pPrivateDriverData, info.PrivateDriverDataSize, &request->items[i].private_data);
+	}
+	return status;
+}
+
+/* The miniport may have written into the private data (ALF-34); the caller sees it, as it sees the handles. */
+static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCATE *data, const D3DDDICB_ALLOCATE *args)
+{
+	for (uint32_t i = 0; i < request->count; i++) {
+		D3DDDI_ALLOCATIONINFO *info = &args->pAllocationInfo[i];
+
+		info->hAllocation = request->items[i].handle;
+		if (request->items[i].private_bytes && info->pPrivateDriverData)
+			memcpy(info->pPrivateDriverData, request->items[i].private_data, request->items[i].private_bytes);
+	}
+	data->hKMResource = request->resource_handle;
+}
+
+HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_allocate_request request = {0};
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_ALLOCATE, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_ALLOCATE args = *data;
+	status = copy_request(&args, &request);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_allocate(call.device, &request);
+	if (NT_SUCCESS(status))
+		copy_out(&request, data, &args);
+	uint32_t first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
+	free_items(&request);
+	return vmm_umd_leave(&call, status, first, args.NumAllocations, 0);
+}
+
+HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data)
+{
+	struct vmm_umd_call call;
+	uint32_t local[64];
+	void *handles = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DEALLOCATE, true);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_DEALLOCATE args = *data;
+	if (!args.hResource) /* ALF-36: with a resource the list is not even looked at */
+		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
+					 sizeof(local), &handles);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_deallocate(call.device, args.hResource, handles, args.hResource ? 0 : args.NumAllocations);
+	vmm_umd_copy_done(handles, local);
+	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
+}

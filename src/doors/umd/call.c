@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What every callback does first and last: who calls, may it, what came of it, as which HRESULT. */
+#include "doors/umd/umd_private.h"
+
+#include <string.h>
+
+static const struct {
+	NTSTATUS status;
+	HRESULT result;
+} translations[] = {
+	{STATUS_SUCCESS, S_OK},
+	{STATUS_PENDING, E_PENDING},
+	{STATUS_INVALID_PARAMETER, E_INVALIDARG},
+	{STATUS_ACCESS_DENIED, E_ACCESSDENIED},
+	{STATUS_NO_MEMORY, E_OUTOFMEMORY},
+	{STATUS_NOT_SUPPORTED, E_NOTIMPL},
+	{STATUS_NO_VIDEO_MEMORY, D3DERR_OUTOFVIDEOMEMORY},
+	{STATUS_INVALID_HANDLE, D3DDDIERR_INVALIDHANDLE},
+	{STATUS_PRIVILEGED_INSTRUCTION, D3DDDIERR_PRIVILEGEDINSTRUCTION},
+	{STATUS_ILLEGAL_INSTRUCTION, D3DDDIERR_INVALIDINSTRUCTION},
+	{STATUS_INVALID_USER_BUFFER, D3DDDIERR_INVALIDUSERBUFFER},
+	{STATUS_DEVICE_REMOVED, D3DDDIERR_DEVICEREMOVED},
+	{STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, D3DDDIERR_DEVICEREMOVED},
+	{STATUS_GRAPHICS_ALLOCATION_BUSY, D3DERR_WASSTILLDRAWING},
+	{STATUS_GRAPHICS_TOO_MANY_REFERENCES, D3DERR_WASSTILLDRAWING},
+	{STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, D3DERR_NOTAVAILABLE},
+	{STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED, D3DERR_NOTAVAILABLE},
+	{STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION, D3DDDIERR_CANTEVICTPINNEDALLOCATION},
+	{STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, D3DDDIERR_CANTRENDERLOCKEDALLOCATION},
+};
+
+HRESULT vmm_umd_hresult(NTSTATUS status)
+{
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(translations); i++)
+		if (translations[i].status == status)
+			return translations[i].result;
+	/* Any other graphics status keeps its low 12 bits: 0xC01E0113 becomes 0xC0262113. */
+	if (((uint32_t)status & 0xFFFF0000u) == 0xC01E0000u)
+		return (HRESULT)(0xC0262000u | ((uint32_t)status & 0xFFFu));
+	return NT_SUCCESS(status) ? S_OK : E_FAIL;
+}
+
+NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
+{
+	struct vmm_device *device = handle;
+
+	call->device = NULL;
+	call->door = door;
+	if (!device || device->magic != VMM_DEVICE_MAGIC)
+		return STATUS_INVALID_PARAMETER;
+	call->device = device;
+	call->began = vmm_os_now_ns(device->adapter->os);
+	if (destroying)
+		return STATUS_SUCCESS;
+	if (vmm_unlikely(atomic_load_explicit(&device->adapter->removed, memory_order_relaxed)))
+		return STATUS_DEVICE_REMOVED;
+	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK))
+		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
+	return STATUS_SUCCESS;
+}
+
+HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object, uint64_t count, uint64_t flags)
+{
+	const struct vmm_device *device = call->device;
+
+	if (device)
+		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object, call->door,
+			  (uint32_t)status, count, vmm_os_now_ns(device->adapter->os) - call->began, flags);
+	return vmm_umd_hresult(status);
+}
+
+NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element, void *local,
+			 size_t local_bytes, void **copy)
+{
+	*copy = NULL;
+	if (!count)
+		return STATUS_SUCCESS;
+	if (!array || count > limit)
+		return STATUS_INVALID_PARAMETER;
+	*copy = count * element <= local_bytes ? local : vmm_calloc(count, element);
+	if (!*copy)
+		return STATUS_NO_MEMORY;
+	memcpy(*copy, array, count * element);
+	return STATUS_SUCCESS;
+}
+
+void vmm_umd_copy_done(void *copy, const void *local)
+{
+	if (copy != local)
+		vmm_free(copy);
+}

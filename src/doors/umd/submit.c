@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. A context's HANDLE is its address, checked against the list. */
+#include "doors/umd/umd_private.h"
+
+HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_CONTEXT, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_CREATECONTEXT args = *data;
+	struct vmm_context_request request = {
+		.node = args.NodeOrdinal,
+		.affinity = args.EngineAffinity,
+		.flags = args.Flags.Value,
+		.private_bytes = args.PrivateDriverDataSize,
+	};
+	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize, VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0,
+				 &request.private_data);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_create_context(call.device, &request, &context);
+	vmm_free(request.private_data);
+	if (NT_SUCCESS(status)) {
+		const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+
+		data->hContext = context;
+		data->pCommandBuffer = u->commands;
+		data->CommandBufferSize = u->command_bytes;
+		data->pAllocationList = u->allocations;
+		data->AllocationListSize = u->allocation_count;
+		data->pPatchLocationList = u->patches;
+		data->PatchLocationListSize = u->patch_count;
+	}
+	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
+}
+
+HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_CONTEXT, true);
+
+	if (NT_SUCCESS(status) && data)
+		context = vmm_sched_find_context(call.device, data->hContext);
+	if (NT_SUCCESS(status) && !context) {
+		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			    "destroy context: not a live context of device 0x%08x", call.device->handle);
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_sched_destroy_context(call.device, context);
+	return vmm_umd_leave(&call, status, 0, 0, 0);
+}
+
+/* DMA-11: after success and failure alike the pointers describe what may be used next. */
+static void give_buffers(D3DDDICB_RENDER *data, const struct vmm_context *context)
+{
+	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+
+	data->pNewCommandBuffer = u->commands;
+	data->NewCommandBufferSize = u->command_bytes;
+	data->pNewAllocationList = u->allocations;
+	data->NewAllocationListSize = u->allocation_count;
+	data->pNewPatchLocationList = u->patches;
+	data->NewPatchLocationListSize = u->patch_count;
+}
+
+HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_RENDER, false);
+
+	if (!call.device || !data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	/* The members used, read once; the broadcast array alone would be half a kilobyte. */
+	struct vmm_render_request request = {
+		.command_length = data->CommandLength,
+		.command_offset = data->CommandOffset,
+		.allocation_count = data->NumAllocations,
+		.patch_count = data->NumPatchLocations,
+		.flags = data->Flags.Value,
+	};
+	uint32_t broadcast = data->BroadcastContextCount;
+	void *handle = data->hContext;
+
+	context = vmm_sched_find_context(call.device, handle);
+	if (!context) {
+		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			    "render: hContext is not a live context of device 0x%08x", call.device->handle);
+		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status, 0, 0, 0);
+	}
+	if (NT_SUCCESS(status) && broadcast) {
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.device->process->id, 0,
+			   "render to %u broadcast contexts (DMA-10) is not built", broadcast);
+		status = broadcast > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER : STATUS_NOT_SUPPORTED;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_sched_render(context, &request);
+	give_buffers(data, context);
+	if (NT_SUCCESS(status))
+		data->QueuedBufferCount = request.queued;
+	return vmm_umd_leave(&call, status, 0, request.allocation_count, request.flags);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "doors/umd/umd_private.h"
+
+/* Filled once; constant from then on. */
+const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
+{
+	static D3DDDI_DEVICECALLBACKS table;
+	static _Atomic uint32_t state; /* 0 empty, 1 being filled, 2 ready */
+	uint32_t empty = 0;
+
+	if (atomic_load(&state) == 2)
+		return &table;
+	if (!atomic_compare_exchange_strong(&state, &empty, 1)) {
+		while (atomic_load(&state) != 2)
+			;
+		return &table;
+	}
+	vmm_umd_fill_unbuilt(&table);
+	table.pfnAllocateCb = vmm_umd_allocate;
+	table.pfnDeallocateCb = vmm_umd_deallocate;
+	table.pfnSetPriorityCb = vmm_umd_set_priority;
+	table.pfnQueryResidencyCb = vmm_umd_query_residency;
+	table.pfnRenderCb = vmm_umd_render;
+	table.pfnLockCb = vmm_umd_lock;
+	table.pfnUnlockCb = vmm_umd_unlock;
+	table.pfnCreateContextCb = vmm_umd_create_context;
+	table.pfnDestroyContextCb = vmm_umd_destroy_context;
+	table.pfnOfferAllocationsCb = vmm_umd_offer;
+	table.pfnReclaimAllocationsCb = vmm_umd_reclaim;
+	atomic_store(&state, 2);
+	return &table;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_DOORS_UMD_PRIVATE_H
+#define VMM_DOORS_UMD_PRIVATE_H
+
+#include "doors/umd/umd.h"
+#include "memory/memory.h"
+#include "sched/sched.h"
+
+/* Bounds on what a caller may make us copy; far above what any driver asks for. */
+#define VMM_UMD_ALLOCATIONS_MAX 65536u
+#define VMM_UMD_PRIVATE_BYTES_MAX (1u << 20)
+#define VMM_UMD_PAGES_MAX (1u << 20)
+#define VMM_UMD_HANDLES_MAX (1u << 20)
+
+struct vmm_umd_call {
+	struct vmm_device *device;
+	uint64_t began;
+	uint32_t door;
+};
+
+/*
+ * Begins a call: a live device, not removed, not in error (LOCK-33, PRI-16); `destroying` calls are let through to
+ * the end. STATUS_INVALID_PARAMETER for what is not a device.
+ */
+NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE device, uint32_t door, bool destroying);
+/* Ends it: the door event, and the HRESULT. */
+HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object, uint64_t count, uint64_t flags);
+
+/* A copy of count elements of the caller's array, in `local` when it fits. *copy NULL for an empty array. */
+NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element, void *local,
+			 size_t local_bytes, void **copy);
+void vmm_umd_copy_done(void *copy, const void *local);
+
+HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data);
+HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data);
+HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY *data);
+HRESULT APIENTRY vmm_umd_query_residency(HANDLE device, const D3DDDICB_QUERYRESIDENCY *data);
+HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data);
+HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data);
+HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data);
+HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data);
+HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data);
+HRESULT APIENTRY vmm_umd_offer(HANDLE device, const D3DDDICB_OFFERALLOCATIONS *data);
+HRESULT APIENTRY vmm_umd_reclaim(HANDLE device, const D3DDDICB_RECLAIMALLOCATIONS *data);
+void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callbacks that are not built. Each is there, returns E_NOTIMPL and leaves an event with its name: a driver that
+ * calls one learns at once that nothing was done.
+ */
+#include "doors/umd/umd_private.h"
+
+static HRESULT not_built(HANDLE device, const char *name)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, true);
+
+	if (NT_SUCCESS(status)) {
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.device->process->id, 0,
+			   "%s is not built", name);
+		status = STATUS_NOT_SUPPORTED;
+	}
+	return vmm_umd_leave(&call, status, 0, 0, 0);
+}
+
+#define NOT_BUILT(member, argument)                                     \
+	static HRESULT APIENTRY unbuilt_##member(HANDLE device, argument) \
+	{                                                               \
+		(void)value;                                            \
+		return not_built(device, #member);                      \
+	}
+
+NOT_BUILT(pfnSetDisplayModeCb, const D3DDDICB_SETDISPLAYMODE *value)
+NOT_BUILT(pfnPresentCb, const D3DDDICB_PRESENT *value)
+NOT_BUILT(pfnEscapeCb, const D3DDDICB_ESCAPE *value)
+NOT_BUILT(pfnCreateOverlayCb, D3DDDICB_CREATEOVERLAY *value)
+NOT_BUILT(pfnUpdateOverlayCb, const D3DDDICB_UPDATEOVERLAY *value)
+NOT_BUILT(pfnFlipOverlayCb, const D3DDDICB_FLIPOVERLAY *value)
+NOT_BUILT(pfnDestroyOverlayCb, const D3DDDICB_DESTROYOVERLAY *value)
+NOT_BUILT(pfnCreateSynchronizationObjectCb, D3DDDICB_CREATESYNCHRONIZATIONOBJECT *value)
+NOT_BUILT(pfnDestroySynchronizationObjectCb, const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT *value)
+NOT_BUILT(pfnWaitForSynchronizationObjectCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *value)
+NOT_BUILT(pfnSignalSynchronizationObjectCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *value)
+NOT_BUILT(pfnSetAsyncCallbacksCb, BOOL value)
+NOT_BUILT(pfnSetDisplayPrivateDriverFormatCb, const D3DDDICB_SETDISPLAYPRIVATEDRIVERFORMAT *value)
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+NOT_BUILT(pfnCreateSynchronizationObject2Cb, D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 *value)
+NOT_BUILT(pfnWaitForSynchronizationObject2Cb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *value)
+NOT_BUILT(pfnSignalSynchronizationObject2Cb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *value)
+NOT_BUILT(pfnPresentMultiPlaneOverlayCb, const struct D3DDDICB_PRESENTMULTIPLANEOVERLAY *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3
+NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+NOT_BUILT(pfnMakeResidentCb, D3DDDI_MAKERESIDENT *value)
+NOT_BUILT(pfnEvictCb, D3DDDICB_EVICT *value)
+NOT_BUILT(pfnWaitForSynchronizationObjectFromCpuCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromCpuCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *value)
+NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
+NOT_BUILT(pfnCreatePagingQueueCb, D3DDDICB_CREATEPAGINGQUEUE *value)
+NOT_BUILT(pfnDestroyPagingQueueCb, const D3DDDI_DESTROYPAGINGQUEUE *value)
+NOT_BUILT(pfnLock2Cb, D3DDDICB_LOCK2 *value)
+NOT_BUILT(pfnUnlock2Cb, const D3DDDICB_UNLOCK2 *value)
+NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
+NOT_BUILT(pfnReserveGpuVirtualAddressCb, D3DDDI_RESERVEGPUVIRTUALADDRESS *value)
+NOT_BUILT(pfnMapGpuVirtualAddressCb, D3DDDI_MAPGPUVIRTUALADDRESS *value)
+NOT_BUILT(pfnFreeGpuVirtualAddressCb, const D3DDDICB_FREEGPUVIRTUALADDRESS *value)
+NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *value)
+NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
+NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
+NOT_BUILT(pfnDeallocate2Cb, const D3DDDICB_DEALLOCATE2 *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *value)
+NOT_BUILT(pfnReclaimAllocations2Cb, D3DDDICB_RECLAIMALLOCATIONS2 *value)
+NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb, D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
+NOT_BUILT(pfnUpdateAllocationPropertyCb, D3DDDI_UPDATEALLOCPROPERTY *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_2
+NOT_BUILT(pfnOfferAllocations2Cb, const D3DDDICB_OFFERALLOCATIONS2 *value)
+NOT_BUILT(pfnReclaimAllocations3Cb, D3DDDICB_RECLAIMALLOCATIONS3 *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
+NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
+NOT_BUILT(pfnReleaseResourceCb, const struct D3DDDICB_RELEASERESOURCE *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
+NOT_BUILT(pfnCreateHwContextCb, D3DDDICB_CREATEHWCONTEXT *value)
+NOT_BUILT(pfnDestroyHwContextCb, const D3DDDICB_DESTROYHWCONTEXT *value)
+NOT_BUILT(pfnCreateHwQueueCb, D3DDDICB_CREATEHWQUEUE *value)
+NOT_BUILT(pfnDestroyHwQueueCb, const D3DDDICB_DESTROYHWQUEUE *value)
+NOT_BUILT(pfnSubmitCommandToHwQueueCb, const D3DDDICB_SUBMITCOMMANDTOHWQUEUE *value)
+NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb, const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
+NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb, const D3DDDICB_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *value)
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
+NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *value)
+NOT_BUILT(pfnSubmitPresentToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *value)
+#endif
+
+void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnSetDisplayModeCb = unbuilt_pfnSetDisplayModeCb;
+	table->pfnPresentCb = unbuilt_pfnPresentCb;
+	table->pfnEscapeCb = unbuilt_pfnEscapeCb;
+	table->pfnCreateOverlayCb = unbuilt_pfnCreateOverlayCb;
+	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
+	table->pfnFlipOverlayCb = unbuilt_pfnFlipOverlayCb;
+	table->pfnDestroyOverlayCb = unbuilt_pfnDestroyOverlayCb;
+	table->pfnCreateSynchronizationObjectCb = unbuilt_pfnCreateSynchronizationObjectCb;
+	table->pfnDestroySynchronizationObjectCb = unbuilt_pfnDestroySynchronizationObjectCb;
+	table->pfnWaitForSynchronizationObjectCb = unbuilt_pfnWaitForSynchronizationObjectCb;
+	table->pfnSignalSynchronizationObjectCb = unbuilt_pfnSignalSynchronizationObjectCb;
+	table->pfnSetAsyncCallbacksCb = unbuilt_pfnSetAsyncCallbacksCb;
+	table->pfnSetDisplayPrivateDriverFormatCb = unbuilt_pfnSetDisplayPrivateDriverFormatCb;
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+	table->pfnCreateSynchronizationObject2Cb = unbuilt_pfnCreateSynchronizationObject2Cb;
+	table->pfnWaitForSynchronizationObject2Cb = unbuilt_pfnWaitForSynchronizationObject2Cb;
+	table->pfnSignalSynchronizationObject2Cb = unbuilt_pfnSignalSynchronizationObject2Cb;
+	table->pfnPresentMultiPlaneOverlayCb = unbuilt_pfnPresentMultiPlaneOverlayCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3
+	table->pfnLogUMDMarkerCb = unbuilt_pfnLogUMDMarkerCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+	table->pfnMakeResidentCb = unbuilt_pfnMakeResidentCb;
+	table->pfnEvictCb = unbuilt_pfnEvictCb;
+	table->pfnWaitForSynchronizationObjectFromCpuCb = unbuilt_pfnWaitForSynchronizationObjectFromCpuCb;
+	table->pfnSignalSynchronizationObjectFromCpuCb = unbuilt_pfnSignalSynchronizationObjectFromCpuCb;
+	table->pfnWaitForSynchronizationObjectFromGpuCb = unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
+	table->pfnSignalSynchronizationObjectFromGpuCb = unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
+	table->pfnCreatePagingQueueCb = unbuilt_pfnCreatePagingQueueCb;
+	table->pfnDestroyPagingQueueCb = unbuilt_pfnDestroyPagingQueueCb;
+	table->pfnLock2Cb = unbuilt_pfnLock2Cb;
+	table->pfnUnlock2Cb = unbuilt_pfnUnlock2Cb;
+	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
+	table->pfnReserveGpuVirtualAddressCb = unbuilt_pfnReserveGpuVirtualAddressCb;
+	table->pfnMapGpuVirtualAddressCb = unbuilt_pfnMapGpuVirtualAddressCb;
+	table->pfnFreeGpuVirtualAddressCb = unbuilt_pfnFreeGpuVirtualAddressCb;
+	table->pfnUpdateGpuVirtualAddressCb = unbuilt_pfnUpdateGpuVirtualAddressCb;
+	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
+	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
+	table->pfnDeallocate2Cb = unbuilt_pfnDeallocate2Cb;
+	table->pfnSignalSynchronizationObjectFromGpu2Cb = unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
+	table->pfnReclaimAllocations2Cb = unbuilt_pfnReclaimAllocations2Cb;
+	table->pfnGetResourcePresentPrivateDriverDataCb = unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
+	table->pfnUpdateAllocationPropertyCb = unbuilt_pfnUpdateAllocationPropertyCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_2
+	table->pfnOfferAllocations2Cb = unbuilt_pfnOfferAllocations2Cb;
+	table->pfnReclaimAllocations3Cb = unbuilt_pfnReclaimAllocations3Cb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
+	table->pfnAcquireResourceCb = unbuilt_pfnAcquireResourceCb;
+	table->pfnReleaseResourceCb = unbuilt_pfnReleaseResourceCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
+	table->pfnCreateHwContextCb = unbuilt_pfnCreateHwContextCb;
+	table->pfnDestroyHwContextCb = unbuilt_pfnDestroyHwContextCb;
+	table->pfnCreateHwQueueCb = unbuilt_pfnCreateHwQueueCb;
+	table->pfnDestroyHwQueueCb = unbuilt_pfnDestroyHwQueueCb;
+	table->pfnSubmitCommandToHwQueueCb = unbuilt_pfnSubmitCommandToHwQueueCb;
+	table->pfnSubmitWaitForSyncObjectsToHwQueueCb = unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
+	table->pfnSubmitSignalSyncObjectsToHwQueueCb = unbuilt_pfnSubmitSignalSyncObjectsToHwQueueCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
+	table->pfnSubmitPresentBltToHwQueueCb = unbuilt_pfnSubmitPresentBltToHwQueueCb;
+	table->pfnSubmitPresentToHwQueueCb = unbuilt_pfnSubmitPresentToHwQueueCb;
+#endif
+}
