@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting and stopping an adapter: port, memory and sched in order, and back. */
+#include "host/host_private.h"
+
+#define DEFAULT_SYSTEM_BYTES ((uint64_t)64 << 30)
+
+static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_adapter_options *o)
+{
+	struct vmm_port_registry_value *registry = vmm_calloc(o->registry_count + 1u, sizeof(*registry));
+	vmm_status status;
+
+	if (!registry)
+		return VMM_NO_MEMORY;
+	for (uint32_t i = 0; i < o->registry_count; i++)
+		registry[i] = (struct vmm_port_registry_value){o->registry[i].name, o->registry[i].value};
+	struct vmm_port_options options = {
+		.os = adapter->core.os,
+		.nt = adapter->core.world->nt,
+		.observe = adapter->core.observe,
+		.driver_entry = o->driver_entry,
+		.initialization_data = (const DRIVER_INITIALIZATION_DATA *)o->initialization_data,
+		.bar_sizes = o->bar_sizes,
+		.bar_count = o->bar_count,
+		.registry_count = o->registry_count,
+		.registry = registry,
+		.sink = &vmm_sched_port_sink,
+		.sink_context = &adapter->core,
+	};
+	status = vmm_port_start(&options, &adapter->core.port);
+	vmm_free(registry);
+	return status;
+}
+
+static void count_adapter(struct vidmm_host *host, uint32_t change)
+{
+	vmm_os_mutex_lock(&host->world.shared_lock);
+	host->adapters += change;
+	vmm_os_mutex_unlock(&host->world.shared_lock);
+}
+
+/* The core behind the port; the port runs. On failure everything but the port is undone. */
+static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_adapter_options *o)
+{
+	struct vmm_adapter *core = &adapter->core;
+	const struct vmm_port_caps *caps = vmm_port_caps(core->port);
+	vmm_status status;
+
+	core->node_count = caps->node_count;
+	core->paging_node = caps->paging_node;
+	core->paging_timeline = caps->node_count;
+	status = vmm_sched_start(core);
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_memory_create(core, &vmm_sched_memory_engine,
+				   o->system_memory_bytes ? o->system_memory_bytes : DEFAULT_SYSTEM_BYTES);
+	if (!vmm_ok(status))
+		vmm_sched_stop(core);
+	return status;
+}
+
+vidmm_status vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
+				 struct vidmm_adapter **result)
+{
+	struct vidmm_adapter *adapter;
+	vmm_status status;
+
+	if (!host || !options || !result || options->struct_size != sizeof(*options) ||
+	    (options->driver_entry != NULL) == (options->initialization_data != NULL))
+		return VMM_INVALID_PARAMETER;
+	adapter = vmm_calloc(1, sizeof(*adapter));
+	if (!adapter)
+		return VMM_NO_MEMORY;
+	adapter->host = host;
+	vmm_adapter_init(&adapter->core, &host->world);
+	status = vmm_sched_create(&adapter->core, options->first_fence_id);
+	if (!vmm_ok(status))
+		goto out_adapter;
+	status = start_port(adapter, options);
+	if (!vmm_ok(status))
+		goto out_sched;
+	status = start_core(adapter, options);
+	if (!vmm_ok(status))
+		goto out_port;
+	count_adapter(host, 1);
+	*result = adapter;
+	return VMM_OK;
+out_port:
+	vmm_port_stop(adapter->core.port);
+out_sched:
+	vmm_sched_destroy(&adapter->core);
+out_adapter:
+	vmm_adapter_finish(&adapter->core);
+	vmm_free(adapter);
+	return status;
+}
+
+void vidmm_adapter_stop(struct vidmm_adapter *adapter)
+{
+	if (!adapter)
+		return;
+	struct vmm_adapter *core = &adapter->core;
+
+	vmm_assert(vmm_list_empty(&core->devices));
+	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_memory_evict_all(core);
+	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_memory_reap(core);
+	vmm_memory_destroy(core);
+	vmm_sched_stop(core);
+	vmm_port_stop(core->port);
+	vmm_sched_destroy(core);
+	vmm_adapter_finish(core);
+	count_adapter(adapter->host, (uint32_t)-1);
+	vmm_free(adapter);
+}
+
+void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)
+{
+	vmm_sched_wait_idle(&adapter->core, VIDMM_WAIT_STOP);
+}
+
+void vidmm_adapter_statistics(struct vidmm_adapter *adapter, struct vidmm_adapter_statistics *statistics)
+{
+	const struct vmm_port_caps *caps = vmm_port_caps(adapter->core.port);
+	struct vmm_memory_figures f;
+	struct vmm_observe_counter splits;
+
+	if (statistics->struct_size != sizeof(*statistics))
+		return;
+	vmm_memory_figures(&adapter->core, &f);
+	vmm_observe_counter(adapter->core.observe, VIDMM_EVENT_SPLIT, &splits);
+	*statistics = (struct vidmm_adapter_statistics){
+		.struct_size = sizeof(*statistics),
+		.segment_count = caps->segment_count,
+		.peak_resident_bytes = f.peak_total_bytes,
+		.system_bytes = f.system_bytes,
+		.peak_system_bytes = f.peak_system_bytes,
+		.allocations = f.allocations,
+		.instances = f.instances,
+		.bytes_paged_in = f.paged_in_bytes,
+		.bytes_paged_out = f.paged_out_bytes,
+		.bytes_filled = f.filled_bytes,
+		.bytes_discarded = f.discarded_bytes,
+		.evictions = f.evictions,
+		.renames = f.renames,
+		.lock_waits = f.lock_waits,
+		.splits = splits.count,
+	};
+	for (uint32_t i = 0; i < caps->segment_count; i++) {
+		statistics->segment[i] = (struct vidmm_segment_statistics){
+			.size_bytes = caps->segment[i].size_bytes,
+			.resident_bytes = f.resident_bytes[i],
+			.peak_resident_bytes = f.peak_bytes[i],
+			.aperture = caps->segment[i].flags.Aperture,
+			.allocations = f.residents[i],
+		};
+	}
+}

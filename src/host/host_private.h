@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_HOST_PRIVATE_H
+#define VMM_HOST_PRIVATE_H
+
+#include <vidmm/vidmm.h>
+#include "doors/umd/umd.h"
+#include "memory/memory.h"
+#include "nt/nt.h"
+#include "object/object.h"
+#include "port/port.h"
+#include "sched/sched.h"
+
+/* The public opaque types are these; vidmm_process and vidmm_device are the core's own. */
+struct vidmm_host {
+	struct vmm_world world;
+	uint32_t adapters; /* started and not yet stopped; guarded by world.shared_lock */
+};
+
+struct vidmm_adapter {
+	struct vmm_adapter core;
+	struct vidmm_host *host;
+};
+
+struct vidmm_thread {
+	struct vmm_os_thread *thread;
+};
+
+static inline struct vmm_process *vidmm_core_process(const struct vidmm_process *process)
+{
+	return (struct vmm_process *)(uintptr_t)process;
+}
+static inline struct vmm_device *vidmm_core_device(const struct vidmm_device *device)
+{
+	return (struct vmm_device *)(uintptr_t)device;
+}
+
+#endif
