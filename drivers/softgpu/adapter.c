@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The adapter from StartDevice to StopDevice: resources, memory, engines. All at PASSIVE with nothing else in the
+ * miniport, except for the removal notice, which may come any time.
+ */
+#include "softgpu_private.h"
+
+/* A BAR of 4 GiB and more has its length in units that the descriptor's flags name. */
+#ifndef CM_RESOURCE_MEMORY_LARGE_40
+#define CM_RESOURCE_MEMORY_LARGE_40 0x0200
+#define CM_RESOURCE_MEMORY_LARGE_48 0x0400
+#define CM_RESOURCE_MEMORY_LARGE_64 0x0800
+#endif
+
+static uint64_t memory_length(const CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor)
+{
+	uint64_t length = descriptor->u.Memory.Length;
+
+	if (descriptor->Type == CmResourceTypeMemory)
+		return length;
+	if (descriptor->Flags & CM_RESOURCE_MEMORY_LARGE_40)
+		return length << 8;
+	if (descriptor->Flags & CM_RESOURCE_MEMORY_LARGE_48)
+		return length << 16;
+	return descriptor->Flags & CM_RESOURCE_MEMORY_LARGE_64 ? length << 32 : 0;
+}
+
+/* The first memory resource is BAR 0. */
+static NTSTATUS find_vram(const CM_RESOURCE_LIST *resources, struct softgpu_adapter *adapter)
+{
+	const CM_PARTIAL_RESOURCE_LIST *list;
+	ULONG i;
+
+	if (!resources || !resources->Count)
+		return STATUS_DEVICE_CONFIGURATION_ERROR;
+	list = &resources->List[0].PartialResourceList;
+	for (i = 0; i < list->Count; i++) {
+		const CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor = &list->PartialDescriptors[i];
+
+		if (descriptor->Type != CmResourceTypeMemory &&
+		    descriptor->Type != CmResourceTypeMemoryLarge)
+			continue;
+		adapter->vram_address = descriptor->u.Memory.Start;
+		adapter->memory.vram_bytes = memory_length(descriptor);
+		break;
+	}
+	return adapter->memory.vram_bytes && adapter->memory.vram_bytes % SOFTGPU_PAGE == 0 &&
+			       adapter->memory.vram_bytes <= SOFTGPU_APERTURE_BASE
+		       ? STATUS_SUCCESS
+		       : STATUS_DEVICE_CONFIGURATION_ERROR;
+}
+
+static NTSTATUS create_memory(struct softgpu_adapter *adapter)
+{
+	struct softgpu_memory *memory = &adapter->memory;
+	uint32_t ranges = adapter->settings.swizzling_ranges;
+
+	memory->vram =
+		MmMapIoSpace(adapter->vram_address, (SIZE_T)memory->vram_bytes, MmWriteCombined);
+	if (!memory->vram)
+		return STATUS_NO_MEMORY;
+	memory->aperture_pages = adapter->settings.aperture_bytes >> SOFTGPU_PAGE_SHIFT;
+	memory->aperture = ExAllocatePool2(
+		POOL_FLAG_NON_PAGED,
+		(SIZE_T)(memory->aperture_pages + 1) * sizeof(*memory->aperture), SOFTGPU_POOL_TAG);
+	/* One spare element each, so that none at all is still an array. */
+	adapter->ranges =
+		ExAllocatePool2(POOL_FLAG_NON_PAGED,
+				((SIZE_T)ranges + 1) * sizeof(*adapter->ranges), SOFTGPU_POOL_TAG);
+	return memory->aperture && adapter->ranges ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static void destroy_memory(struct softgpu_adapter *adapter)
+{
+	struct softgpu_memory *memory = &adapter->memory;
+
+	if (adapter->dummy)
+		MmUnmapIoSpace(adapter->dummy, (SIZE_T)SOFTGPU_PAGE);
+	if (memory->vram)
+		MmUnmapIoSpace(memory->vram, (SIZE_T)memory->vram_bytes);
+	if (memory->aperture)
+		ExFreePoolWithTag(memory->aperture, SOFTGPU_POOL_TAG);
+	if (adapter->ranges)
+		ExFreePoolWithTag(adapter->ranges, SOFTGPU_POOL_TAG);
+	memset(memory, 0, sizeof(*memory));
+	adapter->dummy = NULL;
+	adapter->ranges = NULL;
+}
+
+static void stop(struct softgpu_adapter *adapter)
+{
+	uint32_t node;
+
+	for (node = 0; node < SOFTGPU_NODES; node++)
+		softgpu_engine_stop(&adapter->engines[node]);
+	destroy_memory(adapter);
+}
+
+static NTSTATUS start(struct softgpu_adapter *adapter)
+{
+	DXGK_DEVICE_INFO info;
+	NTSTATUS status;
+	uint32_t node;
+
+	memset(&info, 0, sizeof(info));
+	status = adapter->dxgk.DxgkCbGetDeviceInformation(adapter->dxgk.DeviceHandle, &info);
+	if (!NT_SUCCESS(status))
+		return status;
+	softgpu_settings_read(&info.DeviceRegistryPath, &adapter->settings);
+	status = softgpu_settings_check(&adapter->settings);
+	if (NT_SUCCESS(status))
+		status = find_vram(info.TranslatedResourceList, adapter);
+	if (NT_SUCCESS(status))
+		status = create_memory(adapter);
+	for (node = 0; node < SOFTGPU_NODES && NT_SUCCESS(status); node++)
+		status = softgpu_engine_start(&adapter->engines[node], adapter, node);
+	return status;
+}
+
+NTSTATUS softgpu_start_device(IN_CONST_PVOID MiniportDeviceContext, PDXGK_START_INFO DxgkStartInfo,
+			      PDXGKRNL_INTERFACE DxgkInterface, PULONG NumberOfVideoPresentSources,
+			      PULONG NumberOfChildren)
+{
+	struct softgpu_adapter *adapter = MiniportDeviceContext;
+	NTSTATUS status;
+
+	adapter->start_info = *DxgkStartInfo;
+	adapter->dxgk = *DxgkInterface;
+	KeInitializeSpinLock(&adapter->report_lock);
+	status = start(adapter);
+	if (!NT_SUCCESS(status)) {
+		stop(adapter);
+		return status;
+	}
+	*NumberOfVideoPresentSources = 0;
+	*NumberOfChildren = 0;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS softgpu_stop_device(IN_CONST_PVOID MiniportDeviceContext)
+{
+	stop(MiniportDeviceContext);
+	return STATUS_SUCCESS;
+}
+
+/*
+ * PNP-05: everything has been evicted before the power goes, the aperture unmapped. What the page table still holds
+ * when it comes back would be another life's, so an off device forgets it.
+ */
+NTSTATUS softgpu_set_power_state(IN_CONST_PVOID MiniportDeviceContext, ULONG DeviceUid,
+				 DEVICE_POWER_STATE DevicePowerState, POWER_ACTION ActionType)
+{
+	struct softgpu_adapter *adapter = MiniportDeviceContext;
+
+	(void)DeviceUid; /* there are no children: it is the adapter's */
+	(void)ActionType;
+	if (DevicePowerState == PowerDeviceD3)
+		softgpu_aperture_clear(&adapter->memory);
+	adapter->power_state = DevicePowerState;
+	return STATUS_SUCCESS;
+}
+
+/* PNP-08: may overlap any other call. What was submitted is lost with the device. */
+NTSTATUS softgpu_notify_surprise_removal(PVOID MiniportDeviceContext,
+					 DXGK_SURPRISE_REMOVAL_TYPE RemovalType)
+{
+	struct softgpu_adapter *adapter = MiniportDeviceContext;
+	uint32_t node;
+
+	(void)RemovalType;
+	for (node = 0; node < SOFTGPU_NODES; node++) {
+		struct softgpu_engine *engine = &adapter->engines[node];
+		KIRQL irql;
+
+		KeAcquireSpinLock(&engine->lock, &irql);
+		engine->is_removed = 1;
+		KeReleaseSpinLock(&engine->lock, irql);
+	}
+	return STATUS_SUCCESS;
+}

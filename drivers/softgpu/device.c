@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices and contexts. The device has no per-process state; both objects exist to be recognized again.
+ */
+#include "softgpu_private.h"
+
+NTSTATUS APIENTRY softgpu_create_device(IN_CONST_HANDLE hAdapter,
+					INOUT_PDXGKARG_CREATEDEVICE pCreateDevice)
+{
+	struct softgpu_adapter *adapter = hAdapter;
+	const struct softgpu_settings *settings = &adapter->settings;
+	struct softgpu_device *device =
+		ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*device), SOFTGPU_POOL_TAG);
+
+	if (!device)
+		return STATUS_NO_MEMORY;
+	device->adapter = adapter;
+	device->handle = pCreateDevice->hDevice;
+	device->info.DmaBufferSize = settings->dma_buffer_bytes;
+	device->info.DmaBufferSegmentSet = settings->dma_buffer_segment_set;
+	device->info.DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
+	device->info.AllocationListSize = settings->allocation_list_size;
+	device->info.PatchLocationListSize = settings->patch_location_list_size;
+	pCreateDevice->hDevice = device;
+	pCreateDevice->pInfo = &device->info;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS APIENTRY softgpu_destroy_device(IN_CONST_HANDLE hDevice)
+{
+	ExFreePoolWithTag(hDevice, SOFTGPU_POOL_TAG);
+	return STATUS_SUCCESS;
+}
+
+/* SCH-08: an unlinked adapter has one engine a node, so the affinity is at most its bit. */
+NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
+					 INOUT_PDXGKARG_CREATECONTEXT pCreateContext)
+{
+	struct softgpu_device *device = hDevice;
+	const struct softgpu_settings *settings = &device->adapter->settings;
+	DXGK_CONTEXTINFO *info = &pCreateContext->ContextInfo;
+	struct softgpu_context *context;
+
+	if (pCreateContext->NodeOrdinal >= SOFTGPU_NODES || pCreateContext->EngineAffinity > 1)
+		return STATUS_INVALID_PARAMETER;
+	context = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*context), SOFTGPU_POOL_TAG);
+	if (!context)
+		return STATUS_NO_MEMORY;
+	context->adapter = device->adapter;
+	context->device = device;
+	context->node = pCreateContext->NodeOrdinal;
+	info->DmaBufferSize = settings->dma_buffer_bytes;
+	info->DmaBufferSegmentSet = settings->dma_buffer_segment_set;
+	info->DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
+	info->AllocationListSize = settings->allocation_list_size;
+	info->PatchLocationListSize = settings->patch_location_list_size;
+	pCreateContext->hContext = context;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS APIENTRY softgpu_destroy_context(IN_CONST_HANDLE hContext)
+{
+	ExFreePoolWithTag(hContext, SOFTGPU_POOL_TAG);
+	return STATUS_SUCCESS;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DriverEntry, and the adapter object between AddDevice and RemoveDevice.
+ */
+#include "softgpu_private.h"
+
+/* Nothing is shown anywhere: Present is in the table because every render adapter must have it. */
+NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESENT pPresent)
+{
+	(void)hContext;
+	(void)pPresent;
+	return STATUS_NOT_SUPPORTED;
+}
+
+NTSTATUS softgpu_add_device(const PDEVICE_OBJECT PhysicalDeviceObject, PVOID *MiniportDeviceContext)
+{
+	struct softgpu_adapter *adapter =
+		ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*adapter), SOFTGPU_POOL_TAG);
+
+	if (!adapter)
+		return STATUS_NO_MEMORY;
+	adapter->physical_device = PhysicalDeviceObject;
+	adapter->power_state = PowerDeviceD0;
+	*MiniportDeviceContext = adapter;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS softgpu_remove_device(IN_CONST_PVOID MiniportDeviceContext)
+{
+	ExFreePoolWithTag(MiniportDeviceContext, SOFTGPU_POOL_TAG);
+	return STATUS_SUCCESS;
+}
+
+/* The driver keeps nothing outside its adapters. */
+VOID softgpu_unload(VOID)
+{
+}
+
+static void fill_device_entries(DRIVER_INITIALIZATION_DATA *data)
+{
+	data->DxgkDdiAddDevice = softgpu_add_device;
+	data->DxgkDdiStartDevice = softgpu_start_device;
+	data->DxgkDdiStopDevice = softgpu_stop_device;
+	data->DxgkDdiRemoveDevice = softgpu_remove_device;
+	data->DxgkDdiInterruptRoutine = softgpu_interrupt_routine;
+	data->DxgkDdiDpcRoutine = softgpu_dpc_routine;
+	data->DxgkDdiSetPowerState = softgpu_set_power_state;
+	data->DxgkDdiUnload = softgpu_unload;
+	data->DxgkDdiQueryAdapterInfo = softgpu_query_adapter_info;
+	data->DxgkDdiResetFromTimeout = softgpu_reset_from_timeout;
+	data->DxgkDdiRestartFromTimeout = softgpu_restart_from_timeout;
+	data->DxgkDdiCollectDbgInfo = softgpu_collect_dbg_info;
+	data->DxgkDdiQueryDependentEngineGroup = softgpu_query_dependent_engine_group;
+	data->DxgkDdiQueryEngineStatus = softgpu_query_engine_status;
+	data->DxgkDdiResetEngine = softgpu_reset_engine;
+	data->DxgkDdiNotifySurpriseRemoval = softgpu_notify_surprise_removal;
+	data->DxgkDdiGetNodeMetadata = softgpu_get_node_metadata;
+}
+
+static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)
+{
+	data->DxgkDdiCreateDevice = softgpu_create_device;
+	data->DxgkDdiDestroyDevice = softgpu_destroy_device;
+	data->DxgkDdiCreateContext = softgpu_create_context;
+	data->DxgkDdiDestroyContext = softgpu_destroy_context;
+	data->DxgkDdiCreateAllocation = softgpu_create_allocation;
+	data->DxgkDdiDestroyAllocation = softgpu_destroy_allocation;
+	data->DxgkDdiDescribeAllocation = softgpu_describe_allocation;
+	data->DxgkDdiGetStandardAllocationDriverData = softgpu_get_standard_allocation_driver_data;
+	data->DxgkDdiOpenAllocation = softgpu_open_allocation_info;
+	data->DxgkDdiCloseAllocation = softgpu_close_allocation;
+	data->DxgkDdiAcquireSwizzlingRange = softgpu_acquire_swizzling_range;
+	data->DxgkDdiReleaseSwizzlingRange = softgpu_release_swizzling_range;
+	data->DxgkDdiRender = softgpu_render;
+	data->DxgkDdiPresent = softgpu_present;
+	data->DxgkDdiPatch = softgpu_patch;
+	data->DxgkDdiSubmitCommand = softgpu_submit_command;
+	data->DxgkDdiPreemptCommand = softgpu_preempt_command;
+	data->DxgkDdiBuildPagingBuffer = softgpu_build_paging_buffer;
+	data->DxgkDdiQueryCurrentFence = softgpu_query_current_fence;
+}
+
+int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *registry_path)
+{
+	struct softgpu_settings settings;
+	DRIVER_INITIALIZATION_DATA data;
+
+	softgpu_settings_read(registry_path, &settings);
+	/* A newer version has members that this table lacks. */
+	if (settings.interface_version > DXGKDDI_INTERFACE_VERSION)
+		return STATUS_NOT_SUPPORTED;
+	memset(&data, 0, sizeof(data));
+	data.Version = settings.interface_version;
+	fill_device_entries(&data);
+	fill_render_entries(&data);
+	return DxgkInitialize(driver, registry_path, &data);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine: a ring of packets and the thread that executes them in order.
+ *
+ * Time: a packet keeps its engine busy from its start for as long as its commands charge (STALL, bytes of paging
+ * copies); the thread waits out what execution itself did not take. Nothing to wait for, no wait. Waits are in
+ * units of 100 ns; what is left of one goes over to the next packet.
+ */
+#include "softgpu_private.h"
+
+#include "atomic.h"
+
+#define WAIT_UNIT_NS    100u
+/* WAIT: the engines tell each other when they signal, the CPU does not. */
+#define POLL_FIRST_NS   10000u
+#define POLL_LONGEST_NS 1000000u
+
+uint64_t softgpu_now_ns(void)
+{
+	LARGE_INTEGER frequency;
+	LARGE_INTEGER now = KeQueryPerformanceCounter(&frequency);
+	uint64_t ticks = (uint64_t)now.QuadPart, hz = (uint64_t)frequency.QuadPart;
+
+	return ticks / hz * 1000000000u + ticks % hz * 1000000000u / hz;
+}
+
+static int must_drop(struct softgpu_engine *engine)
+{
+	KIRQL irql;
+	int drop;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	drop = engine->is_resetting || engine->is_stopping;
+	KeReleaseSpinLock(&engine->lock, irql);
+	return drop;
+}
+
+/* Waits for a kick, at most `nanoseconds` (0: for ever). 0: drop the packet. */
+static int wait_for_kick(struct softgpu_engine *engine, uint64_t nanoseconds)
+{
+	LARGE_INTEGER timeout;
+
+	if (must_drop(engine))
+		return 0;
+	timeout.QuadPart = -(LONGLONG)(nanoseconds / WAIT_UNIT_NS);
+	(void)KeWaitForSingleObject(&engine->kick, Executive, KernelMode, FALSE,
+				    nanoseconds ? &timeout : NULL);
+	return !must_drop(engine);
+}
+
+int softgpu_engine_advance(struct softgpu_engine *engine, uint64_t nanoseconds)
+{
+	engine->busy_until_ns += nanoseconds;
+	for (;;) {
+		uint64_t now = softgpu_now_ns();
+
+		if (engine->busy_until_ns < now + WAIT_UNIT_NS)
+			return 1;
+		if (!wait_for_kick(engine, engine->busy_until_ns - now))
+			return 0;
+	}
+}
+
+void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes)
+{
+	uint64_t rate = engine->adapter->settings.engine_bytes_per_us;
+
+	if (rate)
+		engine->busy_until_ns += bytes / rate * 1000 + bytes % rate * 1000 / rate;
+}
+
+int softgpu_engine_hang(struct softgpu_engine *engine)
+{
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	engine->is_hung = 1;
+	KeReleaseSpinLock(&engine->lock, irql);
+	while (wait_for_kick(engine, 0))
+		;
+	return 0;
+}
+
+int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint64_t *word,
+			      uint64_t value)
+{
+	uint64_t interval = POLL_FIRST_NS;
+
+	while (softgpu_load(word) < value) {
+		if (!wait_for_kick(engine, interval))
+			return 0;
+		if (interval < POLL_LONGEST_NS)
+			interval *= 2;
+	}
+	return 1;
+}
+
+void softgpu_engine_signalled(struct softgpu_engine *engine)
+{
+	uint32_t node;
+
+	for (node = 0; node < SOFTGPU_NODES; node++)
+		if (node != engine->node)
+			KeSetEvent(&engine->adapter->engines[node].kick, IO_NO_INCREMENT, FALSE);
+}
+
+enum next { NEXT_PACKET, NEXT_NOTHING, NEXT_QUIET, NEXT_STOP };
+
+static enum next take_next(struct softgpu_engine *engine, struct softgpu_packet *packet)
+{
+	enum next next;
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	engine->is_asleep = 0;
+	if (engine->is_stopping) {
+		next = NEXT_STOP;
+	} else if (engine->is_resetting) {
+		engine->is_resetting = 0;
+		next = NEXT_QUIET;
+	} else if (engine->count && !engine->is_removed) {
+		*packet = engine->queue[engine->head];
+		engine->head = (engine->head + 1) % engine->capacity;
+		engine->count--;
+		engine->is_running = !packet->is_preemption;
+		engine->running_fence = packet->fence;
+		next = NEXT_PACKET;
+	} else {
+		engine->is_asleep = 1;
+		next = NEXT_NOTHING;
+	}
+	KeReleaseSpinLock(&engine->lock, irql);
+	return next;
+}
+
+/* Publishes the end of the running packet. 0: a reset came first, the packet counts as aborted and stays silent. */
+static int publish(struct softgpu_engine *engine, uint32_t fence)
+{
+	KIRQL irql;
+	int is_complete;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	is_complete = !engine->is_resetting && !engine->is_stopping;
+	if (is_complete) {
+		engine->completed_fence = fence;
+	} else {
+		engine->did_abort = 1;
+		engine->aborted_fence = fence;
+	}
+	engine->is_running = 0;
+	engine->is_hung = 0;
+	KeReleaseSpinLock(&engine->lock, irql);
+	return is_complete;
+}
+
+static void run(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
+	uint64_t now = softgpu_now_ns();
+	NTSTATUS status;
+
+	if (packet->is_preemption) {
+		softgpu_raise_preempted(engine, packet->fence, engine->completed_fence);
+		return;
+	}
+	if (engine->busy_until_ns < now)
+		engine->busy_until_ns = now;
+	status = softgpu_execute(engine, packet);
+	if (status != SOFTGPU_ABORTED && !softgpu_engine_advance(engine, 0))
+		status = SOFTGPU_ABORTED;
+	if (!publish(engine, packet->fence))
+		return;
+	if (NT_SUCCESS(status))
+		softgpu_raise_completed(engine, packet->fence);
+	else
+		softgpu_raise_faulted(engine, packet->fence, status);
+}
+
+static VOID engine_thread(PVOID context)
+{
+	struct softgpu_engine *engine = context;
+	struct softgpu_packet packet;
+
+	for (;;) {
+		switch (take_next(engine, &packet)) {
+		case NEXT_PACKET:
+			run(engine, &packet);
+			break;
+		case NEXT_NOTHING:
+			(void)KeWaitForSingleObject(&engine->kick, Executive, KernelMode, FALSE,
+						    NULL);
+			break;
+		case NEXT_QUIET:
+			KeSetEvent(&engine->quiet, IO_NO_INCREMENT, FALSE);
+			break;
+		case NEXT_STOP:
+			PsTerminateSystemThread(STATUS_SUCCESS);
+			return;
+		}
+	}
+}
+
+NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+	int kick = 0;
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	if (engine->is_halted) {
+		status = STATUS_INVALID_DEVICE_STATE; /* between a reset and its restart (TDR-05) */
+	} else if (engine->is_removed) {
+		status = STATUS_SUCCESS; /* PNP-08: taken, and lost with the device */
+	} else if (engine->count == engine->capacity) {
+		status =
+			STATUS_INSUFFICIENT_RESOURCES; /* more than RequiredDmaQueueEntry (SUB-15) */
+	} else {
+		engine->queue[(engine->head + engine->count) % engine->capacity] = *packet;
+		engine->count++;
+		if (!packet->is_preemption)
+			engine->submitted_fence = packet->fence;
+		kick = engine->is_asleep;
+		engine->is_asleep = 0;
+	}
+	KeReleaseSpinLock(&engine->lock, irql);
+	if (kick)
+		KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
+	return status;
+}
+
+void softgpu_engine_reset(struct softgpu_engine *engine)
+{
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	engine->count = 0;
+	engine->did_abort = 0;
+	engine->is_resetting = 1;
+	KeReleaseSpinLock(&engine->lock, irql);
+	KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
+	(void)KeWaitForSingleObject(&engine->quiet, Executive, KernelMode, FALSE, NULL);
+}
+
+NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
+			      uint32_t node)
+{
+	HANDLE handle;
+	NTSTATUS status;
+
+	memset(engine, 0, sizeof(*engine));
+	engine->adapter = adapter;
+	engine->node = node;
+	/* One more than the port may have outstanding: for the preemption request that follows them. */
+	engine->capacity = adapter->start_info.RequiredDmaQueueEntry + 1;
+	engine->queue = ExAllocatePool2(
+		POOL_FLAG_NON_PAGED, engine->capacity * sizeof(*engine->queue), SOFTGPU_POOL_TAG);
+	if (!engine->queue)
+		return STATUS_NO_MEMORY;
+	KeInitializeSpinLock(&engine->lock);
+	KeInitializeEvent(&engine->kick, SynchronizationEvent, FALSE);
+	KeInitializeEvent(&engine->quiet, SynchronizationEvent, FALSE);
+	status = PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, engine_thread,
+				      engine);
+	if (NT_SUCCESS(status)) {
+		status = ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, NULL, KernelMode,
+						   &engine->thread, NULL);
+		ZwClose(handle);
+	}
+	if (!NT_SUCCESS(status)) {
+		ExFreePoolWithTag(engine->queue, SOFTGPU_POOL_TAG);
+		engine->queue = NULL;
+	}
+	return status;
+}
+
+void softgpu_engine_stop(struct softgpu_engine *engine)
+{
+	KIRQL irql;
+
+	if (!engine->queue)
+		return;
+	KeAcquireSpinLock(&engine->lock, &irql);
+	engine->is_stopping = 1;
+	KeReleaseSpinLock(&engine->lock, irql);
+	KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
+	(void)KeWaitForSingleObject(engine->thread, Executive, KernelMode, FALSE, NULL);
+	ObDereferenceObject(engine->thread);
+	ExFreePoolWithTag(engine->queue, SOFTGPU_POOL_TAG);
+	engine->queue = NULL;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command decoder of an engine. Runs on the engine's thread; what it may touch is what addresses decode to.
+ * A fault ends the packet where it happens, with everything before it done.
+ */
+#include "softgpu_private.h"
+
+#include "atomic.h"
+
+#define BUS_FAULT STATUS_ACCESS_VIOLATION
+
+static NTSTATUS done(int ok)
+{
+	return ok ? STATUS_SUCCESS : BUS_FAULT;
+}
+
+static NTSTATUS go_on(int ok)
+{
+	return ok ? STATUS_SUCCESS : SOFTGPU_ABORTED;
+}
+
+static inline NTSTATUS reference(const struct softgpu_memory *memory,
+				 const struct softgpu_reference *command)
+{
+	uint32_t word;
+
+	if (!softgpu_read(memory, command->operand.address, &word, sizeof(word)))
+		return BUS_FAULT;
+	if (command->command.flags & SOFTGPU_FLAG_WRITE)
+		return done(softgpu_write(memory, command->operand.address, &word, sizeof(word)));
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS copy(const struct softgpu_memory *memory, const struct softgpu_copy *command)
+{
+	struct softgpu_side source = {.address = command->source.address};
+	struct softgpu_side destination = {.address = command->destination.address};
+
+	return done(softgpu_memory_copy(memory, destination, source, command->length));
+}
+
+/* With CHECK, every address that was patched in must be one; otherwise the table is data for nobody. */
+static NTSTATUS relocations(const struct softgpu_memory *memory,
+			    const struct softgpu_relocations *command)
+{
+	const uint64_t *slot = (const uint64_t *)(const void *)(command + 1);
+	const uint64_t *end = slot + command->count;
+
+	if (!(command->command.flags & SOFTGPU_FLAG_CHECK))
+		return STATUS_SUCCESS;
+	for (; slot < end; slot++) {
+		uint64_t bytes = 1;
+
+		if (!softgpu_decode(memory, *slot, &bytes, SOFTGPU_READ))
+			return BUS_FAULT;
+	}
+	return STATUS_SUCCESS;
+}
+
+/* Render made sure that the word is aligned, so it lies in one page. */
+static volatile uint64_t *sync_word(const struct softgpu_memory *memory,
+				    const struct softgpu_sync *command, enum softgpu_access access)
+{
+	uint64_t bytes = sizeof(uint64_t);
+
+	return (volatile uint64_t *)(void *)softgpu_decode(memory, command->operand.address, &bytes,
+							   access);
+}
+
+static NTSTATUS wait_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
+{
+	const volatile uint64_t *word = sync_word(&engine->adapter->memory, command, SOFTGPU_READ);
+
+	return word ? go_on(softgpu_engine_wait_value(engine, word, command->value)) : BUS_FAULT;
+}
+
+static NTSTATUS signal_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
+{
+	volatile uint64_t *word = sync_word(&engine->adapter->memory, command, SOFTGPU_WRITE);
+
+	if (!word)
+		return BUS_FAULT;
+	softgpu_store(word, command->value);
+	softgpu_engine_signalled(engine);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS execute_command(struct softgpu_engine *engine,
+				const struct softgpu_command *command, uint32_t fence)
+{
+	const struct softgpu_memory *memory = &engine->adapter->memory;
+
+	switch (command->opcode) {
+	case SOFTGPU_NOP:
+	case SOFTGPU_REPORT: /* the STAMP commands that use it have the address */
+		return STATUS_SUCCESS;
+	case SOFTGPU_REFERENCE:
+		return reference(memory, (const struct softgpu_reference *)(const void *)command);
+	case SOFTGPU_FILL: {
+		const struct softgpu_fill *fill =
+			(const struct softgpu_fill *)(const void *)command;
+
+		return done(softgpu_memory_fill(memory, fill->operand.address, fill->length,
+						fill->pattern));
+	}
+	case SOFTGPU_COPY:
+		return copy(memory, (const struct softgpu_copy *)(const void *)command);
+	case SOFTGPU_STAMP:
+		return softgpu_execute_stamps(
+			engine, (const struct softgpu_hw_stamps *)(const void *)command, fence);
+	case SOFTGPU_RELOCATIONS:
+		return relocations(memory,
+				   (const struct softgpu_relocations *)(const void *)command);
+	case SOFTGPU_WAIT:
+		return wait_value(engine, (const struct softgpu_sync *)(const void *)command);
+	case SOFTGPU_SIGNAL:
+		return signal_value(engine, (const struct softgpu_sync *)(const void *)command);
+	case SOFTGPU_STALL:
+		return go_on(softgpu_engine_advance(
+			engine,
+			((const struct softgpu_stall *)(const void *)command)->nanoseconds));
+	case SOFTGPU_HANG:
+		return go_on(softgpu_engine_hang(engine));
+	default:
+		return STATUS_ILLEGAL_INSTRUCTION;
+	}
+}
+
+NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
+	const char *at = packet->commands;
+	uint32_t left = packet->length;
+
+	while (left) {
+		const struct softgpu_command *command =
+			(const struct softgpu_command *)(const void *)at;
+		NTSTATUS status;
+
+		/* Render and BuildPagingBuffer wrote these; a portion cut elsewhere than at a command is not one. */
+		if (left < sizeof(*command) || command->size_bytes < sizeof(*command) ||
+		    command->size_bytes > left)
+			return STATUS_ILLEGAL_INSTRUCTION;
+		if (command->opcode < SOFTGPU_OPCODE_PRIVILEGED)
+			status = execute_command(engine, command, packet->fence);
+		else
+			status = packet->is_paging ? softgpu_execute_paging(engine, command)
+						   : STATUS_PRIVILEGED_INSTRUCTION;
+		if (!NT_SUCCESS(status))
+			return status;
+		at += command->size_bytes;
+		left -= command->size_bytes;
+	}
+	return STATUS_SUCCESS;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The privileged commands, which BuildPagingBuffer writes. Only here does the aperture's page table change, when the
+ * engine gets to the command and not before. Runs on the paging node's thread.
+ */
+#include "softgpu_private.h"
+
+static NTSTATUS done(int ok)
+{
+	return ok ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
+}
+
+static NTSTATUS copy(struct softgpu_engine *engine, const struct softgpu_paging_copy *command)
+{
+	const struct softgpu_memory *memory = &engine->adapter->memory;
+
+	softgpu_engine_charge(engine, command->length);
+	if (command->tile_mode != SOFTGPU_LINEAR)
+		return done(softgpu_memory_copy_tiled(memory, command));
+	return done(softgpu_memory_copy(memory, command->destination, command->source,
+					command->length));
+}
+
+static NTSTATUS fill(struct softgpu_engine *engine, const struct softgpu_paging_fill *command)
+{
+	softgpu_engine_charge(engine, command->length);
+	return done(softgpu_memory_fill(&engine->adapter->memory, command->address, command->length,
+					command->pattern));
+}
+
+NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
+				const struct softgpu_command *command)
+{
+	struct softgpu_memory *memory = &engine->adapter->memory;
+	const struct softgpu_paging_map *map =
+		(const struct softgpu_paging_map *)(const void *)command;
+
+	switch (command->opcode) {
+	case SOFTGPU_PAGING_NOP:
+		return STATUS_SUCCESS;
+	case SOFTGPU_PAGING_COPY:
+		return copy(engine, (const struct softgpu_paging_copy *)(const void *)command);
+	case SOFTGPU_PAGING_FILL:
+		return fill(engine, (const struct softgpu_paging_fill *)(const void *)command);
+	case SOFTGPU_PAGING_MAP:
+		return done(softgpu_aperture_map(memory, map->first_page, map->page_count,
+						 (uintptr_t)map->host));
+	case SOFTGPU_PAGING_UNMAP:
+		return done(softgpu_aperture_unmap(memory, map->first_page, map->page_count,
+						   (uintptr_t)map->host));
+	default:
+		return STATUS_ILLEGAL_INSTRUCTION;
+	}
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupts. The device has no line of its own to raise: an engine's thread takes the interrupt's place by running
+ * the notification at device IRQL, synchronized with the interrupt routine, as a real one would have run there.
+ */
+#include "softgpu_private.h"
+
+struct notification {
+	struct softgpu_adapter *adapter;
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
+};
+
+/* At device IRQL. SUB-08: the DPC is queued before the "interrupt" is left. */
+static BOOLEAN notify_at_device_irql(PVOID context)
+{
+	struct notification *notification = context;
+	struct softgpu_adapter *adapter = notification->adapter;
+
+	adapter->dxgk.DxgkCbNotifyInterrupt(adapter->dxgk.DeviceHandle, &notification->data);
+	adapter->dxgk.DxgkCbQueueDpc(adapter->dxgk.DeviceHandle);
+	return TRUE;
+}
+
+static void raise(struct notification *notification)
+{
+	DXGKRNL_INTERFACE *dxgk = &notification->adapter->dxgk;
+	BOOLEAN result;
+
+	/* Fails only when no interrupt is connected any more; then nobody waits for a fence either. */
+	(void)dxgk->DxgkCbSynchronizeExecution(dxgk->DeviceHandle, notify_at_device_irql,
+					       notification, 0, &result);
+}
+
+void softgpu_raise_completed(struct softgpu_engine *engine, uint32_t fence)
+{
+	struct notification notification = {.adapter = engine->adapter};
+
+	notification.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
+	notification.data.DmaCompleted.SubmissionFenceId = fence;
+	notification.data.DmaCompleted.NodeOrdinal = engine->node;
+	raise(&notification);
+}
+
+void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTATUS status)
+{
+	struct notification notification = {.adapter = engine->adapter};
+
+	notification.data.InterruptType = DXGK_INTERRUPT_DMA_FAULTED;
+	notification.data.DmaFaulted.FaultedFenceId = fence;
+	notification.data.DmaFaulted.Status = status;
+	notification.data.DmaFaulted.NodeOrdinal = engine->node;
+	raise(&notification);
+}
+
+void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_fence,
+			     uint32_t last_completed)
+{
+	struct notification notification = {.adapter = engine->adapter};
+
+	notification.data.InterruptType = DXGK_INTERRUPT_DMA_PREEMPTED;
+	notification.data.DmaPreempted.PreemptionFenceId = preemption_fence;
+	notification.data.DmaPreempted.LastCompletedFenceId = last_completed;
+	notification.data.DmaPreempted.NodeOrdinal = engine->node;
+	raise(&notification);
+}
+
+/* Nothing asserts the interrupt line, so an interrupt that arrives is another device's. */
+BOOLEAN softgpu_interrupt_routine(IN_CONST_PVOID MiniportDeviceContext, IN_ULONG MessageNumber)
+{
+	(void)MiniportDeviceContext;
+	(void)MessageNumber;
+	return FALSE;
+}
+
+VOID softgpu_dpc_routine(IN_CONST_PVOID MiniportDeviceContext)
+{
+	struct softgpu_adapter *adapter = MiniportDeviceContext;
+
+	adapter->dxgk.DxgkCbNotifyDpc(adapter->dxgk.DeviceHandle);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address translation and access through it. See memory.h.
+ */
+#include "memory.h"
+
+#include <string.h>
+
+#include "copy.h"
+#include "tile.h"
+
+static char *decode_aperture(const struct softgpu_memory *memory, uint64_t offset, uint64_t *bytes,
+			     enum softgpu_access access)
+{
+	uint64_t page = offset >> SOFTGPU_PAGE_SHIFT;
+	uint64_t in_page = offset & (SOFTGPU_PAGE - 1);
+	uintptr_t entry, next;
+	uint64_t run = SOFTGPU_PAGE - in_page;
+
+	if (page >= memory->aperture_pages)
+		return NULL;
+	entry = memory->aperture[page];
+	if (!entry || (access == SOFTGPU_WRITE && (entry & SOFTGPU_PAGE_READ_ONLY)))
+		return NULL;
+	/* Neighbours that lie side by side in host memory, too, are one run. The flag is part of the comparison. */
+	next = entry;
+	while (run < *bytes && ++page < memory->aperture_pages) {
+		next += SOFTGPU_PAGE;
+		if (memory->aperture[page] != next)
+			break;
+		run += SOFTGPU_PAGE;
+	}
+	if (run < *bytes)
+		*bytes = run;
+	return (char *)(entry & ~SOFTGPU_PAGE_READ_ONLY) + in_page;
+}
+
+char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
+		     enum softgpu_access access)
+{
+	if (address < memory->vram_bytes) {
+		if (*bytes > memory->vram_bytes - address)
+			*bytes = memory->vram_bytes - address;
+		return memory->vram + address;
+	}
+	if (address < SOFTGPU_APERTURE_BASE)
+		return NULL;
+	return decode_aperture(memory, address - SOFTGPU_APERTURE_BASE, bytes, access);
+}
+
+int softgpu_read(const struct softgpu_memory *memory, uint64_t address, void *data, uint64_t length)
+{
+	char *out = data;
+
+	while (length) {
+		uint64_t run = length;
+		const char *in = softgpu_decode(memory, address, &run, SOFTGPU_READ);
+
+		if (!in)
+			return 0;
+		memcpy(out, in, (size_t)run);
+		out += run;
+		address += run;
+		length -= run;
+	}
+	return 1;
+}
+
+int softgpu_write(const struct softgpu_memory *memory, uint64_t address, const void *data,
+		  uint64_t length)
+{
+	const char *in = data;
+
+	while (length) {
+		uint64_t run = length;
+		char *out = softgpu_decode(memory, address, &run, SOFTGPU_WRITE);
+
+		if (!out)
+			return 0;
+		memcpy(out, in, (size_t)run);
+		in += run;
+		address += run;
+		length -= run;
+	}
+	return 1;
+}
+
+int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, uint64_t length,
+			uint32_t pattern)
+{
+	uint64_t done = 0;
+
+	while (done < length) {
+		uint64_t run = length - done;
+		char *out = softgpu_decode(memory, address + done, &run, SOFTGPU_WRITE);
+
+		if (!out)
+			return 0;
+		softgpu_fill(out, pattern, (size_t)run, (size_t)(done & 3));
+		done += run;
+	}
+	return 1;
+}
+
+/* As softgpu_decode for one side of a copy; a page list's pages are contiguous in kernel addresses. */
+static char *side_run(const struct softgpu_memory *memory, struct softgpu_side side,
+		      uint64_t offset, uint64_t *bytes, enum softgpu_access access)
+{
+	if (side.is_host)
+		return (char *)(uintptr_t)(side.address + offset);
+	return softgpu_decode(memory, side.address + offset, bytes, access);
+}
+
+int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side destination,
+			struct softgpu_side source, uint64_t length)
+{
+	uint64_t done = 0;
+
+	while (done < length) {
+		uint64_t run = length - done;
+		const char *in = side_run(memory, source, done, &run, SOFTGPU_READ);
+		char *out = in ? side_run(memory, destination, done, &run, SOFTGPU_WRITE) : NULL;
+
+		if (!out)
+			return 0;
+		softgpu_copy(out, in, (size_t)run);
+		done += run;
+	}
+	return 1;
+}
+
+/* Whole rows of tiles between contiguous memory: the layout conversion proper. 0: not of that shape. */
+static int copy_tile_rows(const struct softgpu_memory *memory,
+			  const struct softgpu_paging_copy *copy, struct softgpu_side tiled,
+			  struct softgpu_side linear)
+{
+	enum softgpu_tile_mode mode = (enum softgpu_tile_mode)copy->tile_mode;
+	uint64_t row_bytes = softgpu_tile_row_bytes(mode, copy->stride_bytes);
+	uint64_t tiled_run = copy->length, linear_run = copy->length;
+	char *t, *l;
+
+	if (copy->surface_offset % row_bytes || copy->length % row_bytes)
+		return 0;
+	t = side_run(memory, tiled, 0, &tiled_run,
+		     copy->destination_tiled ? SOFTGPU_WRITE : SOFTGPU_READ);
+	l = side_run(memory, linear, 0, &linear_run,
+		     copy->destination_tiled ? SOFTGPU_READ : SOFTGPU_WRITE);
+	if (!t || !l || tiled_run < copy->length || linear_run < copy->length ||
+	    (uintptr_t)t % SOFTGPU_PAGE)
+		return 0;
+	if (copy->destination_tiled)
+		softgpu_tile_pack(mode, copy->stride_bytes, t, l, copy->length);
+	else
+		softgpu_tile_unpack(mode, copy->stride_bytes, l, t, copy->length);
+	return 1;
+}
+
+int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
+			      const struct softgpu_paging_copy *copy)
+{
+	enum softgpu_tile_mode mode = (enum softgpu_tile_mode)copy->tile_mode;
+	struct softgpu_side tiled = copy->destination_tiled ? copy->destination : copy->source;
+	struct softgpu_side linear = copy->destination_tiled ? copy->source : copy->destination;
+	uint32_t unit = softgpu_tile_run(mode);
+	uint64_t done = 0;
+
+	if (copy_tile_rows(memory, copy, tiled, linear))
+		return 1;
+	/* Some other part of a surface: run by run, each at its own place of the linear form. */
+	while (done < copy->length) {
+		uint64_t surface = copy->surface_offset + done;
+		uint64_t at = softgpu_tile_linear_offset(mode, copy->stride_bytes, surface) -
+			      copy->surface_offset;
+		struct softgpu_side t = tiled, l = linear;
+		uint64_t run = unit - surface % unit;
+
+		if (run > copy->length - done)
+			run = copy->length - done;
+		t.address += done;
+		l.address += at;
+		if (!softgpu_memory_copy(memory, copy->destination_tiled ? t : l,
+					 copy->destination_tiled ? l : t, run))
+			return 0;
+		done += run;
+	}
+	return 1;
+}
+
+int softgpu_aperture_map(struct softgpu_memory *memory, uint64_t first_page, uint64_t page_count,
+			 uintptr_t host)
+{
+	uint64_t i;
+
+	if (first_page > memory->aperture_pages || page_count > memory->aperture_pages - first_page)
+		return 0;
+	for (i = 0; i < page_count; i++)
+		memory->aperture[first_page + i] = host + i * SOFTGPU_PAGE;
+	return 1;
+}
+
+int softgpu_aperture_unmap(struct softgpu_memory *memory, uint64_t first_page, uint64_t page_count,
+			   uintptr_t dummy)
+{
+	uint64_t i;
+
+	if (first_page > memory->aperture_pages || page_count > memory->aperture_pages - first_page)
+		return 0;
+	/* PAG-10: the range stays readable. A write is caught as a bus fault: nobody may own what lies there. */
+	for (i = 0; i < page_count; i++)
+		memory->aperture[first_page + i] = dummy | SOFTGPU_PAGE_READ_ONLY;
+	return 1;
+}
+
+void softgpu_aperture_clear(struct softgpu_memory *memory)
+{
+	memset(memory->aperture, 0, (size_t)memory->aperture_pages * sizeof(*memory->aperture));
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DxgkDdiBuildPagingBuffer: one privileged command for each operation of the memory manager. Every operation is a
+ * single command, whatever its size, so there is nothing to continue: what does not fit goes whole into the next
+ * buffer and MultipassOffset stays 0 (PAG-07). Never called twice at once; touches no GPU state.
+ */
+#include "softgpu_private.h"
+
+#include "tile.h"
+
+/* Appends a command and remembers where the buffer is: SubmitCommand will not be told. */
+static NTSTATUS append(DXGKARG_BUILDPAGINGBUFFER *build, const void *command, uint32_t size)
+{
+	struct softgpu_dma_private *private_data = build->pDmaBufferPrivateData;
+	uintptr_t at = (uintptr_t)build->pDmaBuffer;
+
+	if (!private_data || build->DmaBufferPrivateDataSize < sizeof(*private_data))
+		return STATUS_INVALID_PARAMETER;
+	if (build->DmaSize < size)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	memcpy(build->pDmaBuffer, command, size);
+	build->pDmaBuffer = (char *)build->pDmaBuffer + size;
+	if (private_data->next != at)
+		private_data->kernel_address = at; /* the first operation of a buffer */
+	private_data->next = at + size;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS append_nop(DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	struct softgpu_command nop = {.opcode = SOFTGPU_PAGING_NOP, .size_bytes = sizeof(nop)};
+
+	return append(build, &nop, sizeof(nop));
+}
+
+static int segment_range_is_valid(const struct softgpu_adapter *adapter, UINT segment,
+				  uint64_t address, uint64_t length)
+{
+	uint64_t base = segment == SOFTGPU_SEGMENT_APERTURE ? SOFTGPU_APERTURE_BASE : 0;
+	uint64_t size = segment == SOFTGPU_SEGMENT_APERTURE ? adapter->settings.aperture_bytes
+							    : adapter->memory.vram_bytes;
+
+	return segment >= SOFTGPU_SEGMENT_VRAM && segment <= SOFTGPU_SEGMENT_APERTURE &&
+	       address >= base && address - base <= size && length <= size - (address - base);
+}
+
+/* Bytes of a page list's mapping before and after the place where a transfer begins. */
+struct surroundings {
+	uint64_t before, after;
+};
+
+/* PAG-04: SegmentId 0 is the page list from page MdlOffset on; TransferOffset counts on the segment side only. */
+static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
+			     const DXGKARG_BUILDPAGINGBUFFER *build, const DXGK_TRANSFER_END *end,
+			     struct softgpu_side *side, struct surroundings *around)
+{
+	uint64_t skipped = (uint64_t)build->Transfer.MdlOffset << SOFTGPU_PAGE_SHIFT;
+	char *pages;
+
+	if (end->SegmentId) {
+		side->address =
+			(uint64_t)end->SegmentAddress.QuadPart + build->Transfer.TransferOffset;
+		*around = (struct surroundings){0, 0};
+		return segment_range_is_valid(adapter, end->SegmentId, side->address,
+					      build->Transfer.TransferSize)
+			       ? STATUS_SUCCESS
+			       : STATUS_INVALID_PARAMETER;
+	}
+	if (!end->pMdl || skipped > MmGetMdlByteCount(end->pMdl) ||
+	    build->Transfer.TransferSize > MmGetMdlByteCount(end->pMdl) - skipped)
+		return STATUS_INVALID_PARAMETER;
+	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
+	if (!pages)
+		return STATUS_NO_MEMORY;
+	side->address = (uintptr_t)pages + skipped;
+	side->is_host = 1;
+	around->before = skipped;
+	around->after = MmGetMdlByteCount(end->pMdl) - skipped - build->Transfer.TransferSize;
+	return STATUS_SUCCESS;
+}
+
+/*
+ * Part of a row of tiles is spread over the whole row in the linear form, so all of that row must be in the page list.
+ */
+static int linear_side_is_complete(const struct softgpu_paging_copy *copy,
+				   const struct surroundings *linear, int is_host)
+{
+	uint64_t row =
+		softgpu_tile_row_bytes((enum softgpu_tile_mode)copy->tile_mode, copy->stride_bytes);
+	uint64_t end = copy->surface_offset + copy->length;
+	uint64_t before = copy->surface_offset % row, after = (row - end % row) % row;
+
+	return (before == 0 && after == 0) ||
+	       (is_host && before <= linear->before && after <= linear->after);
+}
+
+static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	const struct softgpu_driver_allocation *allocation = build->Transfer.hAllocation;
+	const DXGK_TRANSFERFLAGS flags = build->Transfer.Flags;
+	struct surroundings source, destination;
+	struct softgpu_paging_copy copy = {
+		.command = {.opcode = SOFTGPU_PAGING_COPY, .size_bytes = sizeof(copy)},
+		.length = build->Transfer.TransferSize,
+	};
+	NTSTATUS status;
+
+	/* TDR-05: after a reset a size of 0 reports a content that is lost. There is nothing to move. */
+	if (!build->Transfer.TransferSize)
+		return STATUS_SUCCESS;
+	if (flags.Swizzle && flags.Unswizzle)
+		return STATUS_INVALID_PARAMETER;
+	status = resolve_side(adapter, build, &build->Transfer.Source, &copy.source, &source);
+	if (NT_SUCCESS(status))
+		status = resolve_side(adapter, build, &build->Transfer.Destination,
+				      &copy.destination, &destination);
+	if (!NT_SUCCESS(status))
+		return status;
+	/* Without these flags a surface moves in the form it has (SWZ-22). */
+	if ((flags.Swizzle || flags.Unswizzle) && allocation &&
+	    allocation->tile_mode != SOFTGPU_LINEAR) {
+		copy.tile_mode = (uint16_t)allocation->tile_mode;
+		copy.stride_bytes = allocation->stride_bytes;
+		copy.destination_tiled = flags.Swizzle;
+		copy.surface_offset = build->Transfer.TransferOffset;
+		if (!linear_side_is_complete(&copy, flags.Swizzle ? &source : &destination,
+					     flags.Swizzle ? copy.source.is_host
+							   : copy.destination.is_host))
+			return STATUS_INVALID_PARAMETER;
+	}
+	return append(build, &copy, sizeof(copy));
+}
+
+static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	struct softgpu_paging_fill command = {
+		.command = {.opcode = SOFTGPU_PAGING_FILL, .size_bytes = sizeof(command)},
+		.address = (uint64_t)build->Fill.Destination.SegmentAddress.QuadPart,
+		.length = build->Fill.FillSize,
+		.pattern = build->Fill.FillPattern,
+	};
+
+	if (!segment_range_is_valid(adapter, build->Fill.Destination.SegmentId, command.address,
+				    command.length))
+		return STATUS_INVALID_PARAMETER;
+	return append(build, &command, sizeof(command));
+}
+
+static int aperture_range_is_valid(const struct softgpu_adapter *adapter, UINT segment,
+				   SIZE_T first, SIZE_T count)
+{
+	uint64_t pages = adapter->memory.aperture_pages;
+
+	return segment == SOFTGPU_SEGMENT_APERTURE && first <= pages && count <= pages - first;
+}
+
+static NTSTATUS map(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	PMDL mdl = build->MapApertureSegment.pMdl;
+	uint64_t skipped = (uint64_t)build->MapApertureSegment.MdlOffset << SOFTGPU_PAGE_SHIFT;
+	struct softgpu_paging_map command = {
+		.command = {.opcode = SOFTGPU_PAGING_MAP, .size_bytes = sizeof(command)},
+		.first_page = build->MapApertureSegment.OffsetInPages,
+		.page_count = build->MapApertureSegment.NumberOfPages,
+	};
+	char *pages;
+
+	if (!aperture_range_is_valid(adapter, build->MapApertureSegment.SegmentId,
+				     build->MapApertureSegment.OffsetInPages,
+				     build->MapApertureSegment.NumberOfPages) ||
+	    !mdl || skipped > MmGetMdlByteCount(mdl) ||
+	    command.page_count > (MmGetMdlByteCount(mdl) - skipped) >> SOFTGPU_PAGE_SHIFT)
+		return STATUS_INVALID_PARAMETER;
+	pages = MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority);
+	if (!pages)
+		return STATUS_NO_MEMORY;
+	command.host = (uintptr_t)pages + skipped;
+	return append(build, &command, sizeof(command));
+}
+
+/* The port has one dummy page for the adapter's life; its mapping is kept, because unmapped ranges show it. */
+static NTSTATUS map_dummy_page(struct softgpu_adapter *adapter, PHYSICAL_ADDRESS address)
+{
+	if (adapter->dummy && adapter->dummy_address.QuadPart == address.QuadPart)
+		return STATUS_SUCCESS;
+	if (adapter->dummy)
+		return STATUS_INVALID_PARAMETER;
+	adapter->dummy = MmMapIoSpace(address, (SIZE_T)SOFTGPU_PAGE, MmCached);
+	adapter->dummy_address = address;
+	return adapter->dummy ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static NTSTATUS unmap(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	struct softgpu_paging_map command = {
+		.command = {.opcode = SOFTGPU_PAGING_UNMAP, .size_bytes = sizeof(command)},
+		.first_page = build->UnmapApertureSegment.OffsetInPages,
+		.page_count = build->UnmapApertureSegment.NumberOfPages,
+	};
+	NTSTATUS status;
+
+	if (!aperture_range_is_valid(adapter, build->UnmapApertureSegment.SegmentId,
+				     build->UnmapApertureSegment.OffsetInPages,
+				     build->UnmapApertureSegment.NumberOfPages))
+		return STATUS_INVALID_PARAMETER;
+	status = map_dummy_page(adapter, build->UnmapApertureSegment.DummyPage);
+	if (!NT_SUCCESS(status))
+		return status;
+	command.host = (uintptr_t)adapter->dummy;
+	return append(build, &command, sizeof(command));
+}
+
+/* PAG-11: an access for coherency's sake. The engines are coherent with the CPU; the place in the queue remains. */
+static NTSTATUS access_physical(const struct softgpu_adapter *adapter,
+				DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	if (!segment_range_is_valid(adapter, build->ReadPhysical.SegmentId,
+				    (uint64_t)build->ReadPhysical.PhysicalAddress.QuadPart, 1))
+		return STATUS_INVALID_PARAMETER;
+	return append_nop(build);
+}
+
+NTSTATUS APIENTRY softgpu_build_paging_buffer(IN_CONST_HANDLE hAdapter,
+					      IN_PDXGKARG_BUILDPAGINGBUFFER pBuildPagingBuffer)
+{
+	struct softgpu_adapter *adapter = hAdapter;
+
+	switch (pBuildPagingBuffer->Operation) {
+	case DXGK_OPERATION_TRANSFER:
+		return transfer(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_FILL:
+		return fill(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_DISCARD_CONTENT:
+		return append_nop(pBuildPagingBuffer);
+	case DXGK_OPERATION_READ_PHYSICAL:
+	case DXGK_OPERATION_WRITE_PHYSICAL:
+		return access_physical(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
+		return map(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
+		return unmap(adapter, pBuildPagingBuffer);
+	default:
+		/* SPECIAL_LOCK_TRANSFER goes with alternate addresses, which no allocation here asks for (SWZ-25). */
+		return STATUS_NOT_SUPPORTED;
+	}
+}

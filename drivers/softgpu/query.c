@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DxgkDdiQueryAdapterInfo and DxgkDdiGetNodeMetadata: what the adapter is. Reentrant, reads settings only.
+ */
+#include "softgpu_private.h"
+
+/* Through this offset DXGK_DRIVERCAPS is the same in every version. */
+#define DRIVERCAPS_SIZE_1_0 336u
+#define SEGMENT_COUNT       2u
+
+static NTSTATUS query_driver_private(const struct softgpu_adapter *adapter,
+				     const DXGKARG_QUERYADAPTERINFO *query)
+{
+	struct softgpu_adapter_info info = {
+		.version = SOFTGPU_ADAPTER_INFO_VERSION,
+		.node_count = SOFTGPU_NODES,
+		.vram_bytes = adapter->memory.vram_bytes,
+		.aperture_bytes = adapter->settings.aperture_bytes,
+		.paging_node = adapter->settings.paging_node,
+		.swizzling_ranges = adapter->settings.swizzling_ranges,
+	};
+
+	if (query->OutputDataSize < sizeof(info))
+		return STATUS_BUFFER_TOO_SMALL;
+	memcpy(query->pOutputData, &info, sizeof(info));
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
+				  const DXGKARG_QUERYADAPTERINFO *query)
+{
+	const struct softgpu_settings *settings = &adapter->settings;
+	DXGK_DRIVERCAPS caps;
+
+	if (query->OutputDataSize < DRIVERCAPS_SIZE_1_0)
+		return STATUS_BUFFER_TOO_SMALL;
+	memset(&caps, 0, sizeof(caps));
+	caps.HighestAcceptableAddress.QuadPart = -1;
+	caps.MaxAllocationListSlotId = SOFTGPU_SLOTS;
+	caps.ApertureSegmentCommitLimit = (SIZE_T)settings->aperture_bytes;
+	caps.NumberOfSwizzlingRanges = settings->swizzling_ranges;
+	caps.SchedulingCaps.MultiEngineAware = 1;
+	caps.MemoryManagementCaps.PagingNode = settings->paging_node;
+	caps.GpuEngineTopology.NbAsymetricProcessingNodes = SOFTGPU_NODES;
+	if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		caps.WDDMVersion = DXGKDDI_WDDMv1_3;
+	else if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8)
+		caps.WDDMVersion = DXGKDDI_WDDMv1_2;
+	else
+		caps.WDDMVersion = DXGKDDI_WDDMv1;
+	caps.PreemptionCaps.GraphicsPreemptionGranularity = D3DKMDT_GRAPHICS_PREEMPTION_NONE;
+	caps.PreemptionCaps.ComputePreemptionGranularity = D3DKMDT_COMPUTE_PREEMPTION_NONE;
+	caps.SupportPerEngineTDR = settings->per_engine_tdr != 0;
+	/* The caller of an older version has room for the members that version has. */
+	memcpy(query->pOutputData, &caps,
+	       query->OutputDataSize < sizeof(caps) ? query->OutputDataSize : sizeof(caps));
+	return STATUS_SUCCESS;
+}
+
+static void describe_segments(const struct softgpu_adapter *adapter,
+			      DXGK_SEGMENTDESCRIPTOR3 *segments)
+{
+	DXGK_SEGMENTDESCRIPTOR3 *vram = &segments[SOFTGPU_SEGMENT_VRAM - 1];
+	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
+
+	memset(segments, 0, SEGMENT_COUNT * sizeof(*segments));
+	vram->CpuTranslatedAddress = adapter->vram_address;
+	vram->Size = (SIZE_T)adapter->memory.vram_bytes;
+	vram->CommitLimit = vram->Size;
+	vram->Flags.CpuVisible = adapter->settings.vram_cpu_visible != 0;
+	aperture->BaseAddress.QuadPart = (LONGLONG)SOFTGPU_APERTURE_BASE;
+	aperture->Size = (SIZE_T)adapter->settings.aperture_bytes;
+	aperture->CommitLimit = aperture->Size;
+	aperture->Flags.Aperture = 1;
+	aperture->Flags.CacheCoherent = adapter->settings.aperture_coherent != 0;
+}
+
+/* SEG-02: asked for the count first, then with room for that many descriptors. */
+static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
+			       const DXGKARG_QUERYADAPTERINFO *query)
+{
+	DXGK_QUERYSEGMENTOUT3 *out = query->pOutputData;
+
+	if (query->OutputDataSize < sizeof(*out) ||
+	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+		return STATUS_BUFFER_TOO_SMALL;
+	out->NbSegment = SEGMENT_COUNT;
+	if (!out->pSegmentDescriptor)
+		return STATUS_SUCCESS;
+	describe_segments(adapter, out->pSegmentDescriptor);
+	out->PagingBufferSegmentId = adapter->settings.paging_buffer_segment;
+	out->PagingBufferSize = adapter->settings.paging_buffer_bytes;
+	out->PagingBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
+	return STATUS_SUCCESS;
+}
+
+/* The 1.0 form of the same. */
+static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
+			      const DXGKARG_QUERYADAPTERINFO *query)
+{
+	DXGK_QUERYSEGMENTOUT *out = query->pOutputData;
+	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT];
+	UINT i;
+
+	if (query->OutputDataSize < sizeof(*out) ||
+	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+		return STATUS_BUFFER_TOO_SMALL;
+	out->NbSegment = SEGMENT_COUNT;
+	if (!out->pSegmentDescriptor)
+		return STATUS_SUCCESS;
+	describe_segments(adapter, segments);
+	for (i = 0; i < SEGMENT_COUNT; i++) {
+		DXGK_SEGMENTDESCRIPTOR *segment = &out->pSegmentDescriptor[i];
+
+		memset(segment, 0, sizeof(*segment));
+		segment->BaseAddress = segments[i].BaseAddress;
+		segment->CpuTranslatedAddress = segments[i].CpuTranslatedAddress;
+		segment->Size = segments[i].Size;
+		segment->CommitLimit = segments[i].CommitLimit;
+		segment->Flags = segments[i].Flags;
+	}
+	out->PagingBufferSegmentId = adapter->settings.paging_buffer_segment;
+	out->PagingBufferSize = adapter->settings.paging_buffer_bytes;
+	out->PagingBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS APIENTRY softgpu_query_adapter_info(IN_CONST_HANDLE hAdapter,
+					     IN_CONST_PDXGKARG_QUERYADAPTERINFO pQueryAdapterInfo)
+{
+	const struct softgpu_adapter *adapter = hAdapter;
+
+	if (!pQueryAdapterInfo->pOutputData)
+		return STATUS_INVALID_PARAMETER;
+	switch (pQueryAdapterInfo->Type) {
+	case DXGKQAITYPE_UMDRIVERPRIVATE:
+		return query_driver_private(adapter, pQueryAdapterInfo);
+	case DXGKQAITYPE_DRIVERCAPS:
+		return query_driver_caps(adapter, pQueryAdapterInfo);
+	case DXGKQAITYPE_QUERYSEGMENT:
+		return query_segment(adapter, pQueryAdapterInfo);
+	case DXGKQAITYPE_QUERYSEGMENT3:
+		return query_segment3(adapter, pQueryAdapterInfo);
+	default:
+		return STATUS_NOT_SUPPORTED;
+	}
+}
+
+NTSTATUS APIENTRY softgpu_get_node_metadata(IN_CONST_HANDLE hAdapter,
+					    UINT NodeOrdinalAndAdapterIndex,
+					    OUT_PDXGKARG_GETNODEMETADATA pGetNodeMetadata)
+{
+	static const WCHAR names[SOFTGPU_NODES][8] = {{'3', 'D'}, {'C', 'o', 'p', 'y'}};
+	UINT node = NodeOrdinalAndAdapterIndex & 0xFFFF, link = NodeOrdinalAndAdapterIndex >> 16;
+
+	(void)hAdapter;
+	if (node >= SOFTGPU_NODES || link)
+		return STATUS_INVALID_PARAMETER;
+	memset(pGetNodeMetadata, 0, sizeof(*pGetNodeMetadata));
+	pGetNodeMetadata->EngineType =
+		node == SOFTGPU_NODE_3D ? DXGK_ENGINE_TYPE_3D : DXGK_ENGINE_TYPE_COPY;
+	memcpy(pGetNodeMetadata->FriendlyName, names[node], sizeof(names[node]));
+	return STATUS_SUCCESS;
+}

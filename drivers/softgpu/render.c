@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DxgkDdiRender: from a user's command buffer to a DMA buffer and its patch-location list.
+ *
+ * The command buffer and the input patch list are user memory that another thread may change at any time: every word
+ * is read exactly once, into the DMA buffer or a local variable, and what was read is what gets checked. Owns no
+ * state, takes no lock, allocates nothing; runs on the caller's thread at PASSIVE, several at once.
+ */
+#include "softgpu_private.h"
+
+#define NO_REPORT                UINT32_MAX
+#define UNTIL_DMA_BUFFER_IS_FULL STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+
+typedef const volatile D3DDDI_PATCHLOCATIONLIST user_relocation;
+
+struct translation {
+	/* user memory */
+	const char *commands;
+	uint32_t length;
+	user_relocation *relocations;
+	uint32_t relocation_count;
+	/* how far we are in it */
+	uint32_t at, next_relocation;
+	/* where the result goes */
+	char *dma;
+	uint32_t dma_size, out;
+	D3DDDI_PATCHLOCATIONLIST *patch;
+	uint32_t patch_size, patch_count;
+
+	const DXGK_ALLOCATIONLIST *allocations;
+	uint32_t allocation_count;
+	int prepatch;
+	/* The last REPORT before `at`. */
+	uint32_t report_allocation;
+	uint32_t report_offset;
+};
+
+/* The only reads of user commands. Volatile: once per word, whatever the optimizer thinks of the source. */
+static inline void fetch(void *destination, const char *source, uint32_t bytes)
+{
+	const volatile uint64_t *from = (const volatile uint64_t *)(const volatile void *)source;
+	uint64_t *to = destination;
+	uint32_t i;
+
+	for (i = 0; i < bytes / 8; i++)
+		to[i] = from[i];
+}
+
+static inline struct softgpu_command fetch_header(const char *source)
+{
+	union {
+		uint64_t word;
+		struct softgpu_command command;
+	} header;
+
+	header.word = *(const volatile uint64_t *)(const volatile void *)source;
+	return header.command;
+}
+
+static inline int has_room(const struct translation *t, uint32_t bytes, uint32_t patches)
+{
+	return bytes <= t->dma_size - t->out && patches <= t->patch_size - t->patch_count;
+}
+
+static inline int operand_is_valid(const struct translation *t,
+				   const struct softgpu_operand *operand, uint64_t length,
+				   int written)
+{
+	const DXGK_ALLOCATIONLIST *entry;
+	const struct softgpu_open_allocation *open;
+
+	if (operand->allocation >= t->allocation_count || operand->reserved || operand->address)
+		return 0;
+	entry = &t->allocations[operand->allocation];
+	open = entry->hDeviceSpecificAllocation;
+	if (!open || (written && !entry->WriteOperation))
+		return 0;
+	/* AllocationOffset of a patch location has 32 bits. */
+	return operand->offset <= UINT32_MAX && operand->offset <= open->size_bytes &&
+	       length <= open->size_bytes - operand->offset;
+}
+
+/* The patch location of one address field at `field` of the command that starts at t->out; sets it when it can. */
+static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode, uint32_t allocation,
+			uint32_t offset, uint64_t *address, uint32_t field)
+{
+	const DXGK_ALLOCATIONLIST *entry = &t->allocations[allocation];
+	D3DDDI_PATCHLOCATIONLIST *patch = &t->patch[t->patch_count++];
+
+	patch->AllocationIndex = allocation;
+	patch->Value = slot;
+	patch->DriverId = opcode;
+	patch->AllocationOffset = offset;
+	patch->PatchOffset = t->out + field;
+	patch->SplitOffset = t->out;
+	/* DMA-17, DMA-21: with SegmentId 0 the address is not known yet. */
+	*address = t->prepatch && entry->SegmentId
+			   ? (uint64_t)entry->PhysicalAddress.QuadPart + offset
+			   : SOFTGPU_NOWHERE;
+}
+
+#define EMIT_OPERAND(t, slot, record, member)                                    \
+	emit((t), (slot), (record)->command.opcode, (record)->member.allocation, \
+	     (uint32_t)(record)->member.offset, &(record)->member.address,       \
+	     (uint32_t)((char *)&(record)->member.address - (char *)(record)))
+
+/* Copies the fixed-size command `type` to t->out, its header from `header` as already read and checked. */
+#define PUT(t, header, record)                                                                     \
+	do {                                                                                       \
+		fetch((char *)(record) + sizeof(header), (t)->commands + (t)->at + sizeof(header), \
+		      (uint32_t)(sizeof(*(record)) - sizeof(header)));                             \
+		(record)->command = (header);                                                      \
+	} while (0)
+
+static inline NTSTATUS put_reference(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_reference *record = (struct softgpu_reference *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || (header.flags & ~SOFTGPU_FLAG_WRITE))
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), 1))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	if (!operand_is_valid(t, &record->operand, 4, header.flags & SOFTGPU_FLAG_WRITE))
+		return STATUS_INVALID_PARAMETER;
+	EMIT_OPERAND(t, 0, record, operand);
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS put_fill(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_fill *record = (struct softgpu_fill *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), 1))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	if (record->reserved || !operand_is_valid(t, &record->operand, record->length, 1))
+		return STATUS_INVALID_PARAMETER;
+	EMIT_OPERAND(t, 0, record, operand);
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+static int ranges_overlap(const struct translation *t, const struct softgpu_copy *copy)
+{
+	const struct softgpu_open_allocation *a =
+		t->allocations[copy->source.allocation].hDeviceSpecificAllocation;
+	const struct softgpu_open_allocation *b =
+		t->allocations[copy->destination.allocation].hDeviceSpecificAllocation;
+	uint64_t from = copy->source.offset, to = copy->destination.offset;
+
+	return a->allocation == b->allocation && from < to + copy->length &&
+	       to < from + copy->length;
+}
+
+static NTSTATUS put_copy(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_copy *record = (struct softgpu_copy *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), 2))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	if (!operand_is_valid(t, &record->source, record->length, 0) ||
+	    !operand_is_valid(t, &record->destination, record->length, 1) ||
+	    ranges_overlap(t, record))
+		return STATUS_INVALID_PARAMETER;
+	EMIT_OPERAND(t, 0, record, source);
+	EMIT_OPERAND(t, 1, record, destination);
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+/* WAIT and SIGNAL. */
+static NTSTATUS put_sync(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_sync *record = (struct softgpu_sync *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), 1))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	if (record->operand.offset % 8 ||
+	    !operand_is_valid(t, &record->operand, 8, header.opcode == SOFTGPU_SIGNAL))
+		return STATUS_INVALID_PARAMETER;
+	EMIT_OPERAND(t, 0, record, operand);
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+static int report_is_valid(const struct translation *t, const struct softgpu_operand *operand)
+{
+	return operand->offset % 8 == 0 &&
+	       operand->allocation < SOFTGPU_SLOTS - SOFTGPU_SLOT_OF_ALLOCATION &&
+	       operand_is_valid(t, operand, sizeof(struct softgpu_report), 1);
+}
+
+static NTSTATUS put_report(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_report_command *record =
+		(struct softgpu_report_command *)(void *)(t->dma + t->out);
+
+	if (header.size_bytes != sizeof(*record) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), 1))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	if (!report_is_valid(t, &record->operand))
+		return STATUS_INVALID_PARAMETER;
+	t->report_allocation = record->operand.allocation;
+	t->report_offset = (uint32_t)record->operand.offset;
+	EMIT_OPERAND(t, SOFTGPU_SLOT_OF_ALLOCATION + record->operand.allocation, record, operand);
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+static int stamps_are_valid(const struct translation *t, const struct softgpu_stamps *stamps)
+{
+	uint64_t length = 0;
+
+	if (stamps->block_size < sizeof(struct softgpu_stamp))
+		return 0;
+	if (stamps->block_count)
+		length = (uint64_t)(stamps->block_count - 1) * stamps->block_size +
+			 sizeof(struct softgpu_stamp);
+	return operand_is_valid(t, &stamps->operand, length,
+				stamps->command.flags & SOFTGPU_FLAG_WRITE);
+}
+
+static NTSTATUS put_stamps(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_hw_stamps *record = (struct softgpu_hw_stamps *)(void *)(t->dma + t->out);
+	int reports = (header.flags & SOFTGPU_FLAG_VERIFY) && t->report_allocation != NO_REPORT;
+
+	if (header.size_bytes != sizeof(record->user) || !header.flags ||
+	    (header.flags & ~(SOFTGPU_FLAG_WRITE | SOFTGPU_FLAG_VERIFY)))
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, sizeof(*record), reports ? 2 : 1))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, &record->user);
+	if (!stamps_are_valid(t, &record->user))
+		return STATUS_INVALID_PARAMETER;
+	record->user.command.size_bytes = sizeof(*record);
+	record->report_address = SOFTGPU_NOWHERE;
+	record->report_bytes = 0;
+	EMIT_OPERAND(t, 0, &record->user, operand);
+	if (reports) {
+		const struct softgpu_open_allocation *open =
+			t->allocations[t->report_allocation].hDeviceSpecificAllocation;
+
+		/* SPL-04: the buffer may be split before this command, so it brings its own state. */
+		emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report_allocation, SOFTGPU_STAMP,
+		     t->report_allocation, t->report_offset, &record->report_address,
+		     offsetof(struct softgpu_hw_stamps, report_address));
+		record->report_bytes = open->size_bytes - t->report_offset;
+	}
+	t->out += sizeof(*record);
+	return STATUS_SUCCESS;
+}
+
+/*
+ * The user's patch locations for the slots [first, +bytes) of his buffer, which went to t->out + 16 and are zero.
+ * The hottest loop of the driver: three loads from the user's entry, one entry out.
+ */
+static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
+{
+	const uint32_t start = t->out,
+		       table = t->out + (uint32_t)sizeof(struct softgpu_relocations);
+	const uint32_t limit = t->allocation_count < SOFTGPU_SLOTS - SOFTGPU_SLOT_OF_ALLOCATION
+				       ? t->allocation_count
+				       : SOFTGPU_SLOTS - SOFTGPU_SLOT_OF_ALLOCATION;
+	const DXGK_ALLOCATIONLIST *allocations = t->allocations;
+	char *slots = t->dma + table;
+	const int prepatch = t->prepatch;
+	user_relocation *in = t->relocations + t->next_relocation;
+	user_relocation *end = t->relocations + t->relocation_count;
+	D3DDDI_PATCHLOCATIONLIST *out = t->patch + t->patch_count;
+	D3DDDI_PATCHLOCATIONLIST *out_end = t->patch + t->patch_size;
+
+	for (; in < end; in++, out++) {
+		const uint32_t offset = in->PatchOffset - first;
+		const uint32_t index = in->AllocationIndex;
+		const uint32_t delta = in->AllocationOffset;
+
+		if (offset >= bytes)
+			break;
+		if (out == out_end)
+			return UNTIL_DMA_BUFFER_IS_FULL;
+		if ((offset & 7) || index >= limit || !allocations[index].hDeviceSpecificAllocation)
+			return STATUS_INVALID_PARAMETER;
+		out->AllocationIndex = index;
+		out->Value = SOFTGPU_SLOT_OF_ALLOCATION + index;
+		out->DriverId = SOFTGPU_RELOCATIONS;
+		out->AllocationOffset = delta;
+		out->PatchOffset = table + offset;
+		out->SplitOffset = start;
+		*(uint64_t *)(void *)(slots + offset) =
+			prepatch && allocations[index].SegmentId
+				? (uint64_t)allocations[index].PhysicalAddress.QuadPart + delta
+				: SOFTGPU_NOWHERE;
+	}
+	t->next_relocation = (uint32_t)(in - t->relocations);
+	t->patch_count = (uint32_t)(out - t->patch);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS put_relocations(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_relocations *record =
+		(struct softgpu_relocations *)(void *)(t->dma + t->out);
+	uint32_t patch_count = t->patch_count, bytes;
+	NTSTATUS status;
+
+	if (header.size_bytes < sizeof(*record) || (header.flags & ~SOFTGPU_FLAG_CHECK))
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, header.size_bytes, 0))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	PUT(t, header, record);
+	bytes = header.size_bytes - (uint32_t)sizeof(*record);
+	if (record->count != bytes / 8 || record->reserved)
+		return STATUS_INVALID_PARAMETER;
+	/* What the user left in the slots is not taken over: a slot without a patch location stays 0. */
+	memset(record + 1, 0, bytes);
+	status = put_slots(t, t->at + (uint32_t)sizeof(*record), bytes);
+	if (!NT_SUCCESS(status)) {
+		t->patch_count = patch_count;
+		return status;
+	}
+	t->out += header.size_bytes;
+	return STATUS_SUCCESS;
+}
+
+/* NOP, STALL and HANG: no operands. A NOP's payload is dropped. */
+static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_stall *record = (struct softgpu_stall *)(void *)(t->dma + t->out);
+	int stall = header.opcode == SOFTGPU_STALL;
+
+	if (header.flags || (stall && header.size_bytes != sizeof(*record)) ||
+	    (header.opcode == SOFTGPU_HANG && header.size_bytes != sizeof(header)))
+		return STATUS_INVALID_PARAMETER;
+	if (!has_room(t, stall ? sizeof(*record) : sizeof(header), 0))
+		return UNTIL_DMA_BUFFER_IS_FULL;
+	if (stall)
+		fetch(&record->nanoseconds, t->commands + t->at + sizeof(header),
+		      sizeof(record->nanoseconds));
+	else
+		header.size_bytes = sizeof(header);
+	record->command = header;
+	t->out += header.size_bytes;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS put_command(struct translation *t, struct softgpu_command header)
+{
+	switch (header.opcode) {
+	case SOFTGPU_NOP:
+	case SOFTGPU_STALL:
+	case SOFTGPU_HANG:
+		return put_plain(t, header);
+	case SOFTGPU_REFERENCE:
+		return put_reference(t, header);
+	case SOFTGPU_FILL:
+		return put_fill(t, header);
+	case SOFTGPU_COPY:
+		return put_copy(t, header);
+	case SOFTGPU_STAMP:
+		return put_stamps(t, header);
+	case SOFTGPU_RELOCATIONS:
+		return put_relocations(t, header);
+	case SOFTGPU_REPORT:
+		return put_report(t, header);
+	case SOFTGPU_WAIT:
+	case SOFTGPU_SIGNAL:
+		return put_sync(t, header);
+	default:
+		return header.opcode >= SOFTGPU_OPCODE_PRIVILEGED ? STATUS_PRIVILEGED_INSTRUCTION
+								  : STATUS_ILLEGAL_INSTRUCTION;
+	}
+}
+
+static int header_is_valid(const struct translation *t, struct softgpu_command header)
+{
+	return header.size_bytes >= sizeof(header) && header.size_bytes % 8 == 0 &&
+	       header.size_bytes <= t->length - t->at;
+}
+
+static NTSTATUS translate(struct translation *t)
+{
+	while (t->at < t->length) {
+		struct softgpu_command header = fetch_header(t->commands + t->at);
+		NTSTATUS status;
+
+		if (!header_is_valid(t, header))
+			return STATUS_INVALID_PARAMETER;
+		status = put_command(t, header);
+		if (!NT_SUCCESS(status))
+			return status;
+		t->at += header.size_bytes;
+	}
+	/* A patch location that no table took points at nothing. */
+	return t->next_relocation == t->relocation_count ? STATUS_SUCCESS
+							 : STATUS_INVALID_PARAMETER;
+}
+
+/*
+ * A later pass of a buffer that did not fit (DMA-29): what came before `stop` is in an earlier DMA buffer, but its
+ * REPORT still counts. The user may have changed his buffer since; then he gets no report, or another one of his.
+ */
+static void resume(struct translation *t, uint32_t stop)
+{
+	while (t->at < stop) {
+		struct softgpu_command header = fetch_header(t->commands + t->at);
+
+		if (!header_is_valid(t, header))
+			break;
+		if (header.opcode == SOFTGPU_REPORT &&
+		    header.size_bytes == sizeof(struct softgpu_report_command)) {
+			struct softgpu_operand operand;
+
+			fetch(&operand, t->commands + t->at + sizeof(header), sizeof(operand));
+			if (report_is_valid(t, &operand)) {
+				t->report_allocation = operand.allocation;
+				t->report_offset = (uint32_t)operand.offset;
+			}
+		}
+		t->at += header.size_bytes;
+	}
+	t->at = stop;
+	while (t->next_relocation < t->relocation_count &&
+	       t->relocations[t->next_relocation].PatchOffset < stop)
+		t->next_relocation++;
+}
+
+static int arguments_are_valid(const DXGKARG_RENDER *render)
+{
+	return ((uintptr_t)render->pCommand & 7) == 0 && (render->CommandLength & 7) == 0 &&
+	       (render->MultipassOffset & 7) == 0 &&
+	       render->MultipassOffset <= render->CommandLength &&
+	       ((uintptr_t)render->pPatchLocationListIn & 3) == 0 &&
+	       render->DmaBufferPrivateDataSize >= sizeof(struct softgpu_dma_private);
+}
+
+NTSTATUS APIENTRY softgpu_render(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_RENDER pRender)
+{
+	const struct softgpu_context *context = hContext;
+	struct softgpu_dma_private *private_data = pRender->pDmaBufferPrivateData;
+	struct translation t = {
+		.commands = pRender->pCommand,
+		.length = pRender->CommandLength,
+		.relocations = pRender->pPatchLocationListIn,
+		.relocation_count = pRender->PatchLocationListInSize,
+		.dma = pRender->pDmaBuffer,
+		.dma_size = pRender->DmaSize,
+		.patch = pRender->pPatchLocationListOut,
+		.patch_size = pRender->PatchLocationListOutSize,
+		.allocations = pRender->pAllocationList,
+		.allocation_count = pRender->AllocationListSize,
+		.prepatch = context->adapter->settings.prepatch != 0,
+		.report_allocation = NO_REPORT,
+	};
+	NTSTATUS status;
+
+	if (!arguments_are_valid(pRender))
+		return STATUS_INVALID_PARAMETER;
+	resume(&t, pRender->MultipassOffset);
+	status = translate(&t);
+	if (status == UNTIL_DMA_BUFFER_IS_FULL && t.at == pRender->MultipassOffset)
+		return STATUS_INVALID_PARAMETER; /* not even this one command fits an empty buffer */
+	if (!NT_SUCCESS(status) && status != UNTIL_DMA_BUFFER_IS_FULL)
+		return status;
+	private_data->kernel_address = (uintptr_t)t.dma;
+	pRender->pDmaBuffer = t.dma + t.out;
+	pRender->pDmaBufferPrivateData = private_data + 1;
+	pRender->pPatchLocationListOut = t.patch + t.patch_count;
+	pRender->MultipassOffset = t.at;
+	return status;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timeout recovery. Runs at PASSIVE while nothing else is in the miniport, so the engines are all there is to stop.
+ */
+#include "softgpu_private.h"
+
+/* What DxgkDdiCollectDbgInfo leaves for a bug report. */
+struct debug_engine {
+	uint32_t submitted_fence, completed_fence, running_fence;
+	uint32_t queued, is_running, is_hung;
+};
+struct debug_info {
+	char name[8];
+	uint32_t reason, engine_count;
+	struct debug_engine engines[SOFTGPU_NODES];
+};
+
+static struct softgpu_engine *engine_of(struct softgpu_adapter *adapter, uint32_t node,
+					uint32_t engine)
+{
+	return node < SOFTGPU_NODES && engine == 0 ? &adapter->engines[node] : NULL;
+}
+
+static void set_halted(struct softgpu_engine *engine, int is_halted)
+{
+	KIRQL irql;
+
+	KeAcquireSpinLock(&engine->lock, &irql);
+	engine->is_halted = is_halted;
+	if (is_halted)
+		engine->completed_fence = engine->submitted_fence; /* TDR-09 */
+	KeReleaseSpinLock(&engine->lock, irql);
+}
+
+/*
+ * TDR-06: on return no engine touches memory. The aperture is switched off with the engines: the cleanup calls that
+ * follow build UNMAP commands which nobody will execute (TDR-05).
+ */
+NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
+{
+	struct softgpu_adapter *adapter = hAdapter;
+	uint32_t node;
+
+	for (node = 0; node < SOFTGPU_NODES; node++) {
+		softgpu_engine_reset(&adapter->engines[node]);
+		set_halted(&adapter->engines[node], 1);
+	}
+	softgpu_aperture_clear(&adapter->memory);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS APIENTRY softgpu_restart_from_timeout(IN_CONST_HANDLE hAdapter)
+{
+	struct softgpu_adapter *adapter = hAdapter;
+	uint32_t node;
+
+	for (node = 0; node < SOFTGPU_NODES; node++)
+		set_halted(&adapter->engines[node], 0);
+	return STATUS_SUCCESS;
+}
+
+/* TDR-15: the aborted packet, or the last one that completed when none was running. What was queued is gone. */
+NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
+				       INOUT_PDXGKARG_RESETENGINE pResetEngine)
+{
+	struct softgpu_engine *engine =
+		engine_of(hAdapter, pResetEngine->NodeOrdinal, pResetEngine->EngineOrdinal);
+	KIRQL irql;
+
+	if (!engine)
+		return STATUS_INVALID_PARAMETER;
+	softgpu_engine_reset(engine);
+	KeAcquireSpinLock(&engine->lock, &irql);
+	if (engine->did_abort)
+		engine->completed_fence = engine->aborted_fence;
+	engine->submitted_fence = engine->completed_fence;
+	pResetEngine->LastAbortedFenceId = engine->completed_fence;
+	KeReleaseSpinLock(&engine->lock, irql);
+	return STATUS_SUCCESS;
+}
+
+/* An engine that waits or stalls still makes its way through commands; only HANG never ends. */
+NTSTATUS APIENTRY softgpu_query_engine_status(IN_CONST_HANDLE hAdapter,
+					      INOUT_PDXGKARG_QUERYENGINESTATUS pQueryEngineStatus)
+{
+	struct softgpu_engine *engine = engine_of(hAdapter, pQueryEngineStatus->NodeOrdinal,
+						  pQueryEngineStatus->EngineOrdinal);
+	KIRQL irql;
+
+	if (!engine)
+		return STATUS_INVALID_PARAMETER;
+	KeAcquireSpinLock(&engine->lock, &irql);
+	pQueryEngineStatus->EngineStatus.Value = 0;
+	pQueryEngineStatus->EngineStatus.Responsive = !engine->is_hung;
+	KeReleaseSpinLock(&engine->lock, irql);
+	return STATUS_SUCCESS;
+}
+
+/* Engines share nothing that a reset of one would take from the other (TDR-18: the mask names the node itself). */
+NTSTATUS APIENTRY softgpu_query_dependent_engine_group(
+	IN_CONST_HANDLE hAdapter, INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP pQuery)
+{
+	if (!engine_of(hAdapter, pQuery->NodeOrdinal, pQuery->EngineOrdinal))
+		return STATUS_INVALID_PARAMETER;
+	pQuery->DependentNodeOrdinalMask = (ULONGLONG)1 << pQuery->NodeOrdinal;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS APIENTRY softgpu_collect_dbg_info(IN_CONST_HANDLE hAdapter,
+					   IN_CONST_PDXGKARG_COLLECTDBGINFO pCollectDbgInfo)
+{
+	struct softgpu_adapter *adapter = hAdapter;
+	struct debug_info info = {.name = "softgpu",
+				  .reason = pCollectDbgInfo->Reason,
+				  .engine_count = SOFTGPU_NODES};
+	SIZE_T size = pCollectDbgInfo->BufferSize;
+	uint32_t node;
+
+	if (!pCollectDbgInfo->pBuffer)
+		return STATUS_INVALID_PARAMETER;
+	/* In a crash it may be called at any IRQL; then the locks are out of reach and only the reason is left. */
+	for (node = 0; node < SOFTGPU_NODES && KeGetCurrentIrql() <= DISPATCH_LEVEL; node++) {
+		struct softgpu_engine *engine = &adapter->engines[node];
+		KIRQL irql;
+
+		KeAcquireSpinLock(&engine->lock, &irql);
+		info.engines[node] = (struct debug_engine){
+			.submitted_fence = engine->submitted_fence,
+			.completed_fence = engine->completed_fence,
+			.running_fence = engine->running_fence,
+			.queued = engine->count,
+			.is_running = (uint32_t)engine->is_running,
+			.is_hung = (uint32_t)engine->is_hung,
+		};
+		KeReleaseSpinLock(&engine->lock, irql);
+	}
+	memcpy(pCollectDbgInfo->pBuffer, &info, size < sizeof(info) ? size : sizeof(info));
+	return STATUS_SUCCESS;
+}

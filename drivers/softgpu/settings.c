@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The registry values of vidmm/softgpu.h: names, defaults, and reading them. Runs once per adapter at PASSIVE.
+ */
+#include "softgpu_private.h"
+
+struct setting {
+	PCWSTR name;
+	size_t offset; /* in struct softgpu_settings */
+	size_t size;   /* 4 or 8 */
+	uint64_t fallback;
+};
+
+#define SETTING(name, member, fallback)                                          \
+	{                                                                        \
+		name, offsetof(struct softgpu_settings, member),                 \
+			sizeof(((struct softgpu_settings *)0)->member), fallback \
+	}
+
+static const struct setting settings_table[] = {
+	SETTING(L"ApertureSize", aperture_bytes, 256u << 20),
+	SETTING(L"ApertureCoherent", aperture_coherent, 1),
+	SETTING(L"VramCpuVisible", vram_cpu_visible, 1),
+	SETTING(L"SwizzlingRanges", swizzling_ranges, 64),
+	SETTING(L"DmaBufferSize", dma_buffer_bytes, 262144),
+	SETTING(L"AllocationListSize", allocation_list_size, 1024),
+	SETTING(L"PatchLocationListSize", patch_location_list_size, 8192),
+	SETTING(L"DmaBufferSegmentSet", dma_buffer_segment_set, 2),
+	SETTING(L"PagingBufferSize", paging_buffer_bytes, 65536),
+	SETTING(L"PagingBufferSegment", paging_buffer_segment, 2),
+	SETTING(L"PagingNode", paging_node, 1),
+	SETTING(L"EngineBytesPerUs", engine_bytes_per_us, 20000),
+	SETTING(L"PrePatch", prepatch, 1),
+	SETTING(L"PerEngineTdr", per_engine_tdr, 1),
+	SETTING(L"InterfaceVersion", interface_version, DXGKDDI_INTERFACE_VERSION),
+};
+
+struct number_value {
+	ULONG title_index, type, length;
+	UCHAR data[8];
+};
+
+/* 0: the key has no number of this name. */
+static int query_number(HANDLE key, PCWSTR name, uint64_t *value)
+{
+	struct number_value answer;
+	UNICODE_STRING string;
+	ULONG length;
+
+	RtlInitUnicodeString(&string, name);
+	if (!NT_SUCCESS(ZwQueryValueKey(key, &string, KeyValuePartialInformation, &answer,
+					sizeof(answer), &length)))
+		return 0;
+	if ((answer.type != REG_DWORD || answer.length != 4) &&
+	    (answer.type != REG_QWORD || answer.length != 8))
+		return 0;
+	*value = 0;
+	memcpy(value, answer.data, answer.length);
+	return 1;
+}
+
+static void store(struct softgpu_settings *settings, const struct setting *setting, uint64_t value)
+{
+	uint32_t narrow = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+
+	memcpy((char *)settings + setting->offset,
+	       setting->size == 8 ? (const void *)&value : &narrow, setting->size);
+}
+
+void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings)
+{
+	OBJECT_ATTRIBUTES attributes;
+	HANDLE key = NULL;
+	size_t i;
+
+	memset(settings, 0, sizeof(*settings));
+	InitializeObjectAttributes(&attributes, registry_path,
+				   OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
+	if (!NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes)))
+		key = NULL;
+	for (i = 0; i < ARRAYSIZE(settings_table); i++) {
+		uint64_t value;
+
+		if (!key || !query_number(key, settings_table[i].name, &value))
+			value = settings_table[i].fallback;
+		store(settings, &settings_table[i], value);
+	}
+	if (key)
+		ZwClose(key);
+}
+
+/* What this driver could not work with. Whether segment sets make sense is the port's to say. */
+NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
+{
+	if (settings->aperture_bytes % SOFTGPU_PAGE ||
+	    settings->aperture_bytes > SOFTGPU_APERTURE_BASE ||
+	    settings->paging_node >= SOFTGPU_NODES)
+		return STATUS_DEVICE_CONFIGURATION_ERROR;
+	return STATUS_SUCCESS;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device's own language, between this miniport and its engines. Users never see it.
+ *
+ * A DMA buffer holds what DxgkDdiRender made of a user's commands: the same records with patched addresses, except
+ * that STAMP has grown by the place of the report, so that every portion of a split buffer carries all its state.
+ * A paging buffer holds the privileged commands below; they are refused in a user's buffer.
+ */
+#ifndef SOFTGPU_HW_H
+#define SOFTGPU_HW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vidmm/softgpu.h>
+
+#define SOFTGPU_NODES     2u
+#define SOFTGPU_NODE_3D   0u
+#define SOFTGPU_NODE_COPY 1u
+
+#define SOFTGPU_PAGE_SHIFT 12u
+#define SOFTGPU_PAGE       ((uint64_t)1 << SOFTGPU_PAGE_SHIFT)
+
+/* GPU physical address space. Video memory begins at 0; nothing else is below the aperture. */
+#define SOFTGPU_SEGMENT_VRAM     1u
+#define SOFTGPU_SEGMENT_APERTURE 2u
+#define SOFTGPU_APERTURE_BASE    ((uint64_t)1 << 40)
+/* Decodes to nothing. Written where an allocation turns out not to be resident, so that its use faults. */
+#define SOFTGPU_NOWHERE          UINT64_MAX
+
+/* Rows of the resource table: operand 0 and 1 of a command, then one for each allocation-list entry (PAT-06). */
+#define SOFTGPU_SLOT_OF_ALLOCATION 2u
+#define SOFTGPU_SLOTS              (SOFTGPU_SLOT_OF_ALLOCATION + 4096u)
+
+/* REPORT and RELOCATIONS keep their allocations in place for the rest of the buffer; other operands for one command. */
+
+struct softgpu_hw_stamps {
+	struct softgpu_stamps user;
+	uint64_t report_address;
+	uint64_t report_bytes; /* 0: no REPORT came before in this buffer */
+};
+
+/* ---- paging commands ---- */
+enum softgpu_paging_opcode {
+	SOFTGPU_PAGING_NOP = 0x8000,
+	SOFTGPU_PAGING_COPY = 0x8001,
+	SOFTGPU_PAGING_FILL = 0x8002,
+	SOFTGPU_PAGING_MAP = 0x8003,
+	SOFTGPU_PAGING_UNMAP = 0x8004
+};
+#define SOFTGPU_OPCODE_PRIVILEGED 0x8000u
+
+/* One side of a paging copy: an address of the GPU, or a mapped page list. */
+struct softgpu_side {
+	uint64_t address;
+	uint32_t is_host; /* address is the kernel address of an MDL's pages */
+	uint32_t reserved;
+};
+
+enum softgpu_tile_mode { SOFTGPU_LINEAR = 0, SOFTGPU_TILE_X = 1, SOFTGPU_TILE_Y = 2 };
+
+struct softgpu_paging_copy {
+	struct softgpu_command command;
+	struct softgpu_side source, destination;
+	uint64_t length;
+	/* Tiled form on one side: which bytes of the surface are moved. The linear side starts at the same offset. */
+	uint64_t surface_offset;
+	uint32_t stride_bytes;
+	uint16_t tile_mode;
+	uint16_t destination_tiled;
+};
+
+struct softgpu_paging_fill {
+	struct softgpu_command command;
+	uint64_t address, length;
+	uint32_t pattern, reserved;
+};
+
+/* host: kernel address of the first page; of UNMAP, of the dummy page that every page shows from then on. */
+struct softgpu_paging_map {
+	struct softgpu_command command;
+	uint64_t first_page, page_count;
+	uint64_t host;
+};
+
+/* ---- what a DMA buffer's private data holds ----
+ * SubmitCommand gets no kernel address of the buffer, so Render, BuildPagingBuffer and Patch leave it here.
+ */
+struct softgpu_dma_private {
+	uint64_t kernel_address;
+	uint64_t next; /* paging: where the next operation of the same buffer would be put */
+};
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * softgpu's own objects. An adapter has two engines, each with a queue and a thread; devices and contexts only carry
+ * what the port wants back; an allocation is a size and a layout.
+ *
+ * Locks: each engine's spin lock guards its queue and its state. Nothing else is shared between threads while the
+ * adapter runs, apart from memory itself.
+ */
+#ifndef SOFTGPU_PRIVATE_H
+#define SOFTGPU_PRIVATE_H
+
+/* Compiled for 1.3; a smaller version may be registered, whose structures are prefixes of these. */
+#define DXGKDDI_INTERFACE_VERSION 0x4002
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <ntddk.h>
+
+#include <d3dkmddi.h>
+#include <dispmprt.h>
+
+#include "memory.h"
+#include "softgpu_hw.h"
+
+#define SOFTGPU_POOL_TAG 0x75677073u /* 'spgu' */
+
+struct softgpu_settings {
+	uint64_t aperture_bytes;
+	uint64_t engine_bytes_per_us;
+	uint32_t aperture_coherent, vram_cpu_visible;
+	uint32_t swizzling_ranges;
+	uint32_t dma_buffer_bytes, dma_buffer_segment_set;
+	uint32_t allocation_list_size, patch_location_list_size;
+	uint32_t paging_buffer_bytes, paging_buffer_segment, paging_node;
+	uint32_t prepatch, per_engine_tdr;
+	uint32_t interface_version;
+};
+
+struct softgpu_packet {
+	const char *commands;
+	uint32_t length; /* bytes */
+	uint32_t fence;
+	uint32_t is_paging;     /* privileged commands are legal */
+	uint32_t is_preemption; /* no commands: answer the preemption request `fence` */
+};
+
+struct softgpu_adapter;
+
+struct softgpu_engine {
+	/* constant after start */
+	struct softgpu_adapter *adapter;
+	uint32_t node;
+	struct softgpu_packet *queue; /* ring */
+	uint32_t capacity;
+	PVOID thread;
+	/* Wakes the engine's thread, whatever it waits for; it then looks for itself. Auto-reset. */
+	KEVENT kick;
+	/* Set when the thread has dropped everything for a reset. Auto-reset. */
+	KEVENT quiet;
+
+	/* guarded by lock */
+	KSPIN_LOCK lock;
+	uint32_t head, count;
+	uint32_t submitted_fence, completed_fence;
+	uint32_t running_fence; /* of the packet being executed, when is_running */
+	uint32_t aborted_fence; /* of the packet that a reset dropped, when did_abort */
+	int is_running, did_abort;
+	int is_asleep; /* thread waits for work: a submission must kick */
+	int is_hung;   /* executes HANG */
+	int is_stopping, is_resetting;
+	int is_halted;  /* between a reset and its restart: nothing may be submitted */
+	int is_removed; /* the device is gone: packets vanish */
+
+	/* the engine thread's own */
+	uint64_t busy_until_ns;
+};
+
+struct softgpu_range {
+	HANDLE allocation; /* NULL: free */
+	uint32_t private_data;
+};
+
+struct softgpu_adapter {
+	/* constant after AddDevice / StartDevice */
+	PDEVICE_OBJECT physical_device;
+	DXGKRNL_INTERFACE dxgk;
+	DXGK_START_INFO start_info;
+	struct softgpu_settings settings;
+	PHYSICAL_ADDRESS vram_address; /* BAR 0 */
+	struct softgpu_memory memory;
+	struct softgpu_engine engines[SOFTGPU_NODES];
+
+	/* The dummy page of UNMAP as the port last named it. BuildPagingBuffer only, which is never concurrent. */
+	PHYSICAL_ADDRESS dummy_address;
+	PVOID dummy;
+
+	/* Acquire and Release are never concurrent (SWZ-28). */
+	struct softgpu_range *ranges;
+
+	KSPIN_LOCK report_lock; /* appending to a REPORT, from any engine */
+	DEVICE_POWER_STATE power_state;
+};
+
+struct softgpu_device {
+	struct softgpu_adapter *adapter;
+	HANDLE handle; /* the port's */
+	DXGK_DEVICEINFO info;
+};
+
+struct softgpu_context {
+	struct softgpu_adapter *adapter;
+	struct softgpu_device *device;
+	uint32_t node;
+};
+
+struct softgpu_driver_allocation {
+	uint64_t size_bytes; /* whole pages */
+	enum softgpu_tile_mode tile_mode;
+	uint32_t stride_bytes;
+};
+
+/* One allocation as one device knows it: the first member is what Render needs of it. */
+struct softgpu_open_allocation {
+	uint64_t size_bytes;
+	const struct softgpu_driver_allocation *allocation;
+};
+
+/* settings.c */
+void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
+NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
+
+/* engine.c: the queue, its thread, time and interrupts */
+NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
+			      uint32_t node);
+void softgpu_engine_stop(struct softgpu_engine *engine);
+NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet);
+/* Drops the queue and what runs; returns when the thread touches no memory any more. At PASSIVE. */
+void softgpu_engine_reset(struct softgpu_engine *engine);
+uint64_t softgpu_now_ns(void);
+/* For executing commands. 0: a reset or stop came, drop the packet. */
+int softgpu_engine_advance(struct softgpu_engine *engine, uint64_t nanoseconds);
+/* HANG; comes back for a reset only. */
+int softgpu_engine_hang(struct softgpu_engine *engine);
+/* WAIT, and the wake-up of those that wait on the other engines. */
+int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint64_t *word,
+			      uint64_t value);
+void softgpu_engine_signalled(struct softgpu_engine *engine);
+void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes);
+
+/* interrupt.c */
+void softgpu_raise_completed(struct softgpu_engine *engine, uint32_t fence);
+void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTATUS status);
+void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_fence,
+			     uint32_t last_completed);
+
+/* execute.c, execute_paging.c, stamp.c: on the engine's thread */
+#define SOFTGPU_ABORTED STATUS_CANCELLED
+NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_packet *packet);
+NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
+				const struct softgpu_command *command);
+NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
+				const struct softgpu_hw_stamps *stamps, uint32_t fence);
+
+/* The DDI. driver.c */
+DXGKDDI_ADD_DEVICE softgpu_add_device;
+DXGKDDI_REMOVE_DEVICE softgpu_remove_device;
+DXGKDDI_UNLOAD softgpu_unload;
+/* adapter.c */
+DXGKDDI_START_DEVICE softgpu_start_device;
+DXGKDDI_STOP_DEVICE softgpu_stop_device;
+DXGKDDI_SET_POWER_STATE softgpu_set_power_state;
+DXGKDDI_NOTIFY_SURPRISE_REMOVAL softgpu_notify_surprise_removal;
+/* interrupt.c */
+DXGKDDI_INTERRUPT_ROUTINE softgpu_interrupt_routine;
+DXGKDDI_DPC_ROUTINE softgpu_dpc_routine;
+/* query.c */
+DXGKDDI_QUERYADAPTERINFO softgpu_query_adapter_info;
+DXGKDDI_GETNODEMETADATA softgpu_get_node_metadata;
+/* device.c */
+DXGKDDI_CREATEDEVICE softgpu_create_device;
+DXGKDDI_DESTROYDEVICE softgpu_destroy_device;
+DXGKDDI_CREATECONTEXT softgpu_create_context;
+DXGKDDI_DESTROYCONTEXT softgpu_destroy_context;
+/* allocation.c */
+DXGKDDI_CREATEALLOCATION softgpu_create_allocation;
+DXGKDDI_DESTROYALLOCATION softgpu_destroy_allocation;
+DXGKDDI_DESCRIBEALLOCATION softgpu_describe_allocation;
+DXGKDDI_GETSTANDARDALLOCATIONDRIVERDATA softgpu_get_standard_allocation_driver_data;
+DXGKDDI_OPENALLOCATIONINFO softgpu_open_allocation_info;
+DXGKDDI_CLOSEALLOCATION softgpu_close_allocation;
+/* swizzle.c */
+DXGKDDI_ACQUIRESWIZZLINGRANGE softgpu_acquire_swizzling_range;
+DXGKDDI_RELEASESWIZZLINGRANGE softgpu_release_swizzling_range;
+/* render.c, patch.c, paging.c */
+DXGKDDI_RENDER softgpu_render;
+DXGKDDI_PRESENT softgpu_present;
+DXGKDDI_PATCH softgpu_patch;
+DXGKDDI_BUILDPAGINGBUFFER softgpu_build_paging_buffer;
+/* submit.c */
+DXGKDDI_SUBMITCOMMAND softgpu_submit_command;
+DXGKDDI_PREEMPTCOMMAND softgpu_preempt_command;
+DXGKDDI_QUERYCURRENTFENCE softgpu_query_current_fence;
+/* reset.c */
+DXGKDDI_RESETFROMTIMEOUT softgpu_reset_from_timeout;
+DXGKDDI_RESTARTFROMTIMEOUT softgpu_restart_from_timeout;
+DXGKDDI_RESETENGINE softgpu_reset_engine;
+DXGKDDI_QUERYENGINESTATUS softgpu_query_engine_status;
+DXGKDDI_QUERYDEPENDENTENGINEGROUP softgpu_query_dependent_engine_group;
+DXGKDDI_COLLECTDBGINFO softgpu_collect_dbg_info;
+
+#endif

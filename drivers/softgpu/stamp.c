@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * STAMP: the device checks that what it is given is what was there before, block by block, and says what it found.
+ * Runs on engine threads; appending to a report takes the adapter's report lock, because two engines may share one.
+ */
+#include "softgpu_private.h"
+
+struct stamp_run {
+	struct softgpu_engine *engine;
+	const struct softgpu_hw_stamps *command;
+	uint32_t fence;
+};
+
+/* A block that was never written is all zero (version 0). */
+static struct softgpu_stamp make_stamp(uint32_t buffer, uint32_t version, uint32_t block)
+{
+	struct softgpu_stamp stamp = {0};
+
+	if (version) {
+		stamp.buffer = buffer;
+		stamp.version = version;
+		stamp.block = block;
+		stamp.check = softgpu_stamp_check(buffer, version, block);
+	}
+	return stamp;
+}
+
+static int append_locked(const struct softgpu_memory *memory, uint64_t address, uint64_t bytes,
+			 const struct softgpu_report_record *record)
+{
+	struct softgpu_report head;
+	uint64_t index, room = (bytes - sizeof(head)) / sizeof(*record);
+
+	if (!softgpu_read(memory, address, &head, sizeof(head)))
+		return 0;
+	index = head.count++;
+	/* `capacity` is the user's word; the allocation's end is the driver's. */
+	if (index < head.capacity && index < room &&
+	    !softgpu_write(memory, address + sizeof(head) + index * sizeof(*record), record,
+			   sizeof(*record)))
+		return 0;
+	return softgpu_write(memory, address, &head.count, sizeof(head.count));
+}
+
+/* One wrong block. Without a REPORT there is nobody to tell, so the packet faults. */
+static NTSTATUS report(const struct stamp_run *run, uint32_t block,
+		       const struct softgpu_stamp *found)
+{
+	struct softgpu_adapter *adapter = run->engine->adapter;
+	const struct softgpu_hw_stamps *command = run->command;
+	struct softgpu_report_record record = {
+		.buffer = command->user.buffer,
+		.block = block,
+		.expected_version = command->user.expected_version,
+		.found_version = found->version,
+		.found_buffer = found->buffer,
+		.found_block = found->block,
+		.fence = run->fence,
+	};
+	KIRQL irql;
+	int ok;
+
+	if (!command->report_bytes)
+		return STATUS_DATA_ERROR;
+	KeAcquireSpinLock(&adapter->report_lock, &irql);
+	ok = append_locked(&adapter->memory, command->report_address, command->report_bytes,
+			   &record);
+	KeReleaseSpinLock(&adapter->report_lock, irql);
+	return ok ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
+}
+
+static NTSTATUS one_block(const struct stamp_run *run, uint32_t index)
+{
+	const struct softgpu_stamps *stamps = &run->command->user;
+	const struct softgpu_memory *memory = &run->engine->adapter->memory;
+	uint64_t address = stamps->operand.address + (uint64_t)index * stamps->block_size;
+	uint32_t block = stamps->first_block + index;
+	struct softgpu_stamp found, stamp;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (stamps->command.flags & SOFTGPU_FLAG_VERIFY) {
+		stamp = make_stamp(stamps->buffer, stamps->expected_version, block);
+		if (!softgpu_read(memory, address, &found, sizeof(found)))
+			return STATUS_ACCESS_VIOLATION;
+		if (memcmp(&found, &stamp, sizeof(found)) != 0)
+			status = report(run, block, &found);
+	}
+	if (NT_SUCCESS(status) && (stamps->command.flags & SOFTGPU_FLAG_WRITE)) {
+		stamp = make_stamp(stamps->buffer, stamps->new_version, block);
+		if (!softgpu_write(memory, address, &stamp, sizeof(stamp)))
+			return STATUS_ACCESS_VIOLATION;
+	}
+	return status;
+}
+
+NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
+				const struct softgpu_hw_stamps *command, uint32_t fence)
+{
+	struct stamp_run run = {.engine = engine, .command = command, .fence = fence};
+	uint32_t index;
+
+	for (index = 0; index < command->user.block_count; index++) {
+		NTSTATUS status = one_block(&run, index);
+
+		if (!NT_SUCCESS(status))
+			return status;
+	}
+	return STATUS_SUCCESS;
+}

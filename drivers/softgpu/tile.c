@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conversion between linear and tiled surfaces. Owns no state; runs on engine threads.
+ *
+ * The Y form is converted in blocks of 4 rows x 64 bytes: on the linear side each cache line is then touched once
+ * (walking a column at a time would reload lines, because a power-of-two stride maps all rows to the same cache
+ * set), and on the tiled side each of the 4 columns gets one full line, which non-temporal stores need.
+ */
+#include "tile.h"
+
+#include <string.h>
+
+#include "copy.h"
+
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define SOFTGPU_STREAM 1
+#else
+#define SOFTGPU_STREAM 0
+#endif
+
+#define TILE_BYTES     4096u
+#define Y_COLUMN       16u /* bytes wide */
+#define Y_COLUMN_BYTES 512u
+#define Y_WIDTH        128u
+#define Y_ROWS         32u
+#define X_WIDTH        512u
+#define X_ROWS         8u
+#define BLOCK_ROWS     4u
+#define BLOCK_COLUMNS  4u
+
+uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
+				    uint64_t tiled_offset)
+{
+	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
+	uint64_t tile_row = tiled_offset / row_bytes;
+	uint64_t tile = tiled_offset % row_bytes / TILE_BYTES;
+	uint32_t in_tile = (uint32_t)(tiled_offset % TILE_BYTES);
+	uint32_t x, y;
+
+	if (mode == SOFTGPU_TILE_X) {
+		x = in_tile % X_WIDTH;
+		y = in_tile / X_WIDTH;
+	} else {
+		x = in_tile / Y_COLUMN_BYTES * Y_COLUMN + in_tile % Y_COLUMN;
+		y = in_tile % Y_COLUMN_BYTES / Y_COLUMN;
+	}
+	return tile_row * row_bytes + (uint64_t)y * stride_bytes + tile * softgpu_tile_width(mode) +
+	       x;
+}
+
+#if SOFTGPU_STREAM
+
+static inline void move16(char *destination, const char *source, int stream)
+{
+	__m128i data = _mm_loadu_si128((const __m128i *)(const void *)source);
+
+	if (stream)
+		_mm_stream_si128((__m128i *)(void *)destination, data);
+	else
+		_mm_storeu_si128((__m128i *)(void *)destination, data);
+}
+
+static inline void prefetch(const char *address)
+{
+	_mm_prefetch(address, _MM_HINT_T0);
+}
+
+static inline void finish(int stream)
+{
+	if (stream)
+		_mm_sfence();
+}
+
+#else
+
+static inline void move16(char *destination, const char *source, int stream)
+{
+	(void)stream;
+	memcpy(destination, source, 16);
+}
+
+static inline void prefetch(const char *address)
+{
+	(void)address;
+}
+
+static inline void finish(int stream)
+{
+	(void)stream;
+}
+
+#endif
+
+/* One Y tile. `stream` is a constant at every call, so that each caller gets its own loop. */
+static inline void y_pack(char *tile, const char *linear, size_t stride, int stream)
+{
+	size_t half, y, column, row;
+
+	for (half = 0; half < Y_WIDTH; half += 64) {
+		for (y = 0; y < Y_ROWS; y += BLOCK_ROWS) {
+			const char *in = linear + y * stride + half;
+			char *out = tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN;
+
+			for (row = 0; row < BLOCK_ROWS; row++)
+				prefetch(in + row * stride + Y_WIDTH);
+			for (column = 0; column < BLOCK_COLUMNS; column++)
+				for (row = 0; row < BLOCK_ROWS; row++)
+					move16(out + column * Y_COLUMN_BYTES + row * Y_COLUMN,
+					       in + row * stride + column * Y_COLUMN, stream);
+		}
+	}
+}
+
+static inline void y_unpack(char *linear, const char *tile, size_t stride, int stream)
+{
+	size_t half, y, column;
+
+	for (y = 0; y < Y_ROWS; y++) {
+		for (half = 0; half < Y_WIDTH; half += 64) {
+			const char *in = tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN;
+			char *out = linear + y * stride + half;
+
+			for (column = 0; column < BLOCK_COLUMNS; column++)
+				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES,
+				       stream);
+		}
+		/* The next tile arrives two lines a row, while this one leaves. */
+		prefetch(tile + TILE_BYTES + y * Y_WIDTH);
+		prefetch(tile + TILE_BYTES + y * Y_WIDTH + 64);
+	}
+}
+
+static inline void x_run(char *destination, const char *source, int stream)
+{
+	size_t i;
+
+	for (i = 0; i < X_WIDTH; i += 16)
+		move16(destination + i, source + i, stream);
+}
+
+static inline void x_pack(char *tile, const char *linear, size_t stride, int stream)
+{
+	size_t y, line;
+
+	for (y = 0; y < X_ROWS; y++) {
+		for (line = 0; line < X_WIDTH; line += 64)
+			prefetch(linear + y * stride + X_WIDTH + line);
+		x_run(tile + y * X_WIDTH, linear + y * stride, stream);
+	}
+}
+
+static inline void x_unpack(char *linear, const char *tile, size_t stride, int stream)
+{
+	size_t y, line;
+
+	for (y = 0; y < X_ROWS; y++) {
+		for (line = 0; line < X_WIDTH; line += 64)
+			prefetch(tile + (y + 2) * X_WIDTH + line);
+		x_run(linear + y * stride, tile + y * X_WIDTH, stream);
+	}
+}
+
+/* Streaming stores want aligned lines; a surface at an odd address is converted through the caches. */
+static int streams(const void *destination, uint32_t stride_bytes, uint64_t length)
+{
+	return SOFTGPU_STREAM && length >= SOFTGPU_STREAM_BYTES &&
+	       ((uintptr_t)destination | stride_bytes) % 16 == 0;
+}
+
+void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *tiled,
+		       const char *linear, uint64_t length)
+{
+	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
+	uint32_t width = softgpu_tile_width(mode);
+	int stream = streams(tiled, stride_bytes, length);
+	uint64_t row, x;
+
+	for (row = 0; row < length; row += row_bytes) {
+		for (x = 0; x < stride_bytes; x += width, tiled += TILE_BYTES) {
+			const char *in = linear + row + x;
+
+			if (mode == SOFTGPU_TILE_X && stream)
+				x_pack(tiled, in, stride_bytes, 1);
+			else if (mode == SOFTGPU_TILE_X)
+				x_pack(tiled, in, stride_bytes, 0);
+			else if (stream)
+				y_pack(tiled, in, stride_bytes, 1);
+			else
+				y_pack(tiled, in, stride_bytes, 0);
+		}
+	}
+	finish(stream);
+}
+
+void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *linear,
+			 const char *tiled, uint64_t length)
+{
+	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
+	uint32_t width = softgpu_tile_width(mode);
+	int stream = streams(linear, stride_bytes, length);
+	uint64_t row, x;
+
+	for (row = 0; row < length; row += row_bytes) {
+		for (x = 0; x < stride_bytes; x += width, tiled += TILE_BYTES) {
+			char *out = linear + row + x;
+
+			if (mode == SOFTGPU_TILE_X && stream)
+				x_unpack(out, tiled, stride_bytes, 1);
+			else if (mode == SOFTGPU_TILE_X)
+				x_unpack(out, tiled, stride_bytes, 0);
+			else if (stream)
+				y_unpack(out, tiled, stride_bytes, 1);
+			else
+				y_unpack(out, tiled, stride_bytes, 0);
+		}
+	}
+	finish(stream);
+}

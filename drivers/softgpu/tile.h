@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tiled surface layouts. Pure functions on host memory.
+ *
+ * A surface is `stride_bytes` wide and stored in tiles of 4 KiB, row of tiles after row of tiles.
+ *   X: 512 bytes x 8 rows, rows one after the other.
+ *   Y: 128 bytes x 32 rows, in 8 columns of 16 bytes; a column's 32 rows one after the other.
+ * One row of tiles holds the same bytes in both forms, so it can be converted on its own.
+ */
+#ifndef SOFTGPU_TILE_H
+#define SOFTGPU_TILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softgpu_hw.h"
+
+static inline uint32_t softgpu_tile_width(enum softgpu_tile_mode mode)
+{
+	return mode == SOFTGPU_TILE_X ? 512 : 128;
+}
+
+static inline uint32_t softgpu_tile_height(enum softgpu_tile_mode mode)
+{
+	return mode == SOFTGPU_TILE_X ? 8 : 32;
+}
+
+/* Bytes that stay together in both forms, aligned to their size in the tiled one. */
+static inline uint32_t softgpu_tile_run(enum softgpu_tile_mode mode)
+{
+	return mode == SOFTGPU_TILE_X ? 512 : 16;
+}
+
+static inline uint64_t softgpu_tile_row_bytes(enum softgpu_tile_mode mode, uint32_t stride_bytes)
+{
+	return (uint64_t)stride_bytes * softgpu_tile_height(mode);
+}
+
+/* Where in the linear form a byte of the tiled form is. */
+uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
+				    uint64_t tiled_offset);
+
+/* Whole rows of tiles; both forms contiguous. `tiled` is aligned to a page. */
+void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *tiled,
+		       const char *linear, uint64_t length);
+void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *linear,
+			 const char *tiled, uint64_t length);
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DxgkDdiBuildPagingBuffer and what its commands do when the engine gets to them.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+#include "../../../drivers/softgpu/tile.h"
+
+static void scribble(char *bytes, uint64_t length, unsigned seed)
+{
+	uint64_t i;
+
+	for (i = 0; i < length; i++)
+		bytes[i] = (char)(i * 37 + i / 253 + seed);
+}
+
+static NTSTATUS build_and_drop(struct gpu *gpu, DXGKARG_BUILDPAGINGBUFFER build)
+{
+	NTSTATUS status = gpu_build(gpu, &build);
+
+	if (!NT_SUCCESS(status))
+		assert_int_equal(gpu->paging_length, 0);
+	gpu->paging_length = 0;
+	return status;
+}
+
+static void page(struct gpu *gpu, DXGKARG_BUILDPAGINGBUFFER build)
+{
+	assert_int_equal(gpu_build(gpu, &build), STATUS_SUCCESS);
+	gpu_assert_completed(gpu_page(gpu));
+}
+
+/* MdlOffset counts pages of the list, TransferOffset bytes of the allocation, on the segment's side alone. */
+static void pag_04_a_transfer_counts_each_side_in_its_own_way(void **state)
+{
+	struct gpu *gpu = *state;
+	PMDL mdl = gpu_mdl(gpu, 8 * PAGE, 16 * PAGE);
+	DXGKARG_BUILDPAGINGBUFFER in = gpu_transfer(NULL, 5 * PAGE),
+				  out = gpu_transfer(NULL, 3 * PAGE);
+
+	scribble(gpu->system.base + 8 * PAGE, 16 * PAGE, 1);
+	gpu_side_mdl(&in.Transfer.Source, mdl);
+	gpu_side_segment(&in.Transfer.Destination, VRAM, MIB);
+	in.Transfer.MdlOffset = 2;
+	in.Transfer.TransferOffset = 4 * PAGE;
+	page(gpu, in);
+	assert_memory_equal(gpu->vram.base + MIB + 4 * PAGE, gpu->system.base + 10 * PAGE,
+			    5 * PAGE);
+	assert_int_equal(gpu->vram.base[MIB + 4 * PAGE - 1], 0);
+	assert_int_equal(gpu->vram.base[MIB + 9 * PAGE], 0);
+	memset(gpu->system.base + 8 * PAGE, 0, 16 * PAGE);
+	gpu_side_segment(&out.Transfer.Source, VRAM, MIB);
+	gpu_side_mdl(&out.Transfer.Destination, mdl);
+	out.Transfer.MdlOffset = 13;
+	out.Transfer.TransferOffset = 6 * PAGE;
+	page(gpu, out);
+	assert_memory_equal(gpu->system.base + 21 * PAGE, gpu->vram.base + MIB + 6 * PAGE,
+			    3 * PAGE);
+	assert_int_equal(gpu->system.base[21 * PAGE - 1], 0);
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void transfers_go_between_segments_too(void **state)
+{
+	struct gpu *gpu = *state;
+	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE);
+	DXGKARG_BUILDPAGINGBUFFER build = gpu_transfer(NULL, 4 * PAGE);
+
+	gpu_map(gpu, 100, 2, mdl, 2);
+	gpu_map(gpu, 102, 2, mdl, 0);
+	scribble(gpu->vram.base, 4 * PAGE, 5);
+	gpu_side_segment(&build.Transfer.Source, VRAM, 0);
+	gpu_side_segment(&build.Transfer.Destination, APERTURE, APERTURE_BASE + 100 * PAGE);
+	page(gpu, build);
+	assert_memory_equal(gpu->system.base + 2 * PAGE, gpu->vram.base, 2 * PAGE);
+	assert_memory_equal(gpu->system.base, gpu->vram.base + 2 * PAGE, 2 * PAGE);
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void tdr_05_a_transfer_of_nothing_is_accepted_and_empty(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_BUILDPAGINGBUFFER build = gpu_transfer(NULL, 0);
+
+	assert_int_equal(gpu_build(gpu, &build), STATUS_SUCCESS);
+	assert_int_equal(gpu->paging_length, 0);
+}
+
+static void pag_05_a_fill_sets_video_memory(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_FILL};
+
+	build.Fill.FillSize = 3 * PAGE;
+	build.Fill.FillPattern = 0x01020304;
+	build.Fill.Destination.SegmentId = VRAM;
+	build.Fill.Destination.SegmentAddress.QuadPart = 5 * PAGE;
+	page(gpu, build);
+	assert_int_equal(gpu->vram.base[5 * PAGE - 1], 0);
+	assert_int_equal(gpu->vram.base[5 * PAGE], 4);
+	assert_int_equal(gpu->vram.base[8 * PAGE - 1], 1);
+	assert_int_equal(gpu->vram.base[8 * PAGE], 0);
+}
+
+/* Building says nothing to the hardware: the page table changes when the engine executes the command. */
+static void pag_10_mapping_happens_when_the_command_is_executed(void **state)
+{
+	struct gpu *gpu = *state;
+	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE);
+	struct softgpu_allocation wish = gpu_wish(PAGE);
+	DXGK_ALLOCATIONLIST list =
+		gpu_entry(gpu_allocate(gpu, &wish), APERTURE, APERTURE_BASE + 7 * PAGE, 0);
+	struct softgpu_reference reference = {{SOFTGPU_REFERENCE, 0, sizeof(reference)},
+					      {.allocation = 0}};
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+
+	build.MapApertureSegment.SegmentId = APERTURE;
+	build.MapApertureSegment.OffsetInPages = 7;
+	build.MapApertureSegment.NumberOfPages = 1;
+	build.MapApertureSegment.pMdl = mdl;
+	build.MapApertureSegment.MdlOffset = 3;
+	assert_int_equal(gpu_build(gpu, &build), STATUS_SUCCESS);
+	gpu_assert_faulted(gpu_run(gpu, 0, &reference, sizeof(reference), &list, 1),
+			   STATUS_ACCESS_VIOLATION);
+	gpu_assert_completed(gpu_page(gpu));
+	gpu_assert_completed(gpu_run(gpu, 0, &reference, sizeof(reference), &list, 1));
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void sub_19_several_operations_share_a_paging_buffer(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_BUILDPAGINGBUFFER fill = {.Operation = DXGK_OPERATION_FILL},
+				  discard = {.Operation = DXGK_OPERATION_DISCARD_CONTENT};
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		fill.Fill.FillSize = PAGE;
+		fill.Fill.FillPattern = i + 1;
+		fill.Fill.Destination.SegmentId = VRAM;
+		fill.Fill.Destination.SegmentAddress.QuadPart = i * PAGE;
+		fill.DmaSize = discard.DmaSize = 0;
+		assert_int_equal(gpu_build(gpu, &fill), STATUS_SUCCESS);
+		assert_int_equal(gpu_build(gpu, &discard), STATUS_SUCCESS);
+	}
+	gpu_assert_completed(gpu_page(gpu));
+	assert_int_equal(gpu->vram.base[0], 1);
+	assert_int_equal(gpu->vram.base[PAGE], 2);
+	assert_int_equal(gpu->vram.base[2 * PAGE], 3);
+	assert_int_equal(gpu->vram.base[3 * PAGE], 0);
+}
+
+static void pag_07_what_does_not_fit_asks_for_another_buffer(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_FILL, .DmaSize = 8};
+
+	build.Fill.FillSize = PAGE;
+	build.Fill.Destination.SegmentId = VRAM;
+	assert_int_equal(gpu_build(gpu, &build), STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER);
+	assert_int_equal(gpu->paging_length, 0);
+	assert_int_equal(build.MultipassOffset, 0);
+	build.DmaSize = 0;
+	assert_int_equal(gpu_build(gpu, &build), STATUS_SUCCESS);
+	gpu_assert_completed(gpu_page(gpu));
+}
+
+static void pag_11_physical_accesses_change_nothing(void **state)
+{
+	struct gpu *gpu = *state;
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_WRITE_PHYSICAL};
+
+	scribble(gpu->vram.base, PAGE, 3);
+	build.WritePhysical.SegmentId = VRAM;
+	build.WritePhysical.PhysicalAddress.QuadPart = 16;
+	page(gpu, build);
+	build.Operation = DXGK_OPERATION_READ_PHYSICAL;
+	build.DmaSize = 0;
+	page(gpu, build);
+	assert_int_equal(gpu->vram.base[16], (char)(16 * 37 + 3));
+	build.WritePhysical.PhysicalAddress.QuadPart = (LONGLONG)gpu->vram_bytes;
+	build.DmaSize = 0;
+	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
+}
+
+static void what_is_not_built_says_so(void **state)
+{
+	const DXGK_BUILDPAGINGBUFFER_OPERATION operations[] = {
+		DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, DXGK_OPERATION_VIRTUAL_FILL,
+		DXGK_OPERATION_INIT_CONTEXT_RESOURCE};
+	struct gpu *gpu = *state;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		DXGKARG_BUILDPAGINGBUFFER build = {.Operation = operations[i]};
+
+		assert_int_equal(build_and_drop(gpu, build), STATUS_NOT_SUPPORTED);
+	}
+}
+
+static void ranges_outside_their_segment_are_refused(void **state)
+{
+	struct gpu *gpu = *state;
+	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE);
+	DXGKARG_BUILDPAGINGBUFFER good = gpu_transfer(NULL, PAGE), bad;
+	DXGKARG_BUILDPAGINGBUFFER map = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+
+	gpu_side_mdl(&good.Transfer.Source, mdl);
+	gpu_side_segment(&good.Transfer.Destination, VRAM, gpu->vram_bytes - PAGE);
+	assert_int_equal(build_and_drop(gpu, good), STATUS_SUCCESS);
+	bad = good;
+	bad.Transfer.TransferOffset = 1;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = good;
+	bad.Transfer.MdlOffset = 4;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = good;
+	bad.Transfer.Source.pMdl = NULL;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = good;
+	bad.Transfer.Destination.SegmentId = 3;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = good;
+	gpu_side_segment(&bad.Transfer.Destination, APERTURE, APERTURE_BASE - PAGE);
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	map.MapApertureSegment.SegmentId = APERTURE;
+	map.MapApertureSegment.OffsetInPages = 256 * MIB / PAGE - 2;
+	map.MapApertureSegment.NumberOfPages = 2;
+	map.MapApertureSegment.pMdl = mdl;
+	assert_int_equal(build_and_drop(gpu, map), STATUS_SUCCESS);
+	bad = map;
+	bad.MapApertureSegment.OffsetInPages++;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = map;
+	bad.MapApertureSegment.MdlOffset = 3;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	bad = map;
+	bad.MapApertureSegment.SegmentId = VRAM;
+	assert_int_equal(build_and_drop(gpu, bad), STATUS_INVALID_PARAMETER);
+	gpu_free_mdl(gpu, mdl);
+}
+
+/* ---- tiles ---- */
+
+static struct gpu_allocation *tiled(struct gpu *gpu, uint32_t flag, uint32_t stride, uint64_t bytes)
+{
+	struct softgpu_allocation wish = gpu_wish(bytes);
+
+	wish.flags |= flag;
+	wish.stride_bytes = stride;
+	return gpu_allocate(gpu, &wish);
+}
+
+/* One transfer of [offset, +bytes) of the surface at video memory 1 MiB, whose linear form fills the page list. */
+static DXGKARG_BUILDPAGINGBUFFER tile_transfer(HANDLE allocation, PMDL mdl, uint32_t offset,
+					       uint64_t bytes, bool in)
+{
+	DXGKARG_BUILDPAGINGBUFFER build = gpu_transfer(allocation, bytes);
+	DXGK_TRANSFER_END *segment = in ? &build.Transfer.Destination : &build.Transfer.Source;
+
+	gpu_side_mdl(in ? &build.Transfer.Source : &build.Transfer.Destination, mdl);
+	gpu_side_segment(segment, VRAM, MIB);
+	build.Transfer.TransferOffset = offset;
+	build.Transfer.MdlOffset = offset / PAGE;
+	build.Transfer.Flags.Swizzle = in;
+	build.Transfer.Flags.Unswizzle = !in;
+	return build;
+}
+
+static void swizzle_both_ways(struct gpu *gpu, uint32_t flag, enum softgpu_tile_mode mode,
+			      uint32_t stride, uint32_t step)
+{
+	uint64_t bytes = 4 * softgpu_tile_row_bytes(mode, stride), at;
+	struct gpu_allocation *surface = tiled(gpu, flag, stride, bytes);
+	PMDL mdl = gpu_mdl(gpu, 0, bytes);
+	char *vram = gpu->vram.base + MIB, *copy = malloc(bytes);
+
+	assert_non_null(copy);
+	assert_int_equal(surface->info.Size, bytes);
+	assert_true(surface->info.Flags.Swizzled);
+	scribble(gpu->system.base, bytes, mode);
+	memcpy(copy, gpu->system.base, bytes);
+	for (at = 0; at < bytes; at += step)
+		page(gpu, tile_transfer(surface->info.hAllocation, mdl, (uint32_t)at,
+					bytes - at < step ? bytes - at : step, true));
+	for (at = 0; at < bytes; at++)
+		if (vram[at] != copy[softgpu_tile_linear_offset(mode, stride, at)])
+			fail_msg("tiled byte %u is wrong", (unsigned)at);
+	memset(gpu->system.base, 0, bytes);
+	for (at = 0; at < bytes; at += step)
+		page(gpu, tile_transfer(surface->info.hAllocation, mdl, (uint32_t)at,
+					bytes - at < step ? bytes - at : step, false));
+	assert_memory_equal(gpu->system.base, copy, bytes);
+	free(copy);
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void swz_09_swz_20_surfaces_change_their_form_on_the_way(void **state)
+{
+	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_X, SOFTGPU_TILE_X, 2048, UINT32_MAX);
+	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_Y, SOFTGPU_TILE_Y, 1152, UINT32_MAX);
+}
+
+/* PAG-03: several sub-transfers, cut without regard to rows of tiles. */
+static void pag_03_surfaces_may_be_converted_in_pieces(void **state)
+{
+	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_X, SOFTGPU_TILE_X, 2048, 3 * PAGE);
+	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_Y, SOFTGPU_TILE_Y, 1152, 5 * PAGE);
+}
+
+static void a_piece_whose_row_is_not_in_the_page_list_is_refused(void **state)
+{
+	struct gpu *gpu = *state;
+	struct gpu_allocation *surface =
+		tiled(gpu, SOFTGPU_ALLOCATION_TILED_Y, 1152, 2 * 1152 * 32);
+	PMDL mdl = gpu_mdl(gpu, 0, 2 * PAGE);
+	DXGKARG_BUILDPAGINGBUFFER build =
+		tile_transfer(surface->info.hAllocation, mdl, PAGE, PAGE, true);
+
+	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
+	build.DmaSize = 0;
+	build.Transfer.Flags.Unswizzle = 1;
+	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void swz_22_without_flags_a_surface_moves_as_it_is(void **state)
+{
+	struct gpu *gpu = *state;
+	struct gpu_allocation *surface = tiled(gpu, SOFTGPU_ALLOCATION_TILED_X, 512, 2 * PAGE);
+	PMDL mdl = gpu_mdl(gpu, 0, 2 * PAGE);
+	DXGKARG_BUILDPAGINGBUFFER build =
+		tile_transfer(surface->info.hAllocation, mdl, 0, 2 * PAGE, true);
+
+	build.Transfer.Flags.Value = 0x18;
+	scribble(gpu->system.base, 2 * PAGE, 9);
+	page(gpu, build);
+	assert_memory_equal(gpu->vram.base + MIB, gpu->system.base, 2 * PAGE);
+	gpu_free_mdl(gpu, mdl);
+}
+
+/* ---- time ---- */
+
+static uint64_t paging_ns(uint64_t bytes_per_us, uint64_t bytes)
+{
+	const struct gpu_setting settings[] = {{"EngineBytesPerUs", bytes_per_us}, {NULL, 0}};
+	struct gpu *gpu = gpu_start(settings, 16 * MIB);
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_FILL};
+	uint64_t start = vmm_os_now_ns(gpu->os), took;
+
+	build.Fill.FillSize = bytes;
+	build.Fill.Destination.SegmentId = VRAM;
+	page(gpu, build);
+	took = gpu->interrupt_ns[0] - start;
+	gpu_stop(gpu);
+	return took;
+}
+
+static void paging_takes_the_time_of_its_bytes(void **state)
+{
+	(void)state;
+	assert_in_range(paging_ns(20000, 4 * MIB), 209715 - 100, 209715 + 100);
+	assert_in_range(paging_ns(1000, 4 * MIB), 4194304 - 100, 4194304 + 100);
+	assert_int_equal(paging_ns(0, 4 * MIB), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, gpu_setup, gpu_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pag_04_a_transfer_counts_each_side_in_its_own_way),
+		TEST(transfers_go_between_segments_too),
+		TEST(tdr_05_a_transfer_of_nothing_is_accepted_and_empty),
+		TEST(pag_05_a_fill_sets_video_memory),
+		TEST(pag_10_mapping_happens_when_the_command_is_executed),
+		TEST(sub_19_several_operations_share_a_paging_buffer),
+		TEST(pag_07_what_does_not_fit_asks_for_another_buffer),
+		TEST(pag_11_physical_accesses_change_nothing),
+		TEST(what_is_not_built_says_so),
+		TEST(ranges_outside_their_segment_are_refused),
+		TEST(swz_09_swz_20_surfaces_change_their_form_on_the_way),
+		TEST(pag_03_surfaces_may_be_converted_in_pieces),
+		TEST(a_piece_whose_row_is_not_in_the_page_list_is_refused),
+		TEST(swz_22_without_flags_a_surface_moves_as_it_is),
+		cmocka_unit_test(paging_takes_the_time_of_its_bytes),
+	};
+
+	return cmocka_run_group_tests_name("softgpu_paging", tests, NULL, NULL);
+}
