@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Deferred procedure calls: one queue per world, drained by whichever thread goes below DISPATCH_LEVEL. The lock is
+ * not held while a routine runs. A routine may free its own KDPC, so the mark that keeps it from being entered a
+ * second time is on the running thread's stack, not in the object.
+ */
+#include "nt/nt_internal.h"
+
+struct runner {
+	struct vmm_list link;
+	const KDPC *dpc;
+};
+
+void nt_dpc_init(struct vmm_nt *nt)
+{
+	vmm_os_mutex_init(&nt->dpc, nt->os, VMM_NT_RANK, "kernel DPC queue");
+	InitializeListHead(&nt->dpc_queue);
+	vmm_list_init(&nt->dpc_running);
+}
+
+void nt_dpc_finish(struct vmm_nt *nt)
+{
+	while (!IsListEmpty(&nt->dpc_queue)) {
+		KDPC *dpc = CONTAINING_RECORD(RemoveHeadList(&nt->dpc_queue), KDPC, DpcListEntry);
+
+		dpc->Queued = 0;
+		nt_violation(nt, "NT-06", "KeInsertQueueDpc", "a DPC is still queued");
+	}
+	vmm_os_mutex_finish(&nt->dpc);
+}
+
+static bool is_running_locked(const struct vmm_nt *nt, const KDPC *dpc)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, &nt->dpc_running) {
+		if (vmm_container_of(pos, struct runner, link)->dpc == dpc)
+			return true;
+	}
+	return false;
+}
+
+static KDPC *take_next_locked(struct vmm_nt *nt)
+{
+	for (LIST_ENTRY *entry = nt->dpc_queue.Flink; entry != &nt->dpc_queue; entry = entry->Flink) {
+		KDPC *dpc = CONTAINING_RECORD(entry, KDPC, DpcListEntry);
+
+		if (is_running_locked(nt, dpc))
+			continue; /* the thread that runs it takes it afterwards */
+		RemoveEntryList(entry);
+		dpc->Queued = 0;
+		atomic_fetch_sub_explicit(&nt->dpc_queued, 1, memory_order_relaxed);
+		return dpc;
+	}
+	return NULL;
+}
+
+static bool run_next(struct vmm_nt *nt)
+{
+	struct runner runner;
+	uint64_t *irql;
+	KDPC *dpc, call;
+
+	vmm_os_mutex_lock(&nt->dpc);
+	dpc = take_next_locked(nt);
+	if (!dpc) {
+		vmm_os_mutex_unlock(&nt->dpc);
+		return false;
+	}
+	call = *dpc;
+	runner.dpc = dpc;
+	vmm_list_push_back(&nt->dpc_running, &runner.link);
+	vmm_os_mutex_unlock(&nt->dpc);
+
+	call.DeferredRoutine(dpc, call.DeferredContext, call.SystemArgument1, call.SystemArgument2);
+	irql = nt_slot(nt, SLOT_IRQL);
+	if (vmm_unlikely(*irql != DISPATCH_LEVEL)) {
+		nt_violation(nt, "NT-02", "DPC routine", "entered at IRQL %u, returned at %u", DISPATCH_LEVEL,
+			     (unsigned)*irql);
+		*irql = DISPATCH_LEVEL;
+	}
+
+	vmm_os_mutex_lock(&nt->dpc);
+	vmm_list_remove(&runner.link);
+	vmm_os_mutex_unlock(&nt->dpc);
+	atomic_fetch_add_explicit(&nt->dpc_finished, 1, memory_order_release);
+	vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);
+	return true;
+}
+
+void nt_dpc_drain(struct vmm_nt *nt)
+{
+	while (atomic_load_explicit(&nt->dpc_queued, memory_order_acquire) && run_next(nt))
+		;
+}
+
+VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext)
+{
+	*Dpc = (KDPC){.Type = DPC_TYPE, .DeferredRoutine = DeferredRoutine, .DeferredContext = DeferredContext};
+}
+
+static bool is_dpc(struct vmm_nt *nt, const char *service, const KDPC *dpc)
+{
+	if (vmm_likely(dpc->Type == DPC_TYPE && dpc->DeferredRoutine))
+		return true;
+	nt_violation(nt, "NT-07", service, "the DPC is not initialised; nothing happens");
+	return false;
+}
+
+BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	uint32_t irql;
+	bool inserted;
+
+	if (!is_dpc(nt, "KeInsertQueueDpc", Dpc))
+		return FALSE;
+	vmm_os_mutex_lock(&nt->dpc);
+	inserted = !Dpc->Queued;
+	if (inserted) {
+		Dpc->Queued = 1;
+		Dpc->SystemArgument1 = SystemArgument1;
+		Dpc->SystemArgument2 = SystemArgument2;
+		InsertTailList(&nt->dpc_queue, &Dpc->DpcListEntry);
+		atomic_fetch_add_explicit(&nt->dpc_queued, 1, memory_order_release);
+	}
+	vmm_os_mutex_unlock(&nt->dpc);
+	irql = vmm_nt_irql(nt);
+	if (inserted && irql < DISPATCH_LEVEL) {
+		vmm_nt_raise(nt, DISPATCH_LEVEL);
+		vmm_nt_lower(nt, irql);
+	}
+	return (BOOLEAN)inserted;
+}
+
+BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	bool removed;
+
+	if (!is_dpc(nt, "KeRemoveQueueDpc", Dpc))
+		return FALSE;
+	vmm_os_mutex_lock(&nt->dpc);
+	removed = Dpc->Queued;
+	if (removed) {
+		RemoveEntryList(&Dpc->DpcListEntry);
+		Dpc->Queued = 0;
+		atomic_fetch_sub_explicit(&nt->dpc_queued, 1, memory_order_relaxed);
+	}
+	vmm_os_mutex_unlock(&nt->dpc);
+	return (BOOLEAN)removed;
+}
+
+VOID KeFlushQueuedDpcs(VOID)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_limit(nt, "KeFlushQueuedDpcs", PASSIVE_LEVEL);
+	if (vmm_nt_irql(nt) >= DISPATCH_LEVEL)
+		return; /* reported; a DPC that waits here would wait for itself */
+	for (;;) {
+		uint32_t finished = atomic_load_explicit(&nt->dpc_finished, memory_order_acquire);
+		bool idle;
+
+		vmm_nt_lower(nt, vmm_nt_raise(nt, DISPATCH_LEVEL));
+		vmm_os_mutex_lock(&nt->dpc);
+		idle = IsListEmpty(&nt->dpc_queue) && vmm_list_empty(&nt->dpc_running);
+		vmm_os_mutex_unlock(&nt->dpc);
+		if (idle || vmm_os_wait(nt->os, &nt->dpc_finished, finished, VMM_OS_FOREVER, "DPCs to finish",
+					0) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}

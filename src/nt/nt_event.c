@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Events: the state is in the object, the waiting in nt_wait.c. Dispatcher lock. */
+#include "nt/nt_internal.h"
+
+VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
+{
+	nt_header_init(&Event->Header,
+		       Type == SynchronizationEvent ? OBJECT_SYNCHRONIZATION_EVENT : OBJECT_NOTIFICATION_EVENT,
+		       State);
+}
+
+static bool is_event(struct vmm_nt *nt, const char *service, const KEVENT *event)
+{
+	nt_limit(nt, service, DISPATCH_LEVEL);
+	return nt_header_valid(nt, service, &event->Header, OBJECT_NOTIFICATION_EVENT,
+			       OBJECT_SYNCHRONIZATION_EVENT);
+}
+
+LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	LONG before;
+
+	(void)Increment;
+	if (!is_event(nt, "KeSetEvent", Event))
+		return 0;
+	/* Wait = TRUE only saves a switch before the wait that follows; it may not be asked for at DISPATCH. */
+	if (Wait)
+		nt_limit(nt, "KeSetEvent", APC_LEVEL);
+	vmm_os_mutex_lock(&nt->dispatcher);
+	before = Event->Header.SignalState;
+	if (!before)
+		nt_signal_locked(nt, &Event->Header);
+	vmm_os_mutex_unlock(&nt->dispatcher);
+	return before;
+}
+
+LONG KeResetEvent(PRKEVENT Event)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	LONG before;
+
+	if (!is_event(nt, "KeResetEvent", Event))
+		return 0;
+	vmm_os_mutex_lock(&nt->dispatcher);
+	before = Event->Header.SignalState;
+	Event->Header.SignalState = 0;
+	vmm_os_mutex_unlock(&nt->dispatcher);
+	return before;
+}
+
+VOID KeClearEvent(PRKEVENT Event)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+
+	if (!is_event(nt, "KeClearEvent", Event))
+		return;
+	vmm_os_mutex_lock(&nt->dispatcher);
+	Event->Header.SignalState = 0;
+	vmm_os_mutex_unlock(&nt->dispatcher);
+}
+
+LONG KeReadStateEvent(PRKEVENT Event)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	LONG state;
+
+	if (!is_event(nt, "KeReadStateEvent", Event))
+		return 0;
+	vmm_os_mutex_lock(&nt->dispatcher);
+	state = Event->Header.SignalState;
+	vmm_os_mutex_unlock(&nt->dispatcher);
+	nt_polled(nt);
+	return state;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The IRQL of each thread and the lock of a device interrupt. The level lives in the thread's slot, so only the
+ * thread itself reads or writes it.
+ */
+#include "nt/nt_internal.h"
+
+uint32_t vmm_nt_irql(struct vmm_nt *nt)
+{
+	return (uint32_t)*nt_slot(nt, SLOT_IRQL);
+}
+
+static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irql)
+{
+	uint64_t *slot = nt_slot(nt, SLOT_IRQL);
+	uint32_t before = (uint32_t)*slot;
+
+	if (vmm_unlikely(irql < before))
+		nt_violation(nt, "NT-02", service, "raised from IRQL %u down to %u; nothing changes", before, irql);
+	else
+		*slot = irql;
+	return before;
+}
+
+static void lower_level(struct vmm_nt *nt, const char *service, uint32_t irql)
+{
+	uint64_t *slot = nt_slot(nt, SLOT_IRQL);
+	uint32_t before = (uint32_t)*slot;
+
+	if (vmm_unlikely(irql > before)) {
+		nt_violation(nt, "NT-02", service, "lowered from IRQL %u up to %u; nothing changes", before, irql);
+		return;
+	}
+	if (before >= DISPATCH_LEVEL && irql < DISPATCH_LEVEL) {
+		*slot = DISPATCH_LEVEL;
+		nt_dpc_drain(nt);
+	}
+	*slot = irql;
+}
+
+uint32_t vmm_nt_raise(struct vmm_nt *nt, uint32_t irql)
+{
+	return raise_level(nt, "vmm_nt_raise", irql);
+}
+
+void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql)
+{
+	lower_level(nt, "vmm_nt_lower", irql);
+}
+
+KIRQL KeGetCurrentIrql(VOID)
+{
+	return (KIRQL)vmm_nt_irql(vmm_nt_current());
+}
+
+KIRQL KfRaiseIrql(KIRQL NewIrql)
+{
+	return (KIRQL)raise_level(vmm_nt_current(), "KeRaiseIrql", NewIrql);
+}
+
+VOID KeLowerIrql(KIRQL NewIrql)
+{
+	lower_level(vmm_nt_current(), "KeLowerIrql", NewIrql);
+}
+
+void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank, const char *name)
+{
+	interrupt->nt = nt;
+	vmm_os_mutex_init(&interrupt->mutex, nt->os, rank, name);
+}
+
+void vmm_nt_interrupt_finish(struct vmm_nt_interrupt *interrupt)
+{
+	vmm_os_mutex_finish(&interrupt->mutex);
+}
+
+uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt)
+{
+	uint32_t before = raise_level(interrupt->nt, "interrupt lock", VMM_NT_DEVICE);
+
+	vmm_os_mutex_lock(&interrupt->mutex);
+	return before;
+}
+
+void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
+{
+	uint64_t *slot = nt_slot(interrupt->nt, SLOT_IRQL);
+
+	if (vmm_unlikely(*slot != VMM_NT_DEVICE)) {
+		nt_violation(interrupt->nt, "NT-02", "interrupt lock", "routine entered at IRQL %u returned at %u",
+			     VMM_NT_DEVICE, (unsigned)*slot);
+		*slot = VMM_NT_DEVICE;
+	}
+	vmm_os_mutex_unlock(&interrupt->mutex);
+	lower_level(interrupt->nt, "interrupt lock", irql);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The platform's physical address space: which range of it is which part of which memory object. A sorted array,
+ * because there are few ranges (BARs, backing-store chunks) and look-ups are many. Mappings cost nothing: every
+ * memory object is mapped for good, so a driver's mapping is a pointer and a record for the leak report.
+ * Guarded by the memory lock.
+ */
+#include "nt/nt_internal.h"
+
+#include <string.h>
+
+#define RESERVE_ALIGNMENT ((uint64_t)2 << 20)
+
+struct mapping {
+	struct vmm_list link;
+	char *pointer;
+	uint64_t size_bytes;
+};
+
+void nt_phys_init(struct vmm_nt *nt)
+{
+	vmm_list_init(&nt->mappings);
+	nt->physical_next = nt->config.physical_first;
+}
+
+void nt_phys_finish(struct vmm_nt *nt)
+{
+	while (!vmm_list_empty(&nt->mappings)) {
+		struct mapping *mapping = vmm_container_of(nt->mappings.next, struct mapping, link);
+
+		nt_violation(nt, "NT-06", "MmMapIoSpace", "a mapping of %llu bytes was never unmapped",
+			     (unsigned long long)mapping->size_bytes);
+		vmm_list_remove(&mapping->link);
+		vmm_free(mapping);
+	}
+	/* Ranges and these MDLs are vidmm's own. */
+	vmm_assert(nt->range_count == 0 && atomic_load(&nt->mdl_count) == 0);
+	vmm_free(nt->ranges);
+}
+
+uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes)
+{
+	uint64_t physical;
+
+	vmm_os_mutex_lock(&nt->memory);
+	physical = vmm_align_up(nt->physical_next, RESERVE_ALIGNMENT);
+	nt->physical_next = physical + vmm_align_up(size_bytes, RESERVE_ALIGNMENT) + RESERVE_ALIGNMENT;
+	vmm_os_mutex_unlock(&nt->memory);
+	return physical;
+}
+
+/* Index of the first range that ends after `physical`. */
+static uint32_t find_locked(const struct vmm_nt *nt, uint64_t physical)
+{
+	uint32_t low = 0, high = nt->range_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		const struct nt_phys_range *range = &nt->ranges[middle];
+
+		if (range->physical + (range->size_bytes - 1) < physical)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool make_room_locked(struct vmm_nt *nt)
+{
+	uint32_t capacity = nt->range_capacity ? nt->range_capacity * 2 : 16;
+	struct nt_phys_range *ranges;
+
+	if (nt->range_count < nt->range_capacity)
+		return true;
+	ranges = vmm_calloc(capacity, sizeof(*ranges));
+	if (!ranges)
+		return false;
+	if (nt->range_count)
+		memcpy(ranges, nt->ranges, nt->range_count * sizeof(*ranges));
+	vmm_free(nt->ranges);
+	nt->ranges = ranges;
+	nt->range_capacity = capacity;
+	return true;
+}
+
+static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
+{
+	uint32_t at = find_locked(nt, range.physical);
+
+	if (at < nt->range_count && nt->ranges[at].physical - range.physical < range.size_bytes)
+		return VMM_INVALID_PARAMETER;
+	if (at < nt->range_count && nt->ranges[at].physical <= range.physical)
+		return VMM_INVALID_PARAMETER;
+	if (!make_room_locked(nt))
+		return VMM_NO_MEMORY;
+	memmove(nt->ranges + at + 1, nt->ranges + at, (nt->range_count - at) * sizeof(*nt->ranges));
+	nt->ranges[at] = range;
+	nt->range_count++;
+	return VMM_OK;
+}
+
+vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory, uint64_t offset,
+			   uint64_t size_bytes)
+{
+	uint64_t last;
+	vmm_status status;
+
+	if (!size_bytes || (physical | offset | size_bytes) % PAGE_SIZE ||
+	    vmm_add_overflows(physical, size_bytes - 1, &last) || offset > memory->size_bytes ||
+	    size_bytes > memory->size_bytes - offset)
+		return VMM_INVALID_PARAMETER;
+	vmm_os_mutex_lock(&nt->memory);
+	status = add_locked(nt, (struct nt_phys_range){.physical = physical,
+						       .size_bytes = size_bytes,
+						       .pointer = memory->base + offset});
+	vmm_os_mutex_unlock(&nt->memory);
+	return status;
+}
+
+void vmm_nt_phys_remove(struct vmm_nt *nt, uint64_t physical)
+{
+	uint32_t at;
+
+	vmm_os_mutex_lock(&nt->memory);
+	at = find_locked(nt, physical);
+	vmm_assert(at < nt->range_count && nt->ranges[at].physical == physical);
+	nt->range_count--;
+	memmove(nt->ranges + at, nt->ranges + at + 1, (nt->range_count - at) * sizeof(*nt->ranges));
+	vmm_os_mutex_unlock(&nt->memory);
+}
+
+void *vmm_nt_phys_lookup(struct vmm_nt *nt, uint64_t physical, uint64_t size_bytes)
+{
+	void *pointer = NULL;
+	uint32_t at;
+
+	vmm_os_mutex_lock(&nt->memory);
+	at = find_locked(nt, physical);
+	if (at < nt->range_count && nt->ranges[at].physical <= physical) {
+		const struct nt_phys_range *range = &nt->ranges[at];
+		uint64_t offset = physical - range->physical;
+
+		if (size_bytes <= range->size_bytes - offset)
+			pointer = range->pointer + offset;
+	}
+	vmm_os_mutex_unlock(&nt->memory);
+	return pointer;
+}
+
+bool vmm_nt_phys_of(struct vmm_nt *nt, const void *pointer, uint64_t *physical)
+{
+	bool found = false;
+
+	vmm_os_mutex_lock(&nt->memory);
+	for (uint32_t i = 0; i < nt->range_count && !found; i++) {
+		const struct nt_phys_range *range = &nt->ranges[i];
+		uintptr_t offset = (uintptr_t)pointer - (uintptr_t)range->pointer;
+
+		found = offset < range->size_bytes;
+		if (found)
+			*physical = range->physical + offset;
+	}
+	vmm_os_mutex_unlock(&nt->memory);
+	return found;
+}
+
+/* ---- services ---- */
+
+static PVOID map(struct vmm_nt *nt, const char *service, uint64_t physical, uint64_t size_bytes)
+{
+	char *pointer = vmm_nt_phys_lookup(nt, physical, size_bytes);
+	struct mapping *mapping;
+
+	nt_limit(nt, service, DISPATCH_LEVEL);
+	if (!pointer || !size_bytes) {
+		nt_violation(nt, "NT-08", service, "0x%llx, %llu bytes, is not inside one range of the platform",
+			     (unsigned long long)physical, (unsigned long long)size_bytes);
+		return NULL;
+	}
+	mapping = vmm_calloc(1, sizeof(*mapping));
+	if (!mapping)
+		return NULL;
+	mapping->pointer = pointer;
+	mapping->size_bytes = size_bytes;
+	vmm_os_mutex_lock(&nt->memory);
+	vmm_list_push_back(&nt->mappings, &mapping->link);
+	vmm_os_mutex_unlock(&nt->memory);
+	return pointer;
+}
+
+PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, MEMORY_CACHING_TYPE CacheType)
+{
+	(void)CacheType; /* one machine, one cache: every mapping is coherent */
+	return map(vmm_nt_current(), "MmMapIoSpace", (uint64_t)PhysicalAddress.QuadPart, NumberOfBytes);
+}
+
+PVOID MmMapIoSpaceEx(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, ULONG Protect)
+{
+	(void)Protect;
+	return map(vmm_nt_current(), "MmMapIoSpaceEx", (uint64_t)PhysicalAddress.QuadPart, NumberOfBytes);
+}
+
+VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	struct mapping *found = NULL;
+	struct vmm_list *pos;
+
+	nt_limit(nt, "MmUnmapIoSpace", DISPATCH_LEVEL);
+	vmm_os_mutex_lock(&nt->memory);
+	vmm_list_for_each (pos, &nt->mappings) {
+		struct mapping *mapping = vmm_container_of(pos, struct mapping, link);
+
+		if (mapping->pointer == BaseAddress && mapping->size_bytes == NumberOfBytes) {
+			vmm_list_remove(pos);
+			found = mapping;
+			break;
+		}
+	}
+	vmm_os_mutex_unlock(&nt->memory);
+	if (!found)
+		nt_violation(nt, "NT-08", "MmUnmapIoSpace", "no mapping of %zu bytes begins here", NumberOfBytes);
+	vmm_free(found);
+}
+
+PVOID MmGetVirtualForPhysical(PHYSICAL_ADDRESS PhysicalAddress)
+{
+	return vmm_nt_phys_lookup(vmm_nt_current(), (uint64_t)PhysicalAddress.QuadPart, 1);
+}
+
+PHYSICAL_ADDRESS MmGetPhysicalAddress(PVOID BaseAddress)
+{
+	PHYSICAL_ADDRESS address = {.QuadPart = 0};
+	uint64_t physical;
+
+	if (vmm_nt_phys_of(vmm_nt_current(), BaseAddress, &physical))
+		address.QuadPart = (LONGLONG)physical;
+	return address;
+}

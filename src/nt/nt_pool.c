@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pool. Every block has a record apart from it, found by address in a hash table, so that a wild pointer given to
+ * ExFreePool is looked up and never read, and so that what is left at the end can be reported by tag. Both ends of a
+ * block are followed by known bytes, checked when it is freed. Guarded by the memory lock.
+ */
+#include "nt/nt_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	GUARD_BYTES = 16,
+	GUARD_FILL = 0xF1,
+	UNINITIALISED_FILL = 0xB7, /* what a driver sees that reads before it writes */
+	POOL_ALIGNMENT = 16,
+};
+
+struct block {
+	struct vmm_list link;
+	char *pointer;
+	char *raw;
+	uint64_t size_bytes;
+	uint32_t tag;
+	bool paged;
+};
+
+void nt_pool_init(struct vmm_nt *nt)
+{
+	vmm_os_mutex_init(&nt->memory, nt->os, VMM_NT_RANK, "kernel memory");
+	for (int i = 0; i < POOL_BUCKETS; i++)
+		vmm_list_init(&nt->pool[i]);
+}
+
+static struct vmm_list *bucket_of(struct vmm_nt *nt, const void *pointer)
+{
+	return &nt->pool[((uintptr_t)pointer >> 4) * 0x9E3779B1u >> 8 & (POOL_BUCKETS - 1)];
+}
+
+static struct block *take_block(struct vmm_nt *nt, const void *pointer)
+{
+	struct vmm_list *head = bucket_of(nt, pointer), *pos;
+	struct block *found = NULL;
+
+	vmm_os_mutex_lock(&nt->memory);
+	vmm_list_for_each (pos, head) {
+		struct block *block = vmm_container_of(pos, struct block, link);
+
+		if (block->pointer == pointer) {
+			vmm_list_remove(pos);
+			found = block;
+			break;
+		}
+	}
+	vmm_os_mutex_unlock(&nt->memory);
+	return found;
+}
+
+static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool paged, bool zero)
+{
+	uint64_t alignment = size_bytes >= PAGE_SIZE ? PAGE_SIZE : POOL_ALIGNMENT;
+	struct block *block;
+	uint64_t total;
+
+	if (vmm_add_overflows(size_bytes, alignment + 2 * GUARD_BYTES, &total))
+		return NULL;
+	block = vmm_calloc(1, sizeof(*block));
+	if (!block)
+		return NULL;
+	block->raw = vmm_calloc(1, total);
+	if (!block->raw) {
+		vmm_free(block);
+		return NULL;
+	}
+	block->pointer = (char *)vmm_align_up((uint64_t)(uintptr_t)block->raw + GUARD_BYTES, alignment);
+	block->size_bytes = size_bytes;
+	block->tag = tag;
+	block->paged = paged;
+	memset(block->pointer - GUARD_BYTES, GUARD_FILL, GUARD_BYTES);
+	memset(block->pointer + size_bytes, GUARD_FILL, GUARD_BYTES);
+	if (!zero)
+		memset(block->pointer, UNINITIALISED_FILL, size_bytes);
+	vmm_os_mutex_lock(&nt->memory);
+	vmm_list_push_back(bucket_of(nt, block->pointer), &block->link);
+	vmm_os_mutex_unlock(&nt->memory);
+	return block->pointer;
+}
+
+static bool guard_intact(const char *guard)
+{
+	for (int i = 0; i < GUARD_BYTES; i++) {
+		if ((unsigned char)guard[i] != GUARD_FILL)
+			return false;
+	}
+	return true;
+}
+
+/* A tag as it reads in memory, which is how its owner wrote it backwards. */
+struct tag_text { char text[5]; };
+
+static struct tag_text tag_text(uint32_t tag)
+{
+	struct tag_text text = {{0}};
+
+	for (int i = 0; i < 4; i++) {
+		char c = (char)(tag >> 8 * i);
+
+		text.text[i] = c >= 0x20 && c <= 0x7E ? c : '.';
+	}
+	return text;
+}
+
+static void release(struct vmm_nt *nt, const char *service, void *pointer, const uint32_t *tag)
+{
+	struct block *block = take_block(nt, pointer);
+
+	if (!block) {
+		nt_violation(nt, "NT-05", service, "the pointer is no pool block, or was freed before");
+		return;
+	}
+	if (block->paged)
+		nt_limit(nt, service, APC_LEVEL);
+	if (tag && *tag != block->tag)
+		nt_violation(nt, "NT-05", service, "a block of tag \"%s\" is freed as \"%s\"",
+			     tag_text(block->tag).text, tag_text(*tag).text);
+	if (!guard_intact(block->pointer - GUARD_BYTES) || !guard_intact(block->pointer + block->size_bytes))
+		nt_violation(nt, "NT-05", service, "a block of tag \"%s\", %llu bytes, was written out of bounds",
+			     tag_text(block->tag).text, (unsigned long long)block->size_bytes);
+	vmm_free(block->raw);
+	vmm_free(block);
+}
+
+/* ---- what is left at the end, by tag ---- */
+
+static int by_tag(const void *a, const void *b)
+{
+	const struct block *const *x = a, *const *y = b;
+
+	return ((*x)->tag > (*y)->tag) - ((*x)->tag < (*y)->tag);
+}
+
+static size_t collect(struct vmm_nt *nt, struct block **blocks)
+{
+	struct vmm_list *pos;
+	size_t count = 0;
+
+	for (int i = 0; i < POOL_BUCKETS; i++) {
+		vmm_list_for_each (pos, &nt->pool[i]) {
+			if (blocks)
+				blocks[count] = vmm_container_of(pos, struct block, link);
+			count++;
+		}
+	}
+	return count;
+}
+
+static void report_left(struct vmm_nt *nt, struct block **blocks, size_t count)
+{
+	uint64_t bytes = 0;
+	size_t first = 0;
+
+	qsort(blocks, count, sizeof(*blocks), by_tag);
+	for (size_t i = 0; i < count; i++) {
+		bytes += blocks[i]->size_bytes;
+		if (i + 1 < count && blocks[i + 1]->tag == blocks[i]->tag)
+			continue;
+		nt_violation(nt, "NT-06", "ExAllocatePool", "tag \"%s\": %zu blocks, %llu bytes never freed",
+			     tag_text(blocks[i]->tag).text, i + 1 - first, (unsigned long long)bytes);
+		first = i + 1;
+		bytes = 0;
+	}
+}
+
+void nt_pool_finish(struct vmm_nt *nt)
+{
+	size_t count = collect(nt, NULL);
+	struct block **blocks = count ? vmm_calloc(count, sizeof(*blocks)) : NULL;
+
+	if (blocks) {
+		collect(nt, blocks);
+		report_left(nt, blocks, count);
+	} else if (count) {
+		nt_violation(nt, "NT-06", "ExAllocatePool", "%zu blocks never freed", count);
+	}
+	vmm_free(blocks);
+	for (int i = 0; i < POOL_BUCKETS; i++) {
+		while (!vmm_list_empty(&nt->pool[i])) {
+			struct block *block = vmm_container_of(nt->pool[i].next, struct block, link);
+
+			vmm_list_remove(&block->link);
+			vmm_free(block->raw);
+			vmm_free(block);
+		}
+	}
+	vmm_os_mutex_finish(&nt->memory);
+}
+
+/* ---- services ---- */
+
+PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
+{
+	const POOL_FLAGS kinds = POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_limit(nt, "ExAllocatePool2", Flags & POOL_FLAG_PAGED ? APC_LEVEL : DISPATCH_LEVEL);
+	if (!vmm_is_pow2(Flags & kinds) || !Tag || !NumberOfBytes) {
+		nt_violation(nt, "NT-05", "ExAllocatePool2", "flags 0x%llx, %zu bytes, tag 0x%x",
+			     (unsigned long long)Flags, NumberOfBytes, Tag);
+		return NULL;
+	}
+	return allocate(nt, NumberOfBytes, Tag, Flags & POOL_FLAG_PAGED, !(Flags & POOL_FLAG_UNINITIALIZED));
+}
+
+PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	bool paged = PoolType & PagedPool;
+
+	nt_limit(nt, "ExAllocatePoolWithTag", paged ? APC_LEVEL : DISPATCH_LEVEL);
+	/* The old routine only warns of both. */
+	if (!Tag || !NumberOfBytes)
+		nt_violation(nt, "NT-05", "ExAllocatePoolWithTag", "%zu bytes, tag 0x%x", NumberOfBytes, Tag);
+	return allocate(nt, NumberOfBytes, Tag, paged, false);
+}
+
+VOID ExFreePool(PVOID P)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_limit(nt, "ExFreePool", DISPATCH_LEVEL);
+	release(nt, "ExFreePool", P, NULL);
+}
+
+VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+
+	nt_limit(nt, "ExFreePoolWithTag", DISPATCH_LEVEL);
+	/* Tag 0 frees whatever the block's tag is. */
+	release(nt, "ExFreePoolWithTag", P, Tag ? &Tag : NULL);
+}

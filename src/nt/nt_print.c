@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Debug output. Drivers write format strings for another ABI and another library: %lu takes 32 bits, %I64x takes 64,
+ * %ws, %ls and %S take UTF-16, %wZ a counted string. Each conversion is taken apart here and printed on its own.
+ */
+#include "nt/nt_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum width { WIDTH_INT, WIDTH_64, WIDTH_POINTER, WIDTH_WIDE, WIDTH_NARROW };
+
+struct output {
+	char *text;
+	size_t size, used;
+};
+
+struct conversion {
+	char flags[8];
+	int field, precision; /* -1: none */
+	enum width width;
+	char letter;
+};
+
+static void put(struct output *output, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length && output->used + 1 < output->size; i++)
+		output->text[output->used++] = text[i];
+}
+
+/* UTF-16 as ASCII; a debug line has no need of more. */
+static void put_wide(struct output *output, const WCHAR *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		char c = text[i] < 0x80 ? (char)text[i] : '?';
+
+		put(output, &c, 1);
+	}
+}
+
+static size_t wide_length(const WCHAR *text, int precision)
+{
+	size_t length = 0;
+
+	while ((precision < 0 || length < (size_t)precision) && text[length])
+		length++;
+	return length;
+}
+
+static size_t narrow_length(const char *text, int precision)
+{
+	size_t length = 0;
+
+	while ((precision < 0 || length < (size_t)precision) && text[length])
+		length++;
+	return length;
+}
+
+static const char *parse_number(const char *at, int *number, va_list *arguments)
+{
+	if (*at == '*') {
+		*number = va_arg(*arguments, int);
+		return at + 1;
+	}
+	for (*number = 0; *at >= '0' && *at <= '9' && *number < 4096; at++)
+		*number = *number * 10 + (*at - '0');
+	return at;
+}
+
+static const char *parse_width(const char *at, enum width *width)
+{
+	*width = WIDTH_INT;
+	if (!strncmp(at, "I64", 3) || !strncmp(at, "I32", 3)) {
+		*width = at[1] == '6' ? WIDTH_64 : WIDTH_INT;
+		return at + 3;
+	}
+	if (!strncmp(at, "ll", 2)) {
+		*width = WIDTH_64;
+		return at + 2;
+	}
+	if (*at == 'I' || *at == 'z' || *at == 't' || *at == 'j') {
+		*width = WIDTH_POINTER;
+		return at + 1;
+	}
+	if (*at == 'h') {
+		*width = WIDTH_NARROW;
+		return at[1] == 'h' ? at + 2 : at + 1;
+	}
+	if (*at == 'l' || *at == 'w') {
+		*width = WIDTH_WIDE; /* of text; a LONG is an int */
+		return at + 1;
+	}
+	return at;
+}
+
+static const char *parse(const char *at, struct conversion *conversion, va_list *arguments)
+{
+	size_t flags = 0;
+
+	*conversion = (struct conversion){.field = -1, .precision = -1};
+	while (*at && strchr("-+ #0", *at)) {
+		if (flags + 1 < sizeof(conversion->flags))
+			conversion->flags[flags++] = *at;
+		at++;
+	}
+	if (*at == '*' || (*at >= '1' && *at <= '9'))
+		at = parse_number(at, &conversion->field, arguments);
+	if (*at == '.')
+		at = parse_number(at + 1, &conversion->precision, arguments);
+	at = parse_width(at, &conversion->width);
+	conversion->letter = *at;
+	return *at ? at + 1 : at;
+}
+
+/* "%<flags><field>.<precision>" in front of `tail`. */
+static void make_format(char *format, size_t size, const struct conversion *conversion, const char *tail)
+{
+	int length = snprintf(format, size, "%%%s", conversion->flags);
+
+	if (conversion->field >= 0)
+		length += snprintf(format + length, size - (size_t)length, "%d", conversion->field);
+	if (conversion->precision >= 0)
+		length += snprintf(format + length, size - (size_t)length, ".%d", conversion->precision);
+	snprintf(format + length, size - (size_t)length, "%s", tail);
+}
+
+static void put_number(struct output *output, const struct conversion *conversion, va_list *arguments)
+{
+	bool is_signed = conversion->letter == 'd' || conversion->letter == 'i';
+	char tail[4] = {'l', 'l', conversion->letter, 0}, format[48], text[128];
+	unsigned long long value;
+	int length;
+
+	if (conversion->width == WIDTH_64 || conversion->width == WIDTH_POINTER)
+		value = va_arg(*arguments, unsigned long long);
+	else if (is_signed)
+		value = (unsigned long long)(long long)va_arg(*arguments, int);
+	else
+		value = va_arg(*arguments, unsigned int);
+	make_format(format, sizeof(format), conversion, tail);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	length = snprintf(text, sizeof(text), format, value);
+#pragma GCC diagnostic pop
+	put(output, text, vmm_min_u64((uint64_t)length, sizeof(text) - 1));
+}
+
+static void put_text(struct output *output, const struct conversion *conversion, va_list *arguments)
+{
+	bool wide = conversion->width == WIDTH_WIDE ||
+		    (conversion->letter == 'S' && conversion->width != WIDTH_NARROW);
+	const void *text = va_arg(*arguments, const void *);
+
+	if (!text)
+		put(output, "(null)", 6);
+	else if (wide)
+		put_wide(output, text, wide_length(text, conversion->precision));
+	else
+		put(output, text, narrow_length(text, conversion->precision));
+}
+
+static void put_counted(struct output *output, va_list *arguments)
+{
+	const UNICODE_STRING *string = va_arg(*arguments, const UNICODE_STRING *);
+
+	if (!string || !string->Buffer)
+		put(output, "(null)", 6);
+	else
+		put_wide(output, string->Buffer, string->Length / sizeof(WCHAR));
+}
+
+static void put_conversion(struct output *output, const struct conversion *conversion, va_list *arguments)
+{
+	char text[32];
+	int length;
+
+	switch (conversion->letter) {
+	case 'd':
+	case 'i':
+	case 'u':
+	case 'x':
+	case 'X':
+	case 'o':
+		put_number(output, conversion, arguments);
+		break;
+	case 's':
+	case 'S':
+		put_text(output, conversion, arguments);
+		break;
+	case 'Z':
+		put_counted(output, arguments);
+		break;
+	case 'c':
+	case 'C':
+		text[0] = (char)va_arg(*arguments, int);
+		put(output, text, 1);
+		break;
+	case 'p':
+		length = snprintf(text, sizeof(text), "%016llX",
+				  (unsigned long long)(uintptr_t)va_arg(*arguments, void *));
+		put(output, text, (size_t)length);
+		break;
+	case '%':
+		put(output, "%", 1);
+		break;
+	default:
+		/* An unknown conversion takes no argument: guessing its size would spoil all that follow. */
+		put(output, "%?", 2);
+		break;
+	}
+}
+
+void nt_format(char *text, size_t size, const char *format, va_list arguments)
+{
+	struct output output = {.text = text, .size = size};
+	va_list copy;
+
+	va_copy(copy, arguments);
+	while (*format) {
+		struct conversion conversion;
+
+		if (*format != '%') {
+			put(&output, format++, 1);
+			continue;
+		}
+		format = parse(format + 1, &conversion, &copy);
+		put_conversion(&output, &conversion, &copy);
+	}
+	va_end(copy);
+	output.text[output.used] = 0;
+}
+
+static void print(uint32_t component, uint32_t level, const char *format, va_list arguments)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	char text[512]; /* what the kernel debugger transmits of one call */
+
+	if (!nt->config.print)
+		return;
+	nt_format(text, sizeof(text), format, arguments);
+	nt->config.print(nt->config.context, component, level, text);
+}
+
+ULONG DbgPrint(const char *Format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, Format);
+	print(101, 3, Format, arguments); /* the component and level that DbgPrint stands for: DEFAULT, INFO */
+	va_end(arguments);
+	return STATUS_SUCCESS;
+}
+
+ULONG DbgPrintEx(ULONG ComponentId, ULONG Level, const char *Format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, Format);
+	print(ComponentId, Level, Format, arguments);
+	va_end(arguments);
+	return STATUS_SUCCESS;
+}

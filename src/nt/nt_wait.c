@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waitable objects. One dispatcher lock per world guards the state of all of them and the lists of wait blocks, so
+ * that a wait for several objects is satisfied in one step. A waiter sleeps on a word of its own; whoever satisfies
+ * its wait unlinks all its blocks first, and touches nothing of it once the word is set.
+ */
+#include "nt/nt_internal.h"
+
+struct waiter {
+	_Atomic uint32_t done;
+	NTSTATUS status;
+	WAIT_TYPE type;
+	ULONG count;
+	KWAIT_BLOCK *blocks;
+};
+
+void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled)
+{
+	*header = (DISPATCHER_HEADER){.Type = type, .SignalState = signaled};
+	InitializeListHead(&header->WaitListHead);
+}
+
+bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header, uint8_t first,
+		     uint8_t last)
+{
+	if (vmm_likely(header && header->Type >= first && header->Type <= last))
+		return true;
+	nt_violation(nt, "NT-07", service, "the object is not initialised or of another type (%u)",
+		     header ? header->Type : 0);
+	return false;
+}
+
+/* ---- satisfying waits; dispatcher lock held ---- */
+
+static void consume_locked(PDISPATCHER_HEADER header)
+{
+	if (header->Type == OBJECT_SYNCHRONIZATION_EVENT || header->Type == OBJECT_SYNCHRONIZATION_TIMER)
+		header->SignalState = 0;
+}
+
+static bool all_signaled_locked(const struct waiter *waiter)
+{
+	for (ULONG i = 0; i < waiter->count; i++) {
+		if (!waiter->blocks[i].Object->SignalState)
+			return false;
+	}
+	return true;
+}
+
+static void consume_all_locked(const struct waiter *waiter)
+{
+	for (ULONG i = 0; i < waiter->count; i++)
+		consume_locked(waiter->blocks[i].Object);
+}
+
+static void unlink_locked(const struct waiter *waiter)
+{
+	for (ULONG i = 0; i < waiter->count; i++)
+		RemoveEntryList(&waiter->blocks[i].WaitListEntry);
+}
+
+static bool satisfy_locked(struct vmm_nt *nt, struct waiter *waiter, const KWAIT_BLOCK *block)
+{
+	if (waiter->type == WaitAll) {
+		if (!all_signaled_locked(waiter))
+			return false;
+		consume_all_locked(waiter);
+		waiter->status = STATUS_SUCCESS;
+	} else {
+		consume_locked(block->Object);
+		waiter->status = (NTSTATUS)(STATUS_WAIT_0 + block->WaitKey);
+	}
+	unlink_locked(waiter);
+	atomic_store_explicit(&waiter->done, 1, memory_order_release);
+	vmm_os_wake(nt->os, &waiter->done, 1);
+	return true;
+}
+
+void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
+{
+	LIST_ENTRY *head = &header->WaitListHead;
+	LIST_ENTRY *entry = head->Flink;
+
+	header->SignalState = 1;
+	while (entry != head && header->SignalState) {
+		KWAIT_BLOCK *block = CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry);
+
+		/* A satisfied waiter may take further blocks off this list, hence from the start again. */
+		entry = satisfy_locked(nt, block->Waiter, block) ? head->Flink : entry->Flink;
+	}
+}
+
+/* ---- waiting ---- */
+
+uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout)
+{
+	uint64_t now = vmm_os_now_ns(nt->os), ns, deadline;
+
+	if (!timeout)
+		return VMM_OS_FOREVER;
+	if (timeout->QuadPart > 0) {
+		uint64_t absolute = (uint64_t)timeout->QuadPart;
+
+		if (absolute <= nt->config.system_time_base)
+			return now;
+		now = 0;
+		ns = absolute - nt->config.system_time_base;
+	} else {
+		ns = -(uint64_t)timeout->QuadPart;
+	}
+	if (vmm_mul_overflows(ns, 100, &ns) || vmm_add_overflows(now, ns, &deadline))
+		return VMM_OS_FOREVER;
+	return deadline;
+}
+
+/* STATUS_PENDING: the caller has to sleep. */
+static NTSTATUS begin_locked(struct waiter *waiter)
+{
+	if (waiter->type == WaitAll) {
+		if (!all_signaled_locked(waiter))
+			return STATUS_PENDING;
+		consume_all_locked(waiter);
+		return STATUS_SUCCESS;
+	}
+	for (ULONG i = 0; i < waiter->count; i++) {
+		if (waiter->blocks[i].Object->SignalState) {
+			consume_locked(waiter->blocks[i].Object);
+			return (NTSTATUS)(STATUS_WAIT_0 + i);
+		}
+	}
+	return STATUS_PENDING;
+}
+
+static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint64_t deadline_ns)
+{
+	const char *why = waiter->blocks[0].Object->Type == OBJECT_THREAD ? "end of kernel thread"
+									   : "kernel objects";
+
+	while (!atomic_load_explicit(&waiter->done, memory_order_acquire)) {
+		vmm_status status = vmm_os_wait(nt->os, &waiter->done, 0, deadline_ns, why, waiter->count);
+
+		if (status == VMM_OK)
+			continue;
+		vmm_os_mutex_lock(&nt->dispatcher);
+		if (!atomic_load_explicit(&waiter->done, memory_order_acquire)) {
+			unlink_locked(waiter);
+			waiter->status = status == VMM_TIMEOUT ? STATUS_TIMEOUT : STATUS_UNSUCCESSFUL;
+			atomic_store_explicit(&waiter->done, 1, memory_order_relaxed);
+		}
+		vmm_os_mutex_unlock(&nt->dispatcher);
+	}
+	return waiter->status;
+}
+
+static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *waiter, const LARGE_INTEGER *timeout)
+{
+	bool poll = timeout && timeout->QuadPart == 0;
+	NTSTATUS status;
+
+	if (vmm_nt_irql(nt) > (poll ? DISPATCH_LEVEL : APC_LEVEL))
+		nt_violation(nt, poll ? "NT-01" : "NT-03", service, "%s %s at IRQL %u", service,
+			     poll ? "called" : "waits", vmm_nt_irql(nt));
+	vmm_os_mutex_lock(&nt->dispatcher);
+	status = begin_locked(waiter);
+	if (status == STATUS_PENDING && !poll) {
+		for (ULONG i = 0; i < waiter->count; i++)
+			InsertTailList(&waiter->blocks[i].Object->WaitListHead, &waiter->blocks[i].WaitListEntry);
+	}
+	vmm_os_mutex_unlock(&nt->dispatcher);
+	if (status != STATUS_PENDING)
+		return status;
+	if (poll) {
+		nt_polled(nt);
+		return STATUS_TIMEOUT;
+	}
+	return sleep_until_done(nt, waiter, nt_deadline_ns(nt, timeout));
+}
+
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+			       PLARGE_INTEGER Timeout)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	KWAIT_BLOCK block = {.Object = Object};
+	struct waiter waiter = {.type = WaitAny, .count = 1, .blocks = &block};
+
+	(void)WaitReason, (void)WaitMode, (void)Alertable;
+	block.Waiter = &waiter;
+	if (!nt_header_valid(nt, "KeWaitForSingleObject", Object, OBJECT_NOTIFICATION_EVENT, OBJECT_THREAD))
+		return STATUS_INVALID_PARAMETER;
+	return wait_for(nt, "KeWaitForSingleObject", &waiter, Timeout);
+}
+
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+				  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+				  PKWAIT_BLOCK WaitBlockArray)
+{
+	struct vmm_nt *nt = vmm_nt_current();
+	KWAIT_BLOCK built_in[THREAD_WAIT_OBJECTS];
+	struct waiter waiter = {.type = WaitType, .count = Count};
+
+	(void)WaitReason, (void)WaitMode, (void)Alertable;
+	waiter.blocks = WaitBlockArray ? WaitBlockArray : built_in;
+	if (!Count || Count > (WaitBlockArray ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS) ||
+	    (WaitType != WaitAll && WaitType != WaitAny)) {
+		nt_violation(nt, "NT-07", "KeWaitForMultipleObjects", "%u objects %s a wait block array, wait type %d",
+			     Count, WaitBlockArray ? "with" : "without", (int)WaitType);
+		return STATUS_INVALID_PARAMETER;
+	}
+	for (ULONG i = 0; i < Count; i++) {
+		if (!nt_header_valid(nt, "KeWaitForMultipleObjects", Object[i], OBJECT_NOTIFICATION_EVENT,
+				     OBJECT_THREAD))
+			return STATUS_INVALID_PARAMETER;
+		waiter.blocks[i] = (KWAIT_BLOCK){.Waiter = &waiter, .Object = Object[i], .WaitKey = i};
+	}
+	return wait_for(nt, "KeWaitForMultipleObjects", &waiter, Timeout);
+}
