@@ -19,7 +19,12 @@ void vmm_assert_failed(const char *expression, const char *file, int line)
 
 void *vmm_calloc(size_t count, size_t size)
 {
+	size_t total;
+
 	if (vmm_unlikely(calloc_countdown) && --calloc_countdown == 0)
+		return NULL;
+	/* No object can be larger; sanitizers end the process instead of failing such a request. */
+	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
 		return NULL;
 	return calloc(count, size);
 }

@@ -67,11 +67,9 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	vmm_status status;
 
 	vmm_assert(!backing->arena);
-	if (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
-		vmm_backing_collect(memory);
-		if (memory->system_limit_bytes - memory->system_bytes < size_bytes)
-			return VMM_NO_MEMORY;
-	}
+	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
+	if (memory->system_limit_bytes - memory->system_bytes < size_bytes)
+		return VMM_NO_MEMORY;
 	status = arena_allocate(memory, size_bytes, &index, &node, &offset);
 	if (!vmm_ok(status))
 		return VMM_NO_MEMORY;

@@ -123,7 +123,7 @@ void nt_dpc_drain(struct vmm_nt *nt);
 void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled);
 bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header, uint8_t first,
 		     uint8_t last);
-/* Signals the object and ends the waits that this satisfies. Dispatcher lock held. */
+/* Signals the object and ends the waits that this satisfies; the object may be gone then. Dispatcher lock held. */
 void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout);
 

@@ -2,7 +2,7 @@
 /*
  * Waitable objects. One dispatcher lock per world guards the state of all of them and the lists of wait blocks, so
  * that a wait for several objects is satisfied in one step. A waiter sleeps on a word of its own; whoever satisfies
- * its wait unlinks all its blocks first, and touches nothing of it once the word is set.
+ * its wait unlinks all its blocks first, and touches neither it nor the object once the word is set.
  */
 #include "nt/nt_internal.h"
 
@@ -12,6 +12,7 @@ struct waiter {
 	WAIT_TYPE type;
 	ULONG count;
 	KWAIT_BLOCK *blocks;
+	struct waiter *next; /* among those that one signal satisfies */
 };
 
 void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled)
@@ -59,7 +60,7 @@ static void unlink_locked(const struct waiter *waiter)
 		RemoveEntryList(&waiter->blocks[i].WaitListEntry);
 }
 
-static bool satisfy_locked(struct vmm_nt *nt, struct waiter *waiter, const KWAIT_BLOCK *block)
+static bool satisfy_locked(struct waiter *waiter, const KWAIT_BLOCK *block)
 {
 	if (waiter->type == WaitAll) {
 		if (!all_signaled_locked(waiter))
@@ -71,8 +72,6 @@ static bool satisfy_locked(struct vmm_nt *nt, struct waiter *waiter, const KWAIT
 		waiter->status = (NTSTATUS)(STATUS_WAIT_0 + block->WaitKey);
 	}
 	unlink_locked(waiter);
-	atomic_store_explicit(&waiter->done, 1, memory_order_release);
-	vmm_os_wake(nt->os, &waiter->done, 1);
 	return true;
 }
 
@@ -80,13 +79,28 @@ void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 {
 	LIST_ENTRY *head = &header->WaitListHead;
 	LIST_ENTRY *entry = head->Flink;
+	struct waiter *first = NULL, **last = &first, *waiter;
 
 	header->SignalState = 1;
 	while (entry != head && header->SignalState) {
 		KWAIT_BLOCK *block = CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry);
 
-		/* A satisfied waiter may take further blocks off this list, hence from the start again. */
-		entry = satisfy_locked(nt, block->Waiter, block) ? head->Flink : entry->Flink;
+		waiter = block->Waiter;
+		if (!satisfy_locked(waiter, block)) {
+			entry = entry->Flink;
+			continue;
+		}
+		waiter->next = NULL;
+		*last = waiter;
+		last = &waiter->next;
+		/* It may have taken further blocks off this list, hence from the start again. */
+		entry = head->Flink;
+	}
+	/* From the first `done` on, the object may be gone: drivers keep events on the stack of the waiter. */
+	while ((waiter = first)) {
+		first = waiter->next;
+		atomic_store_explicit(&waiter->done, 1, memory_order_release);
+		vmm_os_wake(nt->os, &waiter->done, 1);
 	}
 }
 

@@ -135,7 +135,7 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommand(port->adapter, args);
 	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_DISPATCH))
-		vmm_port_wrong_irql(port, VIDMM_DDI_SUBMIT_COMMAND, VMM_NT_DISPATCH);
+		vmm_port_wrong_irql(port, "submit_command", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
 	/* The event comes before the DPC of a miniport that completes at once. */
 	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND, status, args->SubmissionFenceId,

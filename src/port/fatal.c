@@ -19,12 +19,11 @@ void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t 
 	port->sink->fatal(port->sink_context, code, p1, p2, p3);
 }
 
-void vmm_port_wrong_irql(struct vmm_port *port, enum vidmm_ddi ddi, uint32_t level)
+void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
 
-	vmm_finding(port->observe, "NT-02", 0, 0, "%s was entered at IRQL %u and returned at %u",
-		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), level, irql);
+	vmm_finding(port->observe, "NT-02", 0, 0, "%s was entered at IRQL %u and returned at %u", routine, level, irql);
 	if (irql > level)
 		vmm_nt_lower(port->nt, level);
 	else

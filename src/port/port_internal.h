@@ -136,7 +136,7 @@ void vmm_port_devices_forget(struct vmm_port *port);
 
 /* ---- fatal.c ---- */
 /* The miniport came back at another IRQL: says so and puts the thread back to `level`. */
-void vmm_port_wrong_irql(struct vmm_port *port, enum vidmm_ddi ddi, uint32_t level) VMM_COLD;
+void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level) VMM_COLD;
 /* A status that is not in the DDI's documented set. */
 void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status) VMM_COLD;
 
@@ -173,7 +173,7 @@ static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port)
 static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_call *call, enum vidmm_ddi ddi)
 {
 	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_PASSIVE))
-		vmm_port_wrong_irql(port, ddi, VMM_NT_PASSIVE);
+		vmm_port_wrong_irql(port, vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), VMM_NT_PASSIVE);
 	vmm_port_leave_any(call);
 }
 

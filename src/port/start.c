@@ -50,7 +50,7 @@ static NTSTATUS run_driver_entry(struct vmm_port *port, const struct vmm_port_op
 	status = options->driver_entry(&port->driver, &port->service_path);
 	port->registering = false;
 	if (vmm_nt_irql(port->nt) != VMM_NT_PASSIVE)
-		vmm_port_wrong_irql(port, VIDMM_DDI_ADD_DEVICE, VMM_NT_PASSIVE);
+		vmm_port_wrong_irql(port, "DriverEntry", VMM_NT_PASSIVE);
 	vmm_port_leave_any(&call);
 	return status;
 }

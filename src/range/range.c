@@ -185,7 +185,7 @@ static uint32_t lowest_in_bin(const struct vmm_range_heap *heap, uint32_t bin, u
 	return best;
 }
 
-static VMM_COLD uint32_t find_tight(const struct vmm_range_heap *heap, uint32_t size, uint32_t look)
+static uint32_t find_tight(const struct vmm_range_heap *heap, uint32_t size, uint32_t look)
 {
 	uint32_t own = bin_of(size), bin = next_bin(heap, own), found = NONE;
 
@@ -232,7 +232,7 @@ static inline bool is_special(const struct vmm_range_heap *heap,
 }
 
 /* Cuts a hole in two at spot->start, so that a range can begin there; the second part's node. */
-static VMM_COLD uint32_t split_hole(struct vmm_range_heap *heap, const struct spot *spot)
+static uint32_t split_hole(struct vmm_range_heap *heap, const struct spot *spot)
 {
 	struct place *place = &heap->places[spot->node];
 	uint32_t front = spot->start - place->start, behind;
@@ -272,9 +272,9 @@ static inline bool have_nodes(struct vmm_range_heap *heap)
 	return vmm_likely(heap->unused_count >= 2) || grow(heap);
 }
 
-static VMM_COLD vmm_status allocate_special(struct vmm_range_heap *heap,
-					    const struct vmm_range_request *request, uint32_t size,
-					    vmm_range_node *node)
+static vmm_status allocate_special(struct vmm_range_heap *heap,
+				   const struct vmm_range_request *request, uint32_t size,
+				   vmm_range_node *node)
 {
 	struct spot spot = vmm_range_find_special(heap, size, request);
 

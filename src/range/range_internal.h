@@ -90,6 +90,6 @@ struct spot {
 
 /* For requests that say where: aligned beyond the granule, in a window, or from the end. */
 struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
-				   const struct vmm_range_request *request) VMM_COLD;
+				   const struct vmm_range_request *request);
 
 #endif

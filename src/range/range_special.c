@@ -32,8 +32,7 @@ static bool place_in_hole(const struct place *hole, uint32_t size, const struct 
 	return at >= low && at + size <= high;
 }
 
-/* The best spot among the first `look` holes of one bin: lowest address, or highest from the end.
- */
+/* Best spot among the first `look` holes of a bin: the lowest address, or the highest. */
 static bool best_in_bin(const struct vmm_range_heap *heap, uint32_t bin, uint32_t size,
 			const struct limits *limits, uint32_t look, struct spot *best)
 {
