@@ -156,7 +156,6 @@ NTSTATUS softgpu_set_power_state(IN_CONST_PVOID MiniportDeviceContext, ULONG Dev
 	(void)ActionType;
 	if (DevicePowerState == PowerDeviceD3)
 		softgpu_aperture_clear(&adapter->memory);
-	adapter->power_state = DevicePowerState;
 	return STATUS_SUCCESS;
 }
 

@@ -17,7 +17,7 @@
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
 struct softgpu_resource {
-	uint32_t allocation_count;
+	uint32_t allocation_count; /* for a debugger: nothing is kept in a resource */
 };
 
 static enum softgpu_tile_mode tile_mode(const struct softgpu_allocation *wish)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single words that one thread writes while another reads, outside any lock: memory that GPU and CPU signal each
- * other through, and flags. Acquire loads and release stores; on x64 plain moves with every compiler.
+ * Single words that one thread writes while another reads, outside any lock: memory through which GPU and CPU signal
+ * each other (load, store: acquire and release), and user memory that is read exactly once (read_once: no order).
+ * On x64 all of them are plain moves with every compiler.
  */
 #ifndef SOFTGPU_ATOMIC_H
 #define SOFTGPU_ATOMIC_H
@@ -19,6 +20,16 @@ static inline void softgpu_store(volatile uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+static inline uint64_t softgpu_read_once64(const void *word)
+{
+	return __atomic_load_n((const uint64_t *)word, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t softgpu_read_once32(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 #else /* MSVC: volatile accesses have these semantics on x64 */
 
 static inline uint64_t softgpu_load(const volatile uint64_t *word)
@@ -28,6 +39,16 @@ static inline uint64_t softgpu_load(const volatile uint64_t *word)
 static inline void softgpu_store(volatile uint64_t *word, uint64_t value)
 {
 	*word = value;
+}
+
+static inline uint64_t softgpu_read_once64(const void *word)
+{
+	return *(const volatile uint64_t *)word;
+}
+
+static inline uint32_t softgpu_read_once32(const uint32_t *word)
+{
+	return *(const volatile uint32_t *)word;
 }
 
 #endif

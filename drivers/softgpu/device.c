@@ -15,7 +15,6 @@ NTSTATUS APIENTRY softgpu_create_device(IN_CONST_HANDLE hAdapter,
 	if (!device)
 		return STATUS_NO_MEMORY;
 	device->adapter = adapter;
-	device->handle = pCreateDevice->hDevice;
 	device->info.DmaBufferSize = settings->dma_buffer_bytes;
 	device->info.DmaBufferSegmentSet = settings->dma_buffer_segment_set;
 	device->info.DmaBufferPrivateDataSize = sizeof(struct softgpu_dma_private);
@@ -47,7 +46,6 @@ NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 	if (!context)
 		return STATUS_NO_MEMORY;
 	context->adapter = device->adapter;
-	context->device = device;
 	context->node = pCreateContext->NodeOrdinal;
 	info->DmaBufferSize = settings->dma_buffer_bytes;
 	info->DmaBufferSegmentSet = settings->dma_buffer_segment_set;

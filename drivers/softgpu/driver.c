@@ -17,10 +17,9 @@ NTSTATUS softgpu_add_device(const PDEVICE_OBJECT PhysicalDeviceObject, PVOID *Mi
 	struct softgpu_adapter *adapter =
 		ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*adapter), SOFTGPU_POOL_TAG);
 
+	(void)PhysicalDeviceObject;
 	if (!adapter)
 		return STATUS_NO_MEMORY;
-	adapter->physical_device = PhysicalDeviceObject;
-	adapter->power_state = PowerDeviceD0;
 	*MiniportDeviceContext = adapter;
 	return STATUS_SUCCESS;
 }
@@ -87,7 +86,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
 
 	softgpu_settings_read(registry_path, &settings);
 	/* A newer version has members that this table lacks. */
-	if (settings.interface_version > DXGKDDI_INTERFACE_VERSION)
+	if (settings.interface_version > SOFTGPU_INTERFACE_VERSION)
 		return STATUS_NOT_SUPPORTED;
 	memset(&data, 0, sizeof(data));
 	data.Version = settings.interface_version;

@@ -8,16 +8,15 @@
  */
 #include "softgpu_private.h"
 
-#define NO_REPORT                UINT32_MAX
-#define UNTIL_DMA_BUFFER_IS_FULL STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+#include "atomic.h"
 
-typedef const volatile D3DDDI_PATCHLOCATIONLIST user_relocation;
+#define UNTIL_DMA_BUFFER_IS_FULL STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
 
 struct translation {
 	/* user memory */
 	const char *commands;
 	uint32_t length;
-	user_relocation *relocations;
+	const D3DDDI_PATCHLOCATIONLIST *relocations;
 	uint32_t relocation_count;
 	/* how far we are in it */
 	uint32_t at, next_relocation;
@@ -31,19 +30,18 @@ struct translation {
 	uint32_t allocation_count;
 	int prepatch;
 	/* The last REPORT before `at`. */
-	uint32_t report_allocation;
-	uint32_t report_offset;
+	int has_report;
+	struct softgpu_operand report;
 };
 
-/* The only reads of user commands. Volatile: once per word, whatever the optimizer thinks of the source. */
-static inline void fetch(void *destination, const char *source, uint32_t bytes)
+/* The only reads of user commands. */
+static inline void fetch(void *destination, const char *source, size_t bytes)
 {
-	const volatile uint64_t *from = (const volatile uint64_t *)(const volatile void *)source;
 	uint64_t *to = destination;
-	uint32_t i;
+	size_t i;
 
 	for (i = 0; i < bytes / 8; i++)
-		to[i] = from[i];
+		to[i] = softgpu_read_once64(source + 8 * i);
 }
 
 static inline struct softgpu_command fetch_header(const char *source)
@@ -53,8 +51,17 @@ static inline struct softgpu_command fetch_header(const char *source)
 		struct softgpu_command command;
 	} header;
 
-	header.word = *(const volatile uint64_t *)(const volatile void *)source;
+	header.word = softgpu_read_once64(source);
 	return header.command;
+}
+
+/* Copies a command of fixed size to `record`; its header is what was read and checked, not what stands there now. */
+static inline void put(const struct translation *t, struct softgpu_command header, void *record,
+		       size_t bytes)
+{
+	memcpy(record, &header, sizeof(header));
+	fetch((char *)record + sizeof(header), t->commands + t->at + sizeof(header),
+	      bytes - sizeof(header));
 }
 
 static inline int has_room(const struct translation *t, uint32_t bytes, uint32_t patches)
@@ -80,37 +87,25 @@ static inline int operand_is_valid(const struct translation *t,
 	       length <= open->size_bytes - operand->offset;
 }
 
-/* The patch location of one address field at `field` of the command that starts at t->out; sets it when it can. */
-static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode, uint32_t allocation,
-			uint32_t offset, uint64_t *address, uint32_t field)
+/* The patch location of the address at `field` of the command that is put at t->out; sets it when it can. */
+static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
+			const struct softgpu_operand *operand, size_t field)
 {
-	const DXGK_ALLOCATIONLIST *entry = &t->allocations[allocation];
+	const DXGK_ALLOCATIONLIST *entry = &t->allocations[operand->allocation];
 	D3DDDI_PATCHLOCATIONLIST *patch = &t->patch[t->patch_count++];
 
-	patch->AllocationIndex = allocation;
+	patch->AllocationIndex = operand->allocation;
 	patch->Value = slot;
 	patch->DriverId = opcode;
-	patch->AllocationOffset = offset;
-	patch->PatchOffset = t->out + field;
+	patch->AllocationOffset = (uint32_t)operand->offset;
+	patch->PatchOffset = t->out + (uint32_t)field;
 	patch->SplitOffset = t->out;
 	/* DMA-17, DMA-21: with SegmentId 0 the address is not known yet. */
-	*address = t->prepatch && entry->SegmentId
-			   ? (uint64_t)entry->PhysicalAddress.QuadPart + offset
-			   : SOFTGPU_NOWHERE;
+	*(uint64_t *)(void *)(t->dma + t->out + field) =
+		t->prepatch && entry->SegmentId
+			? (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
+			: SOFTGPU_NOWHERE;
 }
-
-#define EMIT_OPERAND(t, slot, record, member)                                    \
-	emit((t), (slot), (record)->command.opcode, (record)->member.allocation, \
-	     (uint32_t)(record)->member.offset, &(record)->member.address,       \
-	     (uint32_t)((char *)&(record)->member.address - (char *)(record)))
-
-/* Copies the fixed-size command `type` to t->out, its header from `header` as already read and checked. */
-#define PUT(t, header, record)                                                                     \
-	do {                                                                                       \
-		fetch((char *)(record) + sizeof(header), (t)->commands + (t)->at + sizeof(header), \
-		      (uint32_t)(sizeof(*(record)) - sizeof(header)));                             \
-		(record)->command = (header);                                                      \
-	} while (0)
 
 static inline NTSTATUS put_reference(struct translation *t, struct softgpu_command header)
 {
@@ -120,10 +115,11 @@ static inline NTSTATUS put_reference(struct translation *t, struct softgpu_comma
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), 1))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	if (!operand_is_valid(t, &record->operand, 4, header.flags & SOFTGPU_FLAG_WRITE))
 		return STATUS_INVALID_PARAMETER;
-	EMIT_OPERAND(t, 0, record, operand);
+	emit(t, 0, header.opcode, &record->operand,
+	     offsetof(struct softgpu_reference, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -136,10 +132,10 @@ static NTSTATUS put_fill(struct translation *t, struct softgpu_command header)
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), 1))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	if (record->reserved || !operand_is_valid(t, &record->operand, record->length, 1))
 		return STATUS_INVALID_PARAMETER;
-	EMIT_OPERAND(t, 0, record, operand);
+	emit(t, 0, header.opcode, &record->operand, offsetof(struct softgpu_fill, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -164,13 +160,14 @@ static NTSTATUS put_copy(struct translation *t, struct softgpu_command header)
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), 2))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	if (!operand_is_valid(t, &record->source, record->length, 0) ||
 	    !operand_is_valid(t, &record->destination, record->length, 1) ||
 	    ranges_overlap(t, record))
 		return STATUS_INVALID_PARAMETER;
-	EMIT_OPERAND(t, 0, record, source);
-	EMIT_OPERAND(t, 1, record, destination);
+	emit(t, 0, header.opcode, &record->source, offsetof(struct softgpu_copy, source.address));
+	emit(t, 1, header.opcode, &record->destination,
+	     offsetof(struct softgpu_copy, destination.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -184,11 +181,11 @@ static NTSTATUS put_sync(struct translation *t, struct softgpu_command header)
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), 1))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	if (record->operand.offset % 8 ||
 	    !operand_is_valid(t, &record->operand, 8, header.opcode == SOFTGPU_SIGNAL))
 		return STATUS_INVALID_PARAMETER;
-	EMIT_OPERAND(t, 0, record, operand);
+	emit(t, 0, header.opcode, &record->operand, offsetof(struct softgpu_sync, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -209,12 +206,13 @@ static NTSTATUS put_report(struct translation *t, struct softgpu_command header)
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), 1))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	if (!report_is_valid(t, &record->operand))
 		return STATUS_INVALID_PARAMETER;
-	t->report_allocation = record->operand.allocation;
-	t->report_offset = (uint32_t)record->operand.offset;
-	EMIT_OPERAND(t, SOFTGPU_SLOT_OF_ALLOCATION + record->operand.allocation, record, operand);
+	t->has_report = 1;
+	t->report = record->operand;
+	emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation, header.opcode, &t->report,
+	     offsetof(struct softgpu_report_command, operand.address));
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
 }
@@ -235,29 +233,29 @@ static int stamps_are_valid(const struct translation *t, const struct softgpu_st
 static NTSTATUS put_stamps(struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_hw_stamps *record = (struct softgpu_hw_stamps *)(void *)(t->dma + t->out);
-	int reports = (header.flags & SOFTGPU_FLAG_VERIFY) && t->report_allocation != NO_REPORT;
+	int reports = (header.flags & SOFTGPU_FLAG_VERIFY) && t->has_report;
 
 	if (header.size_bytes != sizeof(record->user) || !header.flags ||
 	    (header.flags & ~(SOFTGPU_FLAG_WRITE | SOFTGPU_FLAG_VERIFY)))
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, sizeof(*record), reports ? 2 : 1))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, &record->user);
+	put(t, header, record, sizeof(record->user));
 	if (!stamps_are_valid(t, &record->user))
 		return STATUS_INVALID_PARAMETER;
 	record->user.command.size_bytes = sizeof(*record);
 	record->report_address = SOFTGPU_NOWHERE;
 	record->report_bytes = 0;
-	EMIT_OPERAND(t, 0, &record->user, operand);
+	emit(t, 0, header.opcode, &record->user.operand,
+	     offsetof(struct softgpu_hw_stamps, user.operand.address));
 	if (reports) {
 		const struct softgpu_open_allocation *open =
-			t->allocations[t->report_allocation].hDeviceSpecificAllocation;
+			t->allocations[t->report.allocation].hDeviceSpecificAllocation;
 
 		/* SPL-04: the buffer may be split before this command, so it brings its own state. */
-		emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report_allocation, SOFTGPU_STAMP,
-		     t->report_allocation, t->report_offset, &record->report_address,
-		     offsetof(struct softgpu_hw_stamps, report_address));
-		record->report_bytes = open->size_bytes - t->report_offset;
+		emit(t, SOFTGPU_SLOT_OF_ALLOCATION + t->report.allocation, header.opcode,
+		     &t->report, offsetof(struct softgpu_hw_stamps, report_address));
+		record->report_bytes = open->size_bytes - t->report.offset;
 	}
 	t->out += sizeof(*record);
 	return STATUS_SUCCESS;
@@ -277,15 +275,15 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 	const DXGK_ALLOCATIONLIST *allocations = t->allocations;
 	char *slots = t->dma + table;
 	const int prepatch = t->prepatch;
-	user_relocation *in = t->relocations + t->next_relocation;
-	user_relocation *end = t->relocations + t->relocation_count;
+	const D3DDDI_PATCHLOCATIONLIST *in = t->relocations + t->next_relocation;
+	const D3DDDI_PATCHLOCATIONLIST *end = t->relocations + t->relocation_count;
 	D3DDDI_PATCHLOCATIONLIST *out = t->patch + t->patch_count;
 	D3DDDI_PATCHLOCATIONLIST *out_end = t->patch + t->patch_size;
 
 	for (; in < end; in++, out++) {
-		const uint32_t offset = in->PatchOffset - first;
-		const uint32_t index = in->AllocationIndex;
-		const uint32_t delta = in->AllocationOffset;
+		const uint32_t offset = softgpu_read_once32(&in->PatchOffset) - first;
+		const uint32_t index = softgpu_read_once32(&in->AllocationIndex);
+		const uint32_t delta = softgpu_read_once32(&in->AllocationOffset);
 
 		if (offset >= bytes)
 			break;
@@ -320,7 +318,7 @@ static NTSTATUS put_relocations(struct translation *t, struct softgpu_command he
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, header.size_bytes, 0))
 		return UNTIL_DMA_BUFFER_IS_FULL;
-	PUT(t, header, record);
+	put(t, header, record, sizeof(*record));
 	bytes = header.size_bytes - (uint32_t)sizeof(*record);
 	if (record->count != bytes / 8 || record->reserved)
 		return STATUS_INVALID_PARAMETER;
@@ -425,15 +423,15 @@ static void resume(struct translation *t, uint32_t stop)
 
 			fetch(&operand, t->commands + t->at + sizeof(header), sizeof(operand));
 			if (report_is_valid(t, &operand)) {
-				t->report_allocation = operand.allocation;
-				t->report_offset = (uint32_t)operand.offset;
+				t->has_report = 1;
+				t->report = operand;
 			}
 		}
 		t->at += header.size_bytes;
 	}
 	t->at = stop;
 	while (t->next_relocation < t->relocation_count &&
-	       t->relocations[t->next_relocation].PatchOffset < stop)
+	       softgpu_read_once32(&t->relocations[t->next_relocation].PatchOffset) < stop)
 		t->next_relocation++;
 }
 
@@ -462,7 +460,6 @@ NTSTATUS APIENTRY softgpu_render(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_RENDER
 		.allocations = pRender->pAllocationList,
 		.allocation_count = pRender->AllocationListSize,
 		.prepatch = context->adapter->settings.prepatch != 0,
-		.report_allocation = NO_REPORT,
 	};
 	NTSTATUS status;
 

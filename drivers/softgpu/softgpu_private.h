@@ -10,7 +10,10 @@
 #define SOFTGPU_PRIVATE_H
 
 /* Compiled for 1.3; a smaller version may be registered, whose structures are prefixes of these. */
-#define DXGKDDI_INTERFACE_VERSION 0x4002
+#define SOFTGPU_INTERFACE_VERSION 0x4002
+#ifndef DXGKDDI_INTERFACE_VERSION
+#define DXGKDDI_INTERFACE_VERSION SOFTGPU_INTERFACE_VERSION
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -83,8 +86,7 @@ struct softgpu_range {
 };
 
 struct softgpu_adapter {
-	/* constant after AddDevice / StartDevice */
-	PDEVICE_OBJECT physical_device;
+	/* constant after StartDevice */
 	DXGKRNL_INTERFACE dxgk;
 	DXGK_START_INFO start_info;
 	struct softgpu_settings settings;
@@ -100,18 +102,15 @@ struct softgpu_adapter {
 	struct softgpu_range *ranges;
 
 	KSPIN_LOCK report_lock; /* appending to a REPORT, from any engine */
-	DEVICE_POWER_STATE power_state;
 };
 
 struct softgpu_device {
 	struct softgpu_adapter *adapter;
-	HANDLE handle; /* the port's */
 	DXGK_DEVICEINFO info;
 };
 
 struct softgpu_context {
 	struct softgpu_adapter *adapter;
-	struct softgpu_device *device;
 	uint32_t node;
 };
 

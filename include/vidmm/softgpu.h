@@ -73,9 +73,11 @@ struct softgpu_allocation {
  * sets it when patched. In a user's command buffer `address` must be 0.
  *
  * An allocation ends where its size, rounded up to whole pages (tiled: rows of tiles), ends; offsets are below 4 GiB.
- * Offsets of WAIT, SIGNAL and REPORT are multiples of 8. Ranges of a COPY must not overlap. Unknown flags, sizes
- * other than the structure's and non-zero reserved members are STATUS_INVALID_PARAMETER. Addresses begin to matter
- * when the command is executed: one that decodes to nothing is a DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
+ * Offsets of WAIT, SIGNAL and REPORT are multiples of 8. RELOCATIONS and REPORT reach the first 4096 entries of the
+ * list and keep them in place for the rest of the buffer, the other operands for their command only. Ranges of a COPY
+ * must not overlap. Unknown flags, sizes other than the structure's and non-zero reserved members are
+ * STATUS_INVALID_PARAMETER. Addresses begin to matter when the command is executed: one that decodes to nothing is a
+ * DMA_FAULTED interrupt (STATUS_ACCESS_VIOLATION).
  */
 enum softgpu_opcode {
 	SOFTGPU_NOP = 0,

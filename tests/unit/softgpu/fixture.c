@@ -85,10 +85,15 @@ static VOID cb_notify_interrupt(IN_CONST_HANDLE handle,
 {
 	struct gpu *gpu = handle;
 
-	assert_true(gpu->interrupt_count < GPU_INTERRUPTS);
+	uint32_t index = atomic_load_explicit(&gpu->interrupt_count, memory_order_relaxed);
+
+	assert_true(index < GPU_INTERRUPTS);
 	assert_int_equal(vmm_nt_irql(gpu->nt), VMM_NT_DEVICE);
-	gpu->interrupt_ns[gpu->interrupt_count] = vmm_os_now_ns(gpu->os);
-	gpu->interrupts[gpu->interrupt_count++] = *data;
+	gpu->interrupt_ns[index] = vmm_os_now_ns(gpu->os);
+	gpu->interrupts[index] = *data;
+	/* Only the holder of the interrupt lock writes here. */
+	atomic_store_explicit(&gpu->interrupt_count, index + 1, memory_order_release);
+	vmm_os_wake(gpu->os, &gpu->interrupt_count, UINT32_MAX);
 }
 
 static BOOLEAN cb_queue_dpc(HANDLE handle)
@@ -115,9 +120,9 @@ static void on_violation(void *context, const struct vmm_nt_violation *violation
 
 /* ---- start and stop ---- */
 
-static void create_world(struct gpu *gpu)
+static void create_world(struct gpu *gpu, enum vmm_os_kind kind)
 {
-	struct vmm_os_config os = {.kind = VMM_OS_SIM, .seed = 1};
+	struct vmm_os_config os = {.kind = kind, .seed = 1};
 	struct vmm_nt_config nt = {.violation = on_violation, .context = gpu};
 
 	assert_int_equal(vmm_os_create(&os, &gpu->os), VMM_OK);
@@ -141,14 +146,15 @@ static void remove_memory(struct gpu *gpu, uint64_t physical, struct vmm_os_memo
 	vmm_os_memory_destroy(memory);
 }
 
-static struct gpu *create(const struct gpu_setting *settings, uint64_t vram_bytes)
+static struct gpu *create(const struct gpu_setting *settings, uint64_t vram_bytes,
+			  enum vmm_os_kind kind)
 {
 	struct gpu *gpu = calloc(1, sizeof(*gpu));
 
 	assert_non_null(gpu);
 	gpu_current = gpu;
 	gpu->next_fence = UINT32_MAX - 2; /* every test passes the wrap */
-	create_world(gpu);
+	create_world(gpu, kind);
 	gpu->vram_bytes = gpu->resource_length = vram_bytes;
 	gpu->vram_physical = add_memory(gpu, "vram", vram_bytes, &gpu->vram);
 	gpu->system_physical = add_memory(gpu, "system", SYSTEM_BYTES, &gpu->system);
@@ -230,7 +236,7 @@ static void create_contexts(struct gpu *gpu)
 
 struct gpu *gpu_start(const struct gpu_setting *settings, uint64_t vram_bytes)
 {
-	struct gpu *gpu = create(settings, vram_bytes);
+	struct gpu *gpu = create(settings, vram_bytes, VMM_OS_SIM);
 
 	assert_int_equal(start_device(gpu), STATUS_SUCCESS);
 	create_contexts(gpu);
@@ -239,7 +245,7 @@ struct gpu *gpu_start(const struct gpu_setting *settings, uint64_t vram_bytes)
 
 NTSTATUS gpu_start_status(const struct gpu_setting *settings, uint64_t vram_bytes)
 {
-	struct gpu *gpu = create(settings, vram_bytes);
+	struct gpu *gpu = create(settings, vram_bytes, VMM_OS_SIM);
 	NTSTATUS status = start_device(gpu);
 
 	if (NT_SUCCESS(status))
@@ -286,6 +292,16 @@ void gpu_stop(struct gpu *gpu)
 int gpu_setup(void **state)
 {
 	*state = gpu_start(NULL, 16 * MIB);
+	return 0;
+}
+
+int gpu_setup_threads(void **state)
+{
+	struct gpu *gpu = create(NULL, 16 * MIB, VMM_OS_LINUX);
+
+	assert_int_equal(start_device(gpu), STATUS_SUCCESS);
+	create_contexts(gpu);
+	*state = gpu;
 	return 0;
 }
 
@@ -472,13 +488,13 @@ uint32_t gpu_submit_flags(struct gpu *gpu, struct gpu_dma *dma, uint32_t node,
 void gpu_wait_interrupts(struct gpu *gpu, uint32_t count)
 {
 	uint64_t end = vmm_os_now_ns(gpu->os) + 10000000000u;
+	uint32_t seen;
 
+	while ((seen = gpu->interrupt_count) < count)
+		assert_int_equal(
+			vmm_os_wait(gpu->os, &gpu->interrupt_count, seen, end, "interrupt", count),
+			VMM_OK);
 	vmm_os_settle(gpu->os);
-	while (gpu->interrupt_count < count) {
-		assert_true(vmm_os_now_ns(gpu->os) < end);
-		vmm_os_sleep_until(gpu->os, vmm_os_now_ns(gpu->os) + 1000000);
-		vmm_os_settle(gpu->os);
-	}
 }
 
 const DXGKARGCB_NOTIFY_INTERRUPT_DATA *gpu_run(struct gpu *gpu, uint32_t node, const void *commands,

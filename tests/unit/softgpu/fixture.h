@@ -6,10 +6,13 @@
 #ifndef VMM_TESTS_SOFTGPU_FIXTURE_H
 #define VMM_TESTS_SOFTGPU_FIXTURE_H
 
+#ifndef DXGKDDI_INTERFACE_VERSION
 #define DXGKDDI_INTERFACE_VERSION 0x4002
+#endif
 
 #include "support/test.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <ntddk.h>
@@ -30,7 +33,7 @@
 #define PATCHES       4096u
 #define NOWHERE       UINT64_MAX
 
-enum { GPU_INTERRUPTS = 256, GPU_ALLOCATIONS = 32, GPU_NODES = 2 };
+enum { GPU_INTERRUPTS = 4096, GPU_ALLOCATIONS = 32, GPU_NODES = 2 };
 
 struct gpu_setting {
 	const char *name;
@@ -75,7 +78,8 @@ struct gpu {
 
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA interrupts[GPU_INTERRUPTS];
 	uint64_t interrupt_ns[GPU_INTERRUPTS];
-	uint32_t interrupt_count, dpc_count, violations;
+	_Atomic uint32_t interrupt_count; /* the log is complete up to here */
+	uint32_t dpc_count, violations;
 	uint32_t next_fence;
 	char *paging_buffer; /* a paging buffer being filled; private data behind */
 	uint64_t paging_private[4];
@@ -85,6 +89,8 @@ struct gpu {
 /* cmocka setup and teardown; *state is a struct gpu. */
 int gpu_setup(void **state);
 int gpu_teardown(void **state);
+/* The same on real threads and real time. */
+int gpu_setup_threads(void **state);
 /* With settings, ended by a NULL name. */
 struct gpu *gpu_start(const struct gpu_setting *settings, uint64_t vram_bytes);
 /* The status of StartDevice when it is expected to fail; everything is undone. */
@@ -115,7 +121,7 @@ uint32_t gpu_submit(struct gpu *gpu, struct gpu_dma *dma, uint32_t node, uint32_
 uint32_t gpu_submit_flags(struct gpu *gpu, struct gpu_dma *dma, uint32_t node,
 			  DXGK_SUBMITCOMMANDFLAGS flags);
 
-/* Lets virtual time pass until `count` interrupts have come; at most 10 s. */
+/* Until `count` interrupts have come; at most 10 s. */
 void gpu_wait_interrupts(struct gpu *gpu, uint32_t count);
 /* Render, submit whole to a node, wait: the interrupt. */
 const DXGKARGCB_NOTIFY_INTERRUPT_DATA *gpu_run(struct gpu *gpu, uint32_t node, const void *commands,

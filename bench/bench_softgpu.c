@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * softgpu on the submission path and at paging. What a relocation and a reference cost in Render and in Patch, with
+ * everything in cache, and how near its bulk copies and tile conversions come to a plain non-temporal copy of DRAM.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../drivers/softgpu/copy.h"
+#include "../drivers/softgpu/softgpu_private.h"
+#include "../drivers/softgpu/tile.h"
+
+enum { ALLOCATIONS = 300, RELOCATIONS = 4096, REFERENCES = 1024 };
+#define DMA_BYTES 65536u
+
+/* The inputs of one Render and one Patch, and the objects that they name. */
+struct submission {
+	struct softgpu_adapter adapter;
+	struct softgpu_context context;
+	struct softgpu_driver_allocation driver_allocations[ALLOCATIONS];
+	struct softgpu_open_allocation open[ALLOCATIONS];
+	DXGK_ALLOCATIONLIST list[ALLOCATIONS];
+	D3DDDI_PATCHLOCATIONLIST in[RELOCATIONS], out[RELOCATIONS];
+	struct softgpu_dma_private private_data;
+	_Alignas(64) char commands[DMA_BYTES];
+	_Alignas(64) char dma[DMA_BYTES];
+	DXGKARG_RENDER render;
+	DXGKARG_PATCH patch;
+};
+
+static void put_relocations(struct submission *s)
+{
+	struct softgpu_relocations *table = (struct softgpu_relocations *)(void *)s->commands;
+	unsigned i;
+
+	table->count = RELOCATIONS;
+	table->command.opcode = SOFTGPU_RELOCATIONS;
+	table->command.size_bytes = sizeof(*table) + 8 * RELOCATIONS;
+	for (i = 0; i < RELOCATIONS; i++) {
+		s->in[i].AllocationIndex = i * 7919 % ALLOCATIONS;
+		s->in[i].AllocationOffset = i * 64;
+		s->in[i].PatchOffset = (UINT)sizeof(*table) + 8 * i;
+	}
+	s->render.CommandLength = table->command.size_bytes;
+	s->render.pPatchLocationListIn = s->in;
+	s->render.PatchLocationListInSize = RELOCATIONS;
+	s->patch.PatchLocationListSubmissionLength = RELOCATIONS;
+}
+
+static void put_references(struct submission *s)
+{
+	struct softgpu_reference *reference = (struct softgpu_reference *)(void *)s->commands;
+	unsigned i;
+
+	for (i = 0; i < REFERENCES; i++) {
+		reference[i].command.opcode = SOFTGPU_REFERENCE;
+		reference[i].command.size_bytes = sizeof(*reference);
+		reference[i].operand.allocation = i * 7919 % ALLOCATIONS;
+		reference[i].operand.offset = i * 16;
+	}
+	s->render.CommandLength = REFERENCES * sizeof(*reference);
+	s->patch.PatchLocationListSubmissionLength = REFERENCES;
+}
+
+/* parameter: entries of one run, which says which commands. */
+static void *submission_create(const struct bench_case *self)
+{
+	struct submission *s = aligned_alloc(64, (sizeof(*s) + 63) / 64 * 64);
+	unsigned i;
+
+	if (!s)
+		return NULL;
+	memset(s, 0, sizeof(*s));
+	s->adapter.settings.prepatch = 1;
+	s->context.adapter = &s->adapter;
+	for (i = 0; i < ALLOCATIONS; i++) {
+		s->driver_allocations[i].size_bytes = s->open[i].size_bytes = 65536;
+		s->open[i].allocation = &s->driver_allocations[i];
+		s->list[i].hDeviceSpecificAllocation = &s->open[i];
+		s->list[i].SegmentId = SOFTGPU_SEGMENT_VRAM;
+		s->list[i].PhysicalAddress.QuadPart = (LONGLONG)i * 65536;
+	}
+	s->render = (DXGKARG_RENDER){.pCommand = s->commands,
+				     .pAllocationList = s->list,
+				     .AllocationListSize = ALLOCATIONS,
+				     .DmaSize = DMA_BYTES,
+				     .DmaBufferPrivateDataSize = sizeof(s->private_data),
+				     .PatchLocationListOutSize = RELOCATIONS};
+	s->patch = (DXGKARG_PATCH){.pDmaBuffer = s->dma,
+				   .DmaBufferSize = DMA_BYTES,
+				   .pDmaBufferPrivateData = &s->private_data,
+				   .DmaBufferPrivateDataSize = sizeof(s->private_data),
+				   .pAllocationList = s->list,
+				   .AllocationListSize = ALLOCATIONS,
+				   .pPatchLocationList = s->out};
+	if (self->parameter == RELOCATIONS)
+		put_relocations(s);
+	else
+		put_references(s);
+	return s;
+}
+
+static void render_once(struct submission *s)
+{
+	s->render.pDmaBuffer = s->dma;
+	s->render.pDmaBufferPrivateData = &s->private_data;
+	s->render.pPatchLocationListOut = s->out;
+	s->render.MultipassOffset = 0;
+	if (softgpu_render(&s->context, &s->render) != STATUS_SUCCESS)
+		abort();
+}
+
+static void run_render(void *state, uint64_t steps)
+{
+	while (steps--)
+		render_once(state);
+}
+
+static void run_patch(void *state, uint64_t steps)
+{
+	struct submission *s = state;
+
+	render_once(s);
+	while (steps--)
+		(void)softgpu_patch(&s->adapter, &s->patch);
+}
+
+BENCH(.name = "softgpu.render_relocation", .per_run = RELOCATIONS, .parameter = RELOCATIONS,
+      .setup = submission_create, .run = run_render, .teardown = free);
+BENCH(.name = "softgpu.patch_relocation", .per_run = RELOCATIONS, .parameter = RELOCATIONS,
+      .setup = submission_create, .run = run_patch, .teardown = free);
+BENCH(.name = "softgpu.render_reference", .per_run = REFERENCES, .parameter = REFERENCES,
+      .setup = submission_create, .run = run_render, .teardown = free);
+
+/* ---- paging ---- */
+
+enum { PIECES = 3 };
+#define PIECE_BYTES (UINT64_C(64) << 20)
+#define POOL_BYTES  (PIECES * PIECE_BYTES)
+#define STRIDE      16384u
+
+static struct pools {
+	char *from, *to;
+	unsigned next, users;
+} pools;
+
+static void pools_put(void *state)
+{
+	(void)state;
+	if (--pools.users)
+		return;
+	if (pools.from)
+		munmap(pools.from, 2 * POOL_BYTES);
+	memset(&pools, 0, sizeof(pools));
+}
+
+static void *pools_get(const struct bench_case *self)
+{
+	(void)self;
+	if (pools.users++)
+		return &pools;
+	pools.from = mmap(NULL, 2 * POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (pools.from == MAP_FAILED) {
+		pools.from = NULL;
+		pools_put(NULL);
+		return NULL;
+	}
+	madvise(pools.from, 2 * POOL_BYTES, MADV_HUGEPAGE);
+	memset(pools.from, 1, 2 * POOL_BYTES);
+	pools.to = pools.from + POOL_BYTES;
+	return &pools;
+}
+
+static uint64_t next_piece(void)
+{
+	pools.next = (pools.next + 1) % PIECES;
+	return pools.next * PIECE_BYTES;
+}
+
+static void run_copy(void *state, uint64_t steps)
+{
+	(void)state;
+	while (steps--) {
+		uint64_t at = next_piece();
+
+		softgpu_copy(pools.to + at, pools.from + at, PIECE_BYTES);
+	}
+}
+
+static void run_pack(void *state, uint64_t steps)
+{
+	(void)state;
+	while (steps--) {
+		uint64_t at = next_piece();
+
+		softgpu_tile_pack(SOFTGPU_TILE_Y, STRIDE, pools.to + at, pools.from + at,
+				  PIECE_BYTES);
+	}
+}
+
+static void run_unpack(void *state, uint64_t steps)
+{
+	(void)state;
+	while (steps--) {
+		uint64_t at = next_piece();
+
+		softgpu_tile_unpack(SOFTGPU_TILE_Y, STRIDE, pools.to + at, pools.from + at,
+				    PIECE_BYTES);
+	}
+}
+
+BENCH(.name = "softgpu.copy_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
+      .ratio_max = 1.05, .setup = pools_get, .run = run_copy, .teardown = pools_put);
+BENCH(.name = "softgpu.linear_to_y_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
+      .ratio_max = 1.25, .setup = pools_get, .run = run_pack, .teardown = pools_put);
+BENCH(.name = "softgpu.y_to_linear_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
+      .ratio_max = 1.08, .setup = pools_get, .run = run_unpack, .teardown = pools_put);
