@@ -23,6 +23,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.bar_count = o->bar_count,
 		.registry_count = o->registry_count,
 		.registry = registry,
+		.system_memory_bytes = o->system_memory_bytes,
 		.sink = &vmm_sched_port_sink,
 		.sink_context = &adapter->core,
 	};
@@ -104,10 +105,11 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_memory_evict_all(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
-	vmm_memory_reap(core);
-	vmm_memory_destroy(core);
 	vmm_sched_stop(core);
+	vmm_memory_reap(core);
+	/* The engines of an adapter that stopped for a violation may still read buffers; they end with StopDevice. */
 	vmm_port_stop(core->port);
+	vmm_memory_destroy(core);
 	vmm_sched_destroy(core);
 	vmm_adapter_finish(core);
 	count_adapter(adapter->host, (uint32_t)-1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DXGKRNL_INTERFACE: the table of services that a miniport gets, of the size its version knows. What is not built is
- * there, says STATUS_NOT_SUPPORTED and leaves an event. Also here: whose call it is, and the handle look-ups.
+ * DXGKRNL_INTERFACE: the table of services that a miniport gets, of the size its version knows.
+ * What is not built is there, says STATUS_NOT_SUPPORTED and leaves an event. Also here: whose call
+ * it is, and the handle look-ups.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -12,7 +13,8 @@ struct vmm_port *vmm_port_of_thread(void)
 
 	if (!os)
 		return NULL;
-	return (struct vmm_port *)(uintptr_t)*vmm_os_thread_slot(vmm_os_thread_self(os), VMM_PORT_THREAD_SLOT);
+	return (struct vmm_port *)(uintptr_t)*vmm_os_thread_slot(vmm_os_thread_self(os),
+								 VMM_PORT_THREAD_SLOT);
 }
 
 struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback)
@@ -23,9 +25,11 @@ struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback)
 		return port;
 	inside = vmm_port_of_thread();
 	if (inside)
-		vmm_finding(inside->observe, "NT-07", 0, 0,
-			    "%s with something else than DXGKRNL_INTERFACE.DeviceHandle%s", callback,
-			    handle && handle == inside->adapter ? " (it is the miniport's own hAdapter)" : "");
+		vmm_finding(
+			inside->observe, "NT-07", 0, 0,
+			"%s with something else than DXGKRNL_INTERFACE.DeviceHandle%s", callback,
+			handle && handle == inside->adapter ? " (it is the miniport's own hAdapter)"
+							    : "");
 	return NULL;
 }
 
@@ -35,8 +39,8 @@ bool vmm_port_below(struct vmm_port *port, uint32_t limit, const char *callback)
 
 	if (vmm_likely(irql <= limit))
 		return true;
-	vmm_finding(port->observe, "NT-01", 0, 0, "%s called at IRQL %u, its limit is %u: refused", callback, irql,
-		    limit);
+	vmm_finding(port->observe, "NT-01", 0, 0, "%s called at IRQL %u, its limit is %u: refused",
+		    callback, irql, limit);
 	return false;
 }
 
@@ -55,8 +59,10 @@ static VOID *get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data)
 
 	if (!port || !data)
 		return NULL;
-	result = port->sink->handle_data(port->sink_context, data->hObject, data->Type, data->Flags.DeviceSpecific);
-	vmm_port_callback_event(port, VIDMM_CB_GET_HANDLE_DATA, result ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
+	result = port->sink->handle_data(port->sink_context, data->hObject, data->Type,
+					 data->Flags.DeviceSpecific);
+	vmm_port_callback_event(port, VIDMM_CB_GET_HANDLE_DATA,
+				result ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
 	return result;
 }
 
@@ -68,14 +74,18 @@ static D3DKMT_HANDLE get_handle_parent(D3DKMT_HANDLE allocation)
 	if (!port)
 		return 0;
 	parent = port->sink->handle_parent(port->sink_context, allocation);
-	vmm_port_callback_event(port, VIDMM_CB_OTHER, parent ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER,
+				parent ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
 	return parent;
 }
 
-/* What is not built. The event of a callback without DeviceHandle needs a thread that is in a DDI. */
+/*
+ * What is not built. The event of a callback without DeviceHandle needs a thread that is in a DDI.
+ */
 static NTSTATUS not_built(HANDLE handle, const char *callback)
 {
-	struct vmm_port *port = handle ? vmm_port_from_handle(handle, callback) : vmm_port_of_thread();
+	struct vmm_port *port =
+		handle ? vmm_port_from_handle(handle, callback) : vmm_port_of_thread();
 
 	if (port) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0, "%s is not built", callback);
@@ -96,12 +106,14 @@ static D3DKMT_HANDLE enum_handle_children(IN_CONST_PDXGKARGCB_ENUMHANDLECHILDREN
 		return 0;
 	}
 	child = port->sink->handle_child(port->sink_context, data->hObject, data->Index);
-	vmm_port_callback_event(port, VIDMM_CB_OTHER, child ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER,
+				child ? STATUS_SUCCESS : STATUS_INVALID_HANDLE);
 	return child;
 }
 
-static NTSTATUS eval_acpi_method(HANDLE handle, ULONG uid, PACPI_EVAL_INPUT_BUFFER_COMPLEX input, ULONG input_size,
-				 PACPI_EVAL_OUTPUT_BUFFER output, ULONG output_size)
+static NTSTATUS eval_acpi_method(HANDLE handle, ULONG uid, PACPI_EVAL_INPUT_BUFFER_COMPLEX input,
+				 ULONG input_size, PACPI_EVAL_OUTPUT_BUFFER output,
+				 ULONG output_size)
 {
 	(void)uid, (void)input, (void)input_size, (void)output, (void)output_size;
 	return not_built(handle, "DxgkCbEvalAcpiMethod");
@@ -125,7 +137,8 @@ static NTSTATUS query_vidpn_interface(D3DKMDT_HVIDPN vidpn, ULONG version, const
 	return not_built(NULL, "DxgkCbQueryVidPnInterface");
 }
 
-static NTSTATUS query_monitor_interface(IN_CONST_HANDLE handle, ULONG version, const VOID **interface)
+static NTSTATUS query_monitor_interface(IN_CONST_HANDLE handle, ULONG version,
+					const VOID **interface)
 {
 	(void)version, (void)interface;
 	return not_built(handle, "DxgkCbQueryMonitorInterface");
@@ -147,8 +160,8 @@ static VOID log_etw_event(LPCGUID guid, UCHAR type, USHORT size, PVOID buffer)
 		vmm_port_callback_event(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 }
 
-static NTSTATUS exclude_adapter_access(HANDLE handle, ULONG attributes, DXGKDDI_PROTECTED_CALLBACK callback,
-				       PVOID context)
+static NTSTATUS exclude_adapter_access(HANDLE handle, ULONG attributes,
+				       DXGKDDI_PROTECTED_CALLBACK callback, PVOID context)
 {
 	(void)attributes, (void)callback, (void)context;
 	return not_built(handle, "DxgkCbExcludeAdapterAccess");
@@ -183,8 +196,9 @@ static NTSTATUS acquire_post_display_ownership(HANDLE handle, PDXGK_DISPLAY_INFO
 	return not_built(handle, "DxgkCbAcquirePostDisplayOwnership");
 }
 
-static NTSTATUS power_runtime_control_request(IN_CONST_HANDLE handle, LPCGUID code, PVOID in, SIZE_T in_size, PVOID out,
-					      SIZE_T out_size, PSIZE_T returned)
+static NTSTATUS power_runtime_control_request(IN_CONST_HANDLE handle, LPCGUID code, PVOID in,
+					      SIZE_T in_size, PVOID out, SIZE_T out_size,
+					      PSIZE_T returned)
 {
 	(void)code, (void)in, (void)in_size, (void)out, (void)out_size, (void)returned;
 	return not_built(handle, "DxgkCbPowerRuntimeControlRequest");
@@ -196,7 +210,8 @@ static VOID set_power_component_latency(IN_CONST_HANDLE handle, UINT component, 
 	not_built(handle, "DxgkCbSetPowerComponentLatency");
 }
 
-static VOID set_power_component_residency(IN_CONST_HANDLE handle, UINT component, ULONGLONG residency)
+static VOID set_power_component_residency(IN_CONST_HANDLE handle, UINT component,
+					  ULONGLONG residency)
 {
 	(void)component, (void)residency;
 	not_built(handle, "DxgkCbSetPowerComponentResidency");
@@ -250,7 +265,10 @@ static const DXGKRNL_INTERFACE services = {
 
 void vmm_port_services_init(struct vmm_port *port)
 {
-	/* A miniport copies as much as its own header declares; behind its version's size is nothing. */
+	/*
+	 * A miniport copies as much as its own header declares; behind its version's size is
+	 * nothing.
+	 */
 	memset(&port->services, 0, sizeof(port->services));
 	memcpy(&port->services, &services, port->version->services_bytes);
 	port->services.Size = port->version->services_bytes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DxgkDdiQueryAdapterInfo and what the miniport says about itself in DXGK_DRIVERCAPS. What a version does not have
- * counts as zero, whatever stands there.
+ * DxgkDdiQueryAdapterInfo and what the miniport says about itself in DXGK_DRIVERCAPS. What a
+ * version does not have counts as zero, whatever stands there.
  */
 #include <string.h>
 #include "port/port_internal.h"
 
-#define NODE_DEPTH 2u         /* SUB-16: HwQueuePacketCap exists from 2.0 on */
+#define NODE_DEPTH 2u /* SUB-16: HwQueuePacketCap exists from 2.0 on */
 
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args)
 {
@@ -14,11 +14,15 @@ NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTER
 	NTSTATUS status = port->ddi.DxgkDdiQueryAdapterInfo(port->adapter, args);
 
 	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_ADAPTER_INFO);
-	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_ADAPTER_INFO, status, args->Type, args->OutputDataSize, 0);
+	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_ADAPTER_INFO, status, args->Type,
+			   args->OutputDataSize, 0);
 	return status;
 }
 
-/* A buffer with room behind it: whoever fills a newer structure than it registered for is found out. */
+/*
+ * A buffer with room behind it: whoever fills a newer structure than it registered for is found
+ * out.
+ */
 struct caps_buffer {
 	DXGK_DRIVERCAPS caps;
 	uint8_t behind[128];
@@ -35,16 +39,18 @@ static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
 	NTSTATUS status = vmm_port_query_adapter_info(port, &args);
 
 	if (status < 0) {
-		vmm_reason(port->observe, status, 0, 0, "DxgkDdiQueryAdapterInfo(DRIVERCAPS) failed with 0x%08x",
+		vmm_reason(port->observe, status, 0, 0,
+			   "DxgkDdiQueryAdapterInfo(DRIVERCAPS) failed with 0x%08x",
 			   (unsigned)status);
 		return status;
 	}
 	for (size_t i = port->version->caps_bytes; i < sizeof(*buffer); i++) {
 		if (!bytes[i])
 			continue;
-		vmm_finding(port->observe, "PNP-01", 0, 0,
-			    "DRIVERCAPS: byte %zu was written, the structure of a %s miniport has %u", i,
-			    port->version->name, port->version->caps_bytes);
+		vmm_finding(
+			port->observe, "PNP-01", 0, 0,
+			"DRIVERCAPS: byte %zu was written, the structure of a %s miniport has %u",
+			i, port->version->name, port->version->caps_bytes);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -54,13 +60,15 @@ static NTSTATUS check_scheduling(struct vmm_port *port, const DXGK_VIDSCHCAPS *c
 {
 	if (!caps->MultiEngineAware && (caps->PreemptionAware || caps->CancelCommandAware)) {
 		vmm_finding(port->observe, "PRE-09", 0, 0,
-			    "SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need MultiEngineAware",
+			    "SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need "
+			    "MultiEngineAware",
 			    caps->Value);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (caps->NoDmaPatching && !(caps->PreemptionAware && caps->MultiEngineAware)) {
 		vmm_finding(port->observe, "SPL-15", 0, 0,
-			    "SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and MultiEngineAware",
+			    "SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and "
+			    "MultiEngineAware",
 			    caps->Value);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -76,17 +84,20 @@ static NTSTATUS check_nodes(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	if (!caps->SchedulingCaps.MultiEngineAware)
 		return STATUS_SUCCESS;
 	if (nodes == 0 || nodes > DXGK_MAX_ASYMETRICAL_PROCESSING_NODES) {
-		vmm_finding(port->observe, "SCH-07", 0, 0, "NbAsymetricProcessingNodes is %u, not 1 to %u", nodes,
+		vmm_finding(port->observe, "SCH-07", 0, 0,
+			    "NbAsymetricProcessingNodes is %u, not 1 to %u", nodes,
 			    DXGK_MAX_ASYMETRICAL_PROCESSING_NODES);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (nodes > VMM_PORT_NODES_MAX) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u nodes, VidSch schedules up to %u", nodes, VMM_PORT_NODES_MAX);
+			   "the adapter has %u nodes, VidSch schedules up to %u", nodes,
+			   VMM_PORT_NODES_MAX);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (caps->MemoryManagementCaps.PagingNode >= nodes) {
-		vmm_finding(port->observe, "SCH-09", 0, 0, "PagingNode is %u, the adapter has nodes 0 to %u",
+		vmm_finding(port->observe, "SCH-09", 0, 0,
+			    "PagingNode is %u, the adapter has nodes 0 to %u",
 			    caps->MemoryManagementCaps.PagingNode, nodes - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -99,7 +110,10 @@ static NTSTATUS check_addresses(struct vmm_port *port, const DXGK_DRIVERCAPS *ca
 {
 	uint64_t highest = (uint64_t)caps->HighestAcceptableAddress.QuadPart;
 
-	/* Zero is taken as "not said"; every page of the platform lies above the first address it handed out. */
+	/*
+	 * Zero is taken as "not said"; every page of the platform lies above the first address it
+	 * handed out.
+	 */
 	if (!highest || highest >= port->identity_physical)
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs that make and end objects: devices, contexts, allocations. PASSIVE_LEVEL; the caller holds no lock of the core
- * but the submit lock at most. Arguments that the miniport may change are copied where a failure must leave the caller's
- * untouched.
+ * DDIs that make and end objects: devices, contexts, allocations. PASSIVE_LEVEL; the caller holds
+ * no lock of the core but the submit lock at most. Arguments that the miniport may change are
+ * copied where a failure must leave the caller's untouched.
  */
 #include "port/port_internal.h"
 
@@ -13,7 +13,8 @@ static bool is_create_status(NTSTATUS status, bool mismatch)
 	       (mismatch && status == STATUS_GRAPHICS_DRIVER_MISMATCH);
 }
 
-static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
+			      NTSTATUS status)
 {
 	bool mismatch = ddi == VIDMM_DDI_CREATE_ALLOCATION || ddi == VIDMM_DDI_OPEN_ALLOCATION;
 
@@ -24,7 +25,8 @@ static NTSTATUS finish_create(struct vmm_port *port, const char *rule, enum vidm
 }
 
 /* Nothing can be done about an object that does not want to end: it counts as ended. */
-static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+static NTSTATUS finish_destroy(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
+			       NTSTATUS status)
 {
 	if (vmm_unlikely(status != STATUS_SUCCESS))
 		vmm_port_wrong_status(port, rule, ddi, status);
@@ -45,7 +47,8 @@ static struct vmm_port_device *find_device_locked(struct vmm_port *port, HANDLE 
 	struct vmm_list *pos;
 
 	vmm_list_for_each (pos, &port->devices) {
-		struct vmm_port_device *record = vmm_container_of(pos, struct vmm_port_device, link);
+		struct vmm_port_device *record =
+			vmm_container_of(pos, struct vmm_port_device, link);
 
 		if (record->device == device)
 			return record;
@@ -86,7 +89,8 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
 }
 
-NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system, DXGK_DEVICEINFO *info)
+NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
+				DXGK_DEVICEINFO *info)
 {
 	DXGKARG_CREATEDEVICE args = {.hDevice = *handle};
 	struct vmm_port_device *record;
@@ -101,7 +105,10 @@ NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool syst
 		return STATUS_NO_MEMORY;
 	args.pInfo = NULL;
 	args.Flags.SystemDevice = system;
-	/* The miniport reads Flags, then may put a pointer into the same eight bytes, or leave them as they are. */
+	/*
+	 * The miniport reads Flags, then may put a pointer into the same eight bytes, or leave them
+	 * as they are.
+	 */
 	untouched = args.pInfo;
 	status = call_create_device(port, &args);
 	if (status != STATUS_SUCCESS) {
@@ -150,7 +157,8 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 	vmm_assert(record);
 	if (!info.DmaBufferSize) {
 		vmm_finding(port->observe, "DMA-33", 0, 0,
-			    "a miniport without MultiEngineAware gave no DXGK_DEVICEINFO with a DmaBufferSize");
+			    "a miniport without MultiEngineAware gave no DXGK_DEVICEINFO with a "
+			    "DmaBufferSize");
 		return STATUS_INVALID_PARAMETER;
 	}
 	args->hContext = device;
@@ -167,13 +175,15 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
 {
 	if (args->NodeOrdinal >= port->caps.node_count) {
-		vmm_finding(port->observe, "SCH-07", 0, 0, "NodeOrdinal is %u, the adapter has nodes 0 to %u",
-			    args->NodeOrdinal, port->caps.node_count - 1);
+		vmm_finding(port->observe, "SCH-07", 0, 0,
+			    "NodeOrdinal is %u, the adapter has nodes 0 to %u", args->NodeOrdinal,
+			    port->caps.node_count - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (args->EngineAffinity > 1) {
 		vmm_finding(port->observe, "SCH-08", 0, 0,
-			    "EngineAffinity is 0x%x: an adapter without links has engine 0 only", args->EngineAffinity);
+			    "EngineAffinity is 0x%x: an adapter without links has engine 0 only",
+			    args->EngineAffinity);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -197,7 +207,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
 	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CONTEXT);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal, args->Flags.Value, 0);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
+			   args->Flags.Value, 0);
 	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
 	if (status == STATUS_SUCCESS)
 		*args = copy;
@@ -235,18 +246,21 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_ALLOCATION);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations, args->Flags.Value, 0);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
+			   args->Flags.Value, 0);
 	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
 	if (status != STATUS_SUCCESS)
 		args->hResource = resource;
 	return status;
 }
 
-NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource, const HANDLE *allocations, UINT count,
-				     bool destroy_resource)
+NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
+				     const HANDLE *allocations, UINT count, bool destroy_resource)
 {
-	DXGKARG_DESTROYALLOCATION args = {.NumAllocations = count, .pAllocationList = allocations,
-					  .hResource = resource, .Flags.DestroyResource = destroy_resource};
+	DXGKARG_DESTROYALLOCATION args = {.NumAllocations = count,
+					  .pAllocationList = allocations,
+					  .hResource = resource,
+					  .Flags.DestroyResource = destroy_resource};
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -260,7 +274,8 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource, con
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_DESTROY_ALLOCATION, status);
 }
 
-NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device, DXGKARG_OPENALLOCATION *args)
+NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
+				  DXGKARG_OPENALLOCATION *args)
 {
 	struct vmm_port_call call;
 	NTSTATUS status;
@@ -271,13 +286,16 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device, DXGKARG_
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_OPEN_ALLOCATION);
-	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations, args->Flags.Value, 0);
+	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
+			   args->Flags.Value, 0);
 	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
 }
 
-NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device, const HANDLE *open_allocations, UINT count)
+NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
+				   const HANDLE *open_allocations, UINT count)
 {
-	DXGKARG_CLOSEALLOCATION args = {.NumAllocations = count, .pOpenHandleList = open_allocations};
+	DXGKARG_CLOSEALLOCATION args = {.NumAllocations = count,
+					.pOpenHandleList = open_allocations};
 	struct vmm_port_call call;
 	NTSTATUS status;
 

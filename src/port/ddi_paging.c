@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs that the paging lock serialises: BuildPagingBuffer and the swizzling ranges. PASSIVE_LEVEL; this lock is
- * the one that a miniport is documented to run under.
+ * DDIs that the paging lock serialises: BuildPagingBuffer and the swizzling ranges. PASSIVE_LEVEL;
+ * this lock is the one that a miniport is documented to run under.
  */
 #include "port/port_internal.h"
 
@@ -28,20 +28,27 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	vmm_port_leave(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER);
 	vmm_port_scheduler_leave(port);
 	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
-	vmm_port_ddi_event(port, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation, used, args->MultipassOffset);
+	vmm_port_ddi_event(port, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation, used,
+			   args->MultipassOffset);
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
 	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
 		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, operation, (uint32_t)status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, operation,
+			       (uint32_t)status);
 		return STATUS_DEVICE_REMOVED;
 	}
 	if (!inside(start, args->pDmaBuffer, room) ||
 	    !inside(private_start, args->pDmaBufferPrivateData, private_room)) {
-		vmm_finding(port->observe, "DMA-28", 0, 0,
-			    "DxgkDdiBuildPagingBuffer moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u",
-			    (long long)used, room,
-			    (long long)((uintptr_t)args->pDmaBufferPrivateData - (uintptr_t)private_start), private_room);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, used, room);
+		vmm_finding(
+			port->observe, "DMA-28", 0, 0,
+			"DxgkDdiBuildPagingBuffer moved pDmaBuffer by %lld of %u bytes, private "
+			"data by %lld of %u",
+			(long long)used, room,
+			(long long)((uintptr_t)args->pDmaBufferPrivateData -
+				    (uintptr_t)private_start),
+			private_room);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, used,
+			       room);
 		return STATUS_DEVICE_REMOVED;
 	}
 	return status;
@@ -57,7 +64,8 @@ static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLI
 	status = port->ddi.DxgkDdiReleaseSwizzlingRange(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE);
 	vmm_port_scheduler_leave(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status, args->RangeId, args->PrivateDriverData, 0);
+	vmm_port_ddi_event(port, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status, args->RangeId,
+			   args->PrivateDriverData, 0);
 	if (status != STATUS_SUCCESS)
 		vmm_port_wrong_status(port, "SWZ-13", VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status);
 	return status;
@@ -67,11 +75,12 @@ static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLI
 static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args,
 			       const DXGKARG_ACQUIRESWIZZLINGRANGE *asked)
 {
-	DXGKARG_RELEASESWIZZLINGRANGE release = {asked->hAllocation, asked->PrivateDriverData, asked->RangeId};
+	DXGKARG_RELEASESWIZZLINGRANGE release = {asked->hAllocation, asked->PrivateDriverData,
+						 asked->RangeId};
 
 	vmm_finding(port->observe, "SWZ-03", 0, 0,
-		    "DxgkDdiAcquireSwizzlingRange changed RangeSize from %llu to %llu, CPUTranslatedAddress from 0x%llx to "
-		    "0x%llx",
+		    "DxgkDdiAcquireSwizzlingRange changed RangeSize from %llu to %llu, "
+		    "CPUTranslatedAddress from 0x%llx to 0x%llx",
 		    (unsigned long long)asked->RangeSize, (unsigned long long)args->RangeSize,
 		    (unsigned long long)asked->CPUTranslatedAddress.QuadPart,
 		    (unsigned long long)args->CPUTranslatedAddress.QuadPart);
@@ -80,7 +89,8 @@ static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRA
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
-NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args)
+NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args)
 {
 	const DXGKARG_ACQUIRESWIZZLINGRANGE asked = *args;
 	struct vmm_port_call call;
@@ -96,20 +106,22 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port, DXGKARG_ACQUIRE
 	status = port->ddi.DxgkDdiAcquireSwizzlingRange(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE);
 	vmm_port_scheduler_leave(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId, asked.PrivateDriverData,
-			   asked.RangeSize);
+	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId,
+			   asked.PrivateDriverData, asked.RangeSize);
 	if (status == STATUS_SUCCESS &&
 	    (args->RangeSize != asked.RangeSize ||
 	     args->CPUTranslatedAddress.QuadPart != asked.CPUTranslatedAddress.QuadPart))
 		return refuse_changed(port, args, &asked);
-	if (status == STATUS_SUCCESS || status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
+	if (status == STATUS_SUCCESS ||
+	    status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
 	    status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED)
 		return status;
 	vmm_port_wrong_status(port, "SWZ-08", VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status);
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
-NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port, const DXGKARG_RELEASESWIZZLINGRANGE *args)
+NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
+					  const DXGKARG_RELEASESWIZZLINGRANGE *args)
 {
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDIs of the submission path: Render, Patch, SubmitCommand, QueryCurrentFence. Each call costs one event; nothing is
- * allocated and no lock taken.
+ * DDIs of the submission path: Render, Patch, SubmitCommand, QueryCurrentFence. Each call costs one
+ * event; nothing is allocated and no lock taken.
  */
 #include "port/port_internal.h"
 
 /* Whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
-static bool advanced(const void *start, const void *now, uint64_t room_bytes, uint64_t element_bytes)
+static bool advanced(const void *start, const void *now, uint64_t room_bytes,
+		     uint64_t element_bytes)
 {
 	uintptr_t distance = (uintptr_t)now - (uintptr_t)start;
 
@@ -37,25 +38,31 @@ static bool is_render_status(NTSTATUS status)
 static bool is_in_bounds(const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
 {
 	return advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
-	       advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData, before->DmaBufferPrivateDataSize,
-			1) &&
+	       advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
+			before->DmaBufferPrivateDataSize, 1) &&
 	       advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
-			(uint64_t)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut),
+			(uint64_t)before->PatchLocationListOutSize *
+				sizeof(*before->pPatchLocationListOut),
 			sizeof(*before->pPatchLocationListOut));
 }
 
-static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
+static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *before,
+			      const DXGKARG_RENDER *after)
 {
 	uint64_t commands = (uintptr_t)after->pDmaBuffer - (uintptr_t)before->pDmaBuffer;
-	uint64_t private_data = (uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
-	uint64_t patches = (uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
+	uint64_t private_data =
+		(uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
+	uint64_t patches =
+		(uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
 
-	vmm_finding(port->observe, "DMA-28", 0, 0,
-		    "DxgkDdiRender moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
-		    "pPatchLocationListOut by %lld of %llu",
-		    (long long)commands, before->DmaSize, (long long)private_data, before->DmaBufferPrivateDataSize,
-		    (long long)patches,
-		    (unsigned long long)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut));
+	vmm_finding(
+		port->observe, "DMA-28", 0, 0,
+		"DxgkDdiRender moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
+		"pPatchLocationListOut by %lld of %llu",
+		(long long)commands, before->DmaSize, (long long)private_data,
+		before->DmaBufferPrivateDataSize, (long long)patches,
+		(unsigned long long)before->PatchLocationListOutSize *
+			sizeof(*before->pPatchLocationListOut));
 	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, commands, before->DmaSize);
 	return STATUS_DEVICE_REMOVED;
 }
@@ -71,10 +78,11 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiRender(context, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_RENDER);
-	vmm_port_ddi_event(port, VIDMM_DDI_RENDER, status, before.CommandLength,
-			   (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
-			   ((uintptr_t)args->pPatchLocationListOut - (uintptr_t)before.pPatchLocationListOut) /
-				   sizeof(*before.pPatchLocationListOut));
+	vmm_port_ddi_event(
+		port, VIDMM_DDI_RENDER, status, before.CommandLength,
+		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
+		((uintptr_t)args->pPatchLocationListOut - (uintptr_t)before.pPatchLocationListOut) /
+			sizeof(*before.pPatchLocationListOut));
 	if (vmm_unlikely(!is_render_status(status))) {
 		vmm_port_wrong_status(port, "DMA-31", VIDMM_DDI_RENDER, status);
 		return STATUS_INVALID_PARAMETER;
@@ -94,7 +102,8 @@ static void assert_patch(const DXGKARG_PATCH *args)
 		return;
 	vmm_assert(!args->pAllocationList && !args->AllocationListSize);
 	vmm_assert(!args->pPatchLocationList && !args->PatchLocationListSize);
-	vmm_assert(!args->PatchLocationListSubmissionStart && !args->PatchLocationListSubmissionLength);
+	vmm_assert(!args->PatchLocationListSubmissionStart &&
+		   !args->PatchLocationListSubmissionLength);
 }
 
 NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
@@ -110,7 +119,8 @@ NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 	status = port->ddi.DxgkDdiPatch(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_PATCH);
 	vmm_port_scheduler_leave(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_PATCH, status, args->SubmissionFenceId, args->DmaBufferSubmissionStartOffset,
+	vmm_port_ddi_event(port, VIDMM_DDI_PATCH, status, args->SubmissionFenceId,
+			   args->DmaBufferSubmissionStartOffset,
 			   args->PatchLocationListSubmissionLength);
 	if (vmm_unlikely(status < 0)) {
 		vmm_port_wrong_status(port, "PAT-18", VIDMM_DDI_PATCH, status);
@@ -139,13 +149,14 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	vmm_port_scheduler_leave(port);
 	/* The event comes before the DPC of a miniport that completes at once. */
 	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND, status, args->SubmissionFenceId,
-			   args->DmaBufferSubmissionStartOffset, args->DmaBufferSubmissionEndOffset);
+			   args->DmaBufferSubmissionStartOffset,
+			   args->DmaBufferSubmissionEndOffset);
 	vmm_nt_lower(port->nt, irql);
 	vmm_port_leave_any(&call);
 	if (vmm_unlikely(status < 0)) {
 		vmm_port_wrong_status(port, "SUB-05", VIDMM_DDI_SUBMIT_COMMAND, status);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT, (uint32_t)status,
-			       args->SubmissionFenceId);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT,
+			       (uint32_t)status, args->SubmissionFenceId);
 		return STATUS_DEVICE_REMOVED;
 	}
 	return STATUS_SUCCESS;

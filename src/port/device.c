@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device that a miniport finds: memory BARs in the platform's physical address space, an interrupt line, PCI
- * configuration space, a software key in the registry, and the objects of its driver.
+ * The device that a miniport finds: memory BARs in the platform's physical address space, an
+ * interrupt line, PCI configuration space, a software key in the registry, and the objects of its
+ * driver.
  */
 #include <stdio.h>
 #include <string.h>
 #include "port/port_internal.h"
 
-#define SYSTEM_MEMORY_DEFAULT ((uint64_t)64 << 30)
-#define CONFIG_VENDOR 0x1D4Du /* no hardware has these ids */
-#define CONFIG_DEVICE 0x0001u
-#define CONFIG_CLASS 0x030200u /* a 3D controller */
-#define CONFIG_BAR 0x10u
+#define SYSTEM_MEMORY_DEFAULT         ((uint64_t)64 << 30)
+#define CONFIG_VENDOR                 0x1D4Du /* no hardware has these ids */
+#define CONFIG_DEVICE                 0x0001u
+#define CONFIG_CLASS                  0x030200u /* a 3D controller */
+#define CONFIG_BAR                    0x10u
 #define CONFIG_BAR_64BIT_PREFETCHABLE 0xCu
-#define INTERRUPT_VECTOR 0x50u
+#define INTERRUPT_VECTOR              0x50u
 /* Lengths of 4 GiB and more are given in units of 256 bytes (CM_RESOURCE_MEMORY_LARGE_40). */
-#define RESOURCE_LARGE_40 0x0200u
+#define RESOURCE_LARGE_40             0x0200u
 
 static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
 {
@@ -31,7 +32,10 @@ static void path_init(UNICODE_STRING *path, uint16_t *text, const char *ascii)
 
 static void paths_init(struct vmm_port *port)
 {
-	/* The reserved address numbers the device: the same in every run of a world, unlike a pointer. */
+	/*
+	 * The reserved address numbers the device: the same in every run of a world, unlike a
+	 * pointer.
+	 */
 	unsigned number = (unsigned)(port->identity_physical >> 21) & 0xFFFF;
 	char service[VMM_PORT_PATH_CHARS];
 
@@ -39,8 +43,8 @@ static void paths_init(struct vmm_port *port)
 		 "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Class\\"
 		 "{4d36e968-e325-11ce-bfc1-08002be10318}\\%04x",
 		 number);
-	snprintf(service, sizeof(service), "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\vidmm%04x",
-		 number);
+	snprintf(service, sizeof(service),
+		 "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\vidmm%04x", number);
 	path_init(&port->device_path, port->device_path_text, port->device_key);
 	path_init(&port->service_path, port->service_path_text, service);
 }
@@ -60,7 +64,8 @@ static void config_init(struct vmm_port *port)
 	put_le(config + 0x04, 0x0007, 2); /* command: memory, bus master */
 	put_le(config + 0x09, CONFIG_CLASS, 3);
 	for (uint32_t i = 0; i < port->bar_count && i < 3; i++)
-		put_le(config + CONFIG_BAR + 8 * i, port->bar[i].physical | CONFIG_BAR_64BIT_PREFETCHABLE, 8);
+		put_le(config + CONFIG_BAR + 8 * i,
+		       port->bar[i].physical | CONFIG_BAR_64BIT_PREFETCHABLE, 8);
 	config[0x3C] = INTERRUPT_VECTOR;
 	config[0x3D] = 1; /* pin A */
 }
@@ -73,8 +78,8 @@ static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options
 		vmm_status status = vmm_os_memory_create(port->os, "BAR", size, &bar->memory);
 
 		if (!vmm_ok(status)) {
-			vmm_reason(port->observe, status, 0, 0, "BAR %u of %llu bytes: no memory", i,
-				   (unsigned long long)size);
+			vmm_reason(port->observe, status, 0, 0, "BAR %u of %llu bytes: no memory",
+				   i, (unsigned long long)size);
 			return status;
 		}
 		bar->physical = vmm_nt_phys_reserve(port->nt, size);
@@ -91,7 +96,8 @@ static vmm_status bars_init(struct vmm_port *port, const struct vmm_port_options
 static vmm_status resources_init(struct vmm_port *port)
 {
 	uint32_t count = port->bar_count + 1;
-	size_t size_bytes = sizeof(CM_RESOURCE_LIST) + port->bar_count * sizeof(CM_PARTIAL_RESOURCE_DESCRIPTOR);
+	size_t size_bytes =
+		sizeof(CM_RESOURCE_LIST) + port->bar_count * sizeof(CM_PARTIAL_RESOURCE_DESCRIPTOR);
 	CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor;
 
 	port->resources = vmm_calloc(1, size_bytes);
@@ -128,7 +134,8 @@ static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_opt
 	vmm_status status = VMM_OK;
 
 	for (uint32_t i = 0; i < options->registry_count && vmm_ok(status); i++)
-		status = vmm_nt_registry_set_number(port->nt, port->device_key, options->registry[i].name,
+		status = vmm_nt_registry_set_number(port->nt, port->device_key,
+						    options->registry[i].name,
 						    options->registry[i].value);
 	return status;
 }
@@ -143,7 +150,8 @@ static vmm_status check_options(struct vmm_port *port, const struct vmm_port_opt
 	if (valid)
 		return VMM_OK;
 	vmm_reason(port->observe, VMM_INVALID_PARAMETER, 0, 0,
-		   "a device has up to %u BARs, each a multiple of 4096 bytes and below 2^40", VMM_PORT_BARS_MAX);
+		   "a device has up to %u BARs, each a multiple of 4096 bytes and below 2^40",
+		   VMM_PORT_BARS_MAX);
 	return VMM_INVALID_PARAMETER;
 }
 
@@ -157,8 +165,11 @@ vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_opt
 		options->system_memory_bytes ? options->system_memory_bytes : SYSTEM_MEMORY_DEFAULT;
 	port->identity_physical = vmm_nt_phys_reserve(port->nt, VMM_PAGE_SIZE);
 	paths_init(port);
-	port->driver = (DRIVER_OBJECT){.Type = 4, .Size = sizeof(DRIVER_OBJECT), .DeviceObject = &port->device};
-	port->device = (DEVICE_OBJECT){.Type = 3, .Size = sizeof(DEVICE_OBJECT), .ReferenceCount = 1,
+	port->driver = (DRIVER_OBJECT){
+		.Type = 4, .Size = sizeof(DRIVER_OBJECT), .DeviceObject = &port->device};
+	port->device = (DEVICE_OBJECT){.Type = 3,
+				       .Size = sizeof(DEVICE_OBJECT),
+				       .ReferenceCount = 1,
 				       .DriverObject = &port->driver};
 	status = bars_init(port, options);
 	if (vmm_ok(status))
@@ -185,7 +196,8 @@ void vmm_port_device_finish(struct vmm_port *port)
 	}
 }
 
-struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical, uint64_t size_bytes)
+struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
+				       uint64_t size_bytes)
 {
 	for (uint32_t i = 0; i < port->bar_count; i++) {
 		struct vmm_port_bar *bar = &port->bar[i];

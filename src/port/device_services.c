@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks about the device itself: its description, its BARs in the address space, its configuration space. All
- * of them are for PASSIVE_LEVEL.
+ * Callbacks about the device itself: its description, its BARs in the address space, its
+ * configuration space. All of them are for PASSIVE_LEVEL.
  */
 #include <string.h>
 #include "port/port_internal.h"
@@ -14,11 +14,11 @@ struct presence_parameters {
 	USHORT SubVendorID, SubSystemID;
 	UCHAR BaseClass, SubClass, ProgIf;
 };
-#define PRESENCE_SUBSYSTEM_IDS 0x01u
-#define PRESENCE_REVISION 0x02u
-#define PRESENCE_VENDOR_DEVICE 0x04u
+#define PRESENCE_SUBSYSTEM_IDS  0x01u
+#define PRESENCE_REVISION       0x02u
+#define PRESENCE_VENDOR_DEVICE  0x04u
 #define PRESENCE_CLASS_SUBCLASS 0x08u
-#define PRESENCE_PROGIF 0x10u
+#define PRESENCE_PROGIF         0x10u
 
 #define CONFIG_READ_ONLY_BYTES 0x40u /* the header; what follows belongs to the device */
 
@@ -54,8 +54,9 @@ NTSTATUS vmm_port_cb_get_device_information(HANDLE handle, PDXGK_DEVICE_INFO inf
 	return end(port, VIDMM_CB_GET_DEVICE_INFORMATION, STATUS_SUCCESS);
 }
 
-NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG length, BOOLEAN io_space, BOOLEAN user,
-				MEMORY_CACHING_TYPE cache, PVOID *pointer)
+NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG length,
+				BOOLEAN io_space, BOOLEAN user, MEMORY_CACHING_TYPE cache,
+				PVOID *pointer)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbMapMemory");
 	struct vmm_port_mapping *mapping;
@@ -95,7 +96,8 @@ NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer)
 		return STATUS_INVALID_PARAMETER;
 	vmm_os_mutex_lock(&port->lock);
 	vmm_list_for_each (pos, &port->mappings) {
-		struct vmm_port_mapping *mapping = vmm_container_of(pos, struct vmm_port_mapping, link);
+		struct vmm_port_mapping *mapping =
+			vmm_container_of(pos, struct vmm_port_mapping, link);
 
 		if (mapping->address == pointer) {
 			found = mapping;
@@ -121,7 +123,8 @@ static ULONG clip(ULONG offset, ULONG length)
 	return length < VMM_PORT_CONFIG_BYTES - offset ? length : VMM_PORT_CONFIG_BYTES - offset;
 }
 
-NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset, ULONG length, PULONG done)
+NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset,
+				       ULONG length, PULONG done)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbReadDeviceSpace");
 
@@ -137,8 +140,8 @@ NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, 
 	return end(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
 }
 
-NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset, ULONG length,
-					PULONG done)
+NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset,
+					ULONG length, PULONG done)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbWriteDeviceSpace");
 
@@ -163,7 +166,8 @@ static uint16_t config_u16(const struct vmm_port *port, size_t offset)
 }
 
 /* The platform's only PCI device is the one that asks. */
-NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAMETERS parameters, PBOOLEAN present)
+NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAMETERS parameters,
+				       PBOOLEAN present)
 {
 	struct vmm_port *port = begin(handle, "DxgkCbIsDevicePresent");
 	const struct presence_parameters *p = (const void *)parameters;
@@ -172,13 +176,16 @@ NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAM
 	if (!port || !p || !present || p->Size < sizeof(*p))
 		return STATUS_INVALID_PARAMETER;
 	if (p->Flags & PRESENCE_VENDOR_DEVICE)
-		match = match && p->VendorID == config_u16(port, 0x00) && p->DeviceID == config_u16(port, 0x02);
+		match = match && p->VendorID == config_u16(port, 0x00) &&
+			p->DeviceID == config_u16(port, 0x02);
 	if (p->Flags & PRESENCE_SUBSYSTEM_IDS)
-		match = match && p->SubVendorID == config_u16(port, 0x2C) && p->SubSystemID == config_u16(port, 0x2E);
+		match = match && p->SubVendorID == config_u16(port, 0x2C) &&
+			p->SubSystemID == config_u16(port, 0x2E);
 	if (p->Flags & PRESENCE_REVISION)
 		match = match && p->RevisionID == port->config[0x08];
 	if (p->Flags & PRESENCE_CLASS_SUBCLASS)
-		match = match && p->BaseClass == port->config[0x0B] && p->SubClass == port->config[0x0A];
+		match = match && p->BaseClass == port->config[0x0B] &&
+			p->SubClass == port->config[0x0A];
 	if (p->Flags & PRESENCE_PROGIF)
 		match = match && p->ProgIf == port->config[0x09];
 	*present = match;

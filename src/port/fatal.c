@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes wrong at the boundary: violations after which the adapter stops, and the milder ones that are said and
- * put right.
+ * What goes wrong at the boundary: violations after which the adapter stops, and the milder ones
+ * that are said and put right.
  */
 #include "port/port_internal.h"
 
@@ -23,15 +23,18 @@ void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t le
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
 
-	vmm_finding(port->observe, "NT-02", 0, 0, "%s was entered at IRQL %u and returned at %u", routine, level, irql);
+	vmm_finding(port->observe, "NT-02", 0, 0, "%s was entered at IRQL %u and returned at %u",
+		    routine, level, irql);
 	if (irql > level)
 		vmm_nt_lower(port->nt, level);
 	else
 		vmm_nt_raise(port->nt, level);
 }
 
-void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status)
+void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
+			   NTSTATUS status)
 {
-	vmm_finding(port->observe, rule, 0, 0, "%s returned 0x%08x, which is not among its statuses",
+	vmm_finding(port->observe, rule, 0, 0,
+		    "%s returned 0x%08x, which is not among its statuses",
 		    vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), (unsigned)status);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device's interrupt and its DPC. The interrupt lock makes DIRQL: NotifyInterrupt is taken only by its holder,
- * which is inside DxgkCbSynchronizeExecution. The DPC is one kernel DPC: queued once at most, never entered twice
- * (SUB-09), run by the thread that goes below DISPATCH_LEVEL.
+ * The device's interrupt and its DPC. The interrupt lock makes DIRQL: NotifyInterrupt is taken only
+ * by its holder, which is inside DxgkCbSynchronizeExecution. The DPC is one kernel DPC: queued once
+ * at most, never entered twice (SUB-09), run by the thread that goes below DISPATCH_LEVEL.
  */
 #include "port/port_internal.h"
 
@@ -21,8 +21,18 @@ static VOID dpc_routine(struct _KDPC *dpc, PVOID context, PVOID unused1, PVOID u
 
 void vmm_port_interrupt_init(struct vmm_port *port)
 {
-	vmm_nt_interrupt_init(&port->interrupt, port->nt, VMM_PORT_RANK_INTERRUPT, "device interrupt");
+	vmm_nt_interrupt_init(&port->interrupt, port->nt, VMM_PORT_RANK_INTERRUPT,
+			      "device interrupt");
 	KeInitializeDpc(&port->dpc, dpc_routine, port);
+}
+
+void vmm_port_interrupt_listen(struct vmm_port *port, bool listening)
+{
+	/* With the lock and a flush behind it, nobody is on the way to the sink any more. */
+	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt);
+
+	atomic_store(&port->listening, listening);
+	vmm_nt_interrupt_leave(&port->interrupt, irql);
 }
 
 void vmm_port_interrupt_finish(struct vmm_port *port)
@@ -53,8 +63,8 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	return queued;
 }
 
-NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine, PVOID context, ULONG message,
-					   PBOOLEAN result)
+NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine,
+					   PVOID context, ULONG message, PBOOLEAN result)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbSynchronizeExecution");
 	struct vmm_port_call call;
@@ -65,8 +75,10 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 		return STATUS_INVALID_PARAMETER;
 	if (!routine || !result || message) {
 		vmm_finding(port->observe, "SUB-13", 0, 0,
-			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one interrupt, number 0",
-			    routine ? "a routine" : "no routine", result ? "" : " and no room for its result", message);
+			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
+			    "interrupt, number 0",
+			    routine ? "a routine" : "no routine",
+			    result ? "" : " and no room for its result", message);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!vmm_port_below(port, VMM_NT_DISPATCH, "DxgkCbSynchronizeExecution"))
@@ -81,8 +93,10 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	vmm_nt_interrupt_leave(&port->interrupt, irql);
 	vmm_port_leave_any(&call);
 	if (forgotten)
-		vmm_finding(port->observe, "SUB-08", 0, 0,
-			    "DxgkCbNotifyInterrupt was called and no DPC queued before the interrupt level was left");
+		vmm_finding(
+			port->observe, "SUB-08", 0, 0,
+			"DxgkCbNotifyInterrupt was called and no DPC queued before the interrupt "
+			"level was left");
 	vmm_port_callback_event(port, VIDMM_CB_SYNCHRONIZE_EXECUTION, STATUS_SUCCESS);
 	return STATUS_SUCCESS;
 }
@@ -95,13 +109,16 @@ static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct place *
 {
 	switch (data->InterruptType) {
 	case DXGK_INTERRUPT_DMA_COMPLETED:
-		*place = (struct place){data->DmaCompleted.NodeOrdinal, data->DmaCompleted.EngineOrdinal};
+		*place = (struct place){data->DmaCompleted.NodeOrdinal,
+					data->DmaCompleted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_PREEMPTED:
-		*place = (struct place){data->DmaPreempted.NodeOrdinal, data->DmaPreempted.EngineOrdinal};
+		*place = (struct place){data->DmaPreempted.NodeOrdinal,
+					data->DmaPreempted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_FAULTED:
-		*place = (struct place){data->DmaFaulted.NodeOrdinal, data->DmaFaulted.EngineOrdinal};
+		*place = (struct place){data->DmaFaulted.NodeOrdinal,
+					data->DmaFaulted.EngineOrdinal};
 		return true;
 	default:
 		return false;
@@ -123,19 +140,30 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	if (!data || vmm_port_dead(port))
 		return STATUS_INVALID_PARAMETER;
 	port->notified = true;
+	if (!atomic_load(&port->listening)) {
+		vmm_finding(
+			port->observe, "SUB-12", 0, 0,
+			"interrupt type %d before the adapter has started or after it stops: nothing "
+			"was submitted",
+			(int)data->InterruptType);
+		return STATUS_INVALID_DEVICE_STATE;
+	}
 	if (!place_of(data, &place))
-		return STATUS_NOT_SUPPORTED; /* displays and 2.x; an adapter that starts here has none of them */
+		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (place.node >= port->caps.node_count || place.engine) {
-		vmm_finding(port->observe, place.engine ? "SCH-08" : "SCH-07", 0, 0,
-			    "interrupt type %d of node %u, engine %u: the adapter has %u nodes of one engine",
-			    (int)data->InterruptType, place.node, place.engine, port->caps.node_count);
+		vmm_finding(
+			port->observe, place.engine ? "SCH-08" : "SCH-07", 0, 0,
+			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of one "
+			"engine",
+			(int)data->InterruptType, place.node, place.engine, port->caps.node_count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
 }
 
-VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle, IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data)
+VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,
+				  IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data)
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbNotifyInterrupt");
 
@@ -153,10 +181,14 @@ VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle)
 	irql = vmm_nt_irql(port->nt);
 	if (irql != VMM_NT_DISPATCH) {
 		vmm_finding(port->observe, "SUB-07", 0, 0,
-			    "DxgkCbNotifyDpc at IRQL %u: it belongs to the DPC, at DISPATCH_LEVEL; ignored", irql);
+			    "DxgkCbNotifyDpc at IRQL %u: it belongs to the DPC, at DISPATCH_LEVEL; "
+			    "ignored",
+			    irql);
 		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_INVALID_DEVICE_STATE);
 		return;
 	}
 	vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_SUCCESS);
+	if (!atomic_load(&port->listening))
+		return; /* no packet is outstanding: there is nothing to say */
 	port->sink->dpc(port->sink_context);
 }

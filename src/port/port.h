@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * port: the miniport boundary, one choke point. Every DxgkDdi* call and every DxgkCb* callback passes here; the
- * IRQL of each call is set and checked, what the miniport returns is bounds-checked, statuses outside a DDI's
- * documented set become findings, every call is an event. Port knows no policy and no VidMm or VidSch state: it
- * reports upward through struct vmm_port_sink.
+ * port: the miniport boundary, one choke point. Every DxgkDdi* call and every DxgkCb* callback
+ * passes here; the IRQL of each call is set and checked, what the miniport returns is
+ * bounds-checked, statuses outside a DDI's documented set become findings, every call is an event.
+ * Port knows no policy and no VidMm or VidSch state: it reports upward through struct
+ * vmm_port_sink.
  *
- * DDI argument structures are passed through as they are: converting them would cost per-entry work on the hot path
- * and a second set of names for the same thing.
+ * DDI argument structures are passed through as they are: converting them would cost per-entry work
+ * on the hot path and a second set of names for the same thing.
  *
- * Locks: DDIs of the scheduler class (BuildPagingBuffer, Patch, SubmitCommand, PreemptCommand, Acquire/
- * ReleaseSwizzlingRange) are serialised by the caller's paging lock; port asserts that they never overlap. No other core
- * lock may be held when calling a miniport (vmm_port_* asserts the rank).
+ * Locks: DDIs of the scheduler class (BuildPagingBuffer, Patch, SubmitCommand, PreemptCommand,
+ * AcquireSwizzlingRange, ReleaseSwizzlingRange) are serialised by the caller's paging lock; port
+ * asserts that they never overlap. No other core lock may be held when calling a miniport: the DDIs
+ * that are not hot assert the ranks of the caller's locks. Port's own locks are leaves: the
+ * device's services, and the device interrupt, whose holder is at DIRQL.
  */
 #ifndef VMM_PORT_PORT_H
 #define VMM_PORT_PORT_H
@@ -23,69 +26,93 @@
 #include <dispmprt.h>
 
 /*
- * The kernel-side headers are compiled with the newest version that this port speaks (see src/port/meson.build); what a
- * miniport of an older version does not have is neither read nor written (sizes by its Version).
+ * The kernel-side headers are compiled with the newest version that this port speaks (see
+ * src/port/meson.build); what a miniport of an older version does not have is neither read nor
+ * written (sizes by its Version).
  */
 
 struct vmm_port;
 
-/* Codes of vmm_port_fatal, and the first parameter of VIDSCH ones (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM 0x10Eu  /* p1: enum vidmm_ddi where port raises it */
-#define VMM_PORT_FATAL_VIDSCH 0x119u
-#define VMM_PORT_VIDSCH_SUBMIT 0x2u  /* p2: status, p3: fence */
-#define VMM_PORT_VIDSCH_PATCH 0x3u   /* p2: status, p3: fence */
+/* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
+#define VMM_PORT_FATAL_VIDMM   0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_VIDSCH  0x119u
+#define VMM_PORT_VIDSCH_SUBMIT 0x2u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_PATCH  0x3u /* p2: status, p3: fence */
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
-#define VMM_PORT_BANKS_MAX 128u
-/* Ranks of port's locks (docs/locking.md): gates before and behind the paging lock, a leaf, the device interrupt. */
-#define VMM_PORT_RANK_OBJECT 15u
-#define VMM_PORT_RANK_PAGING_DDI 25u
-#define VMM_PORT_RANK_DEVICE 60u
-#define VMM_PORT_RANK_INTERRUPT 70u
+#define VMM_PORT_BANKS_MAX    128u
+/* More are refused with STATUS_NOT_SUPPORTED, because VidSch schedules no more. */
+#define VMM_PORT_NODES_MAX    4u
 
-#define VMM_PORT_NODES_MAX 4u     /* more are refused with STATUS_NOT_SUPPORTED until VidSch schedules more */
+/*
+ * Ranks (docs/locking.md). The first two are gates, passed but never held: a caller of an object
+ * DDI holds the submit lock at most, one of a paging DDI the paging lock at most.
+ */
+#define VMM_PORT_RANK_OBJECT     15u
+#define VMM_PORT_RANK_PAGING_DDI 25u
+#define VMM_PORT_RANK_DEVICE     60u
+#define VMM_PORT_RANK_INTERRUPT  70u
 
 struct vmm_port_segment {
-	uint32_t id;              /* 1.. (SEG-01) */
+	uint32_t id; /* 1.. (SEG-01) */
+	/* Without what has no meaning: CpuVisible of an aperture, CacheCoherent of memory. */
 	DXGK_SEGMENTFLAGS flags;
-	uint64_t gpu_base;        /* BaseAddress */
-	vmm_physaddr cpu_base;    /* CpuTranslatedAddress; valid when a memory segment has CpuVisible */
+	uint64_t gpu_base;     /* BaseAddress */
+	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
-	uint32_t bank_count;      /* 0: not banked */
-	uint64_t bank_end[VMM_PORT_BANKS_MAX];   /* SEG-12, ends in rising order, the last = size */
+	uint32_t bank_count;                   /* 0: not banked */
+	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
 };
 
 struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
-	bool multi_engine_aware, preemption_aware, no_dma_patching, cancel_command_aware, per_engine_tdr;
-	bool out_of_order_lock;
+	bool multi_engine_aware, preemption_aware, no_dma_patching;
+	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	uint32_t node_count, paging_node;
-	uint32_t slot_count;               /* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07) */
+	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
+	uint32_t slot_count;
 	uint32_t swizzling_range_count;
 	uint64_t aperture_commit_limit_bytes; /* ApertureSegmentCommitLimit */
-	uint32_t dma_queue_entries;        /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
-	uint32_t node_depth;               /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
+	uint32_t dma_queue_entries;           /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
+	uint32_t node_depth; /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
 	uint32_t paging_buffer_segment, paging_buffer_bytes, paging_private_bytes; /* SEG-21 */
 	uint32_t segment_count;
 	struct vmm_port_segment segment[VMM_PORT_SEGMENTS_MAX]; /* [0] = id 1 */
 };
 
-/* What port tells the core. Called at the IRQL given; context is vmm_port_options.sink_context. */
+/*
+ * What port tells the core. Called at the IRQL given; context is vmm_port_options.sink_context.
+ * Interrupts and DPCs are told between the end of vmm_port_start and the beginning of
+ * vmm_port_stop.
+ */
 struct vmm_port_sink {
-	/* DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted or faulted DMA. */
+	/*
+	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
+	 * or faulted DMA.
+	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
 	void (*dpc)(void *context);
-	/* DxgkCbGetHandleData / GetHandleParent / EnumHandleChildren: the miniport's private data of a handle, or NULL. */
+	/*
+	 * DxgkCbGetHandleData / GetHandleParent / EnumHandleChildren: the miniport's private data
+	 * of a handle, or NULL.
+	 */
 	void *(*handle_data)(void *context, uint32_t handle, uint32_t type, bool device_specific);
 	uint32_t (*handle_parent)(void *context, uint32_t allocation);
-	uint32_t (*handle_child)(void *context, uint32_t resource, uint32_t index); /* NULL: not built */
-	/* What would be a bug check: emitted as VIDMM_EVENT_FATAL by port before this call; the adapter must stop. */
+	/* May be NULL: then it is not built. */
+	uint32_t (*handle_child)(void *context, uint32_t resource, uint32_t index);
+	/*
+	 * What would be a bug check: emitted as VIDMM_EVENT_FATAL by port before this call; the
+	 * adapter must stop.
+	 */
 	void (*fatal)(void *context, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3);
 };
 
-struct vmm_port_registry_value { const char *name; uint64_t value; };
+struct vmm_port_registry_value {
+	const char *name;
+	uint64_t value;
+};
 
 struct vmm_port_options {
 	struct vmm_os *os;
@@ -102,50 +129,80 @@ struct vmm_port_options {
 };
 
 /*
- * DriverEntry (or the table) -> table check for its version (which DDIs must be there: spec 1.11) -> AddDevice ->
- * StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21, 22, DMA-20, PRE-09, SPL-15, TDR-14,
- * SCH-07, PNP-06 ...). A refusal emits the finding that says why, undoes what was done (PNP-01: no StopDevice after a
- * failed StartDevice) and returns the documented status. WDDM 2.x interfaces and GPU virtual addressing:
- * STATUS_NOT_SUPPORTED with a reason.
+ * DriverEntry (or the table) -> table check for its version (which DDIs must be there: spec 1.11)
+ * -> AddDevice -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
+ * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
+ * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
+ * documented status. WDDM 2.x interfaces and GPU virtual addressing: STATUS_NOT_SUPPORTED with a
+ * reason.
  */
-vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_port **port) VMM_MUST_CHECK;
-/* StopDevice, RemoveDevice, Unload; the core has closed everything before (PNP-03). */
+vmm_status vmm_port_start(const struct vmm_port_options *options,
+			  struct vmm_port **port) VMM_MUST_CHECK;
+/*
+ * StopDevice, RemoveDevice, Unload; the core has closed everything before (PNP-03). A dead port's
+ * miniport is called here once more, because only it can end its threads.
+ */
 void vmm_port_stop(struct vmm_port *port);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
-/* The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's first byte. NULL if none. */
-struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id, uint64_t *offset);
-/* After a fatal violation every vmm_port_* call returns STATUS_DEVICE_REMOVED without entering the miniport. */
+/*
+ * The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's
+ * first byte. NULL if none.
+ */
+struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
+					      uint64_t *offset);
+/*
+ * After a fatal violation every other vmm_port_* call returns STATUS_DEVICE_REMOVED without
+ * entering the miniport.
+ */
 bool vmm_port_dead(const struct vmm_port *port);
 void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3);
 
-/* ---- PASSIVE_LEVEL, level 0 or 1: object DDIs. `*handle` in: our handle, out: the miniport's (as the DDI has it). ---- */
-NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system, DXGK_DEVICEINFO *info);
+/* ---- PASSIVE_LEVEL, level 0 or 1: object DDIs ---- */
+/* *handle in: our handle, out: the miniport's. */
+NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
+				DXGK_DEVICEINFO *info);
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
-/* Not MultiEngineAware: never enters the miniport, yields the device's handle and DEVICEINFO's figures (DMA-33). */
+/*
+ * Not MultiEngineAware: never enters the miniport, yields the device's handle and DEVICEINFO's
+ * figures (DMA-33).
+ */
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
-NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource, const HANDLE *allocations, UINT count,
-				     bool destroy_resource);
-NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device, DXGKARG_OPENALLOCATION *args);
-NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device, const HANDLE *open_allocations, UINT count);
+NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
+				     const HANDLE *allocations, UINT count, bool destroy_resource);
+NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
+				  DXGKARG_OPENALLOCATION *args);
+NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
+				   const HANDLE *open_allocations, UINT count);
 
 /*
- * DxgkDdiRender. Bounds of pDmaBuffer, pPatchLocationListOut and private data are checked after it (DMA-28: fatal
- * 0x10E); the status is one of DMA-29/31 or becomes STATUS_INVALID_PARAMETER with a finding.
+ * DxgkDdiRender. Bounds of pDmaBuffer, pPatchLocationListOut and private data are checked after it
+ * (DMA-28: fatal 0x10E); the status is one of DMA-29/31 or becomes STATUS_INVALID_PARAMETER with a
+ * finding.
  */
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
 
 /* ---- scheduler class, serialised by the paging lock ---- */
-NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args);                /* PASSIVE; failure is fatal (PAT-18) */
-NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *args);      /* DISPATCH; failure is fatal (SUB-05) */
+/* PASSIVE_LEVEL; failure is fatal (PAT-18). */
+NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args);
 /*
- * STATUS_SUCCESS, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER or STATUS_GRAPHICS_ALLOCATION_BUSY; anything else is fatal
- * (PAG-09). pDmaBuffer and private data must have advanced inside their bounds.
+ * DISPATCH_LEVEL; failure is fatal (SUB-05). Queued DPCs run before it returns: sink->dpc may be
+ * called with the caller's locks held.
+ */
+NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *args);
+/*
+ * STATUS_SUCCESS, STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER or STATUS_GRAPHICS_ALLOCATION_BUSY;
+ * anything else is fatal (PAG-09). pDmaBuffer and private data must have advanced inside their
+ * bounds.
  */
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args);
-NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRANGE *args);
-NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port, const DXGKARG_RELEASESWIZZLINGRANGE *args);
-NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);    /* PASSIVE */
+NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args);
+NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
+					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
+
+/* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
+NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * What the files of port share: the port itself, and the way into and out of the miniport.
  *
- * A DDI call is always: refuse when dead, enter (world, thread slot, IRQL), call, leave (IRQL checked and put back),
- * one event. DDIs at PASSIVE_LEVEL use vmm_port_enter and vmm_port_leave; the one at DISPATCH_LEVEL raises itself.
+ * A DDI call is always: refuse when dead, enter (world, thread slot, IRQL), call, leave (IRQL
+ * checked and put back), one event. DDIs at PASSIVE_LEVEL use vmm_port_enter and vmm_port_leave;
+ * the one at DISPATCH_LEVEL raises itself.
  */
 #ifndef VMM_PORT_PORT_INTERNAL_H
 #define VMM_PORT_PORT_INTERNAL_H
@@ -12,19 +13,22 @@
 #include <ntddk.h>
 #include "port/port.h"
 
-#define VMM_PORT_BARS_MAX 6u
+#define VMM_PORT_BARS_MAX     6u
 #define VMM_PORT_CONFIG_BYTES 256u
-#define VMM_PORT_PATH_CHARS 128u
-#define VMM_PORT_THREAD_SLOT 3u /* nt leaves it to us: the port whose DDI this thread is in */
-#define VMM_PORT_DMA_QUEUE_ENTRIES 64u /* SUB-15: the cap over all nodes that StartDevice tells the miniport */
-#define VMM_PORT_MAGIC 0x74726F706D647776u
+#define VMM_PORT_PATH_CHARS   128u
+#define VMM_PORT_THREAD_SLOT  3u /* nt leaves it to us: the port whose DDI this thread is in */
+#define VMM_PORT_MAGIC        0x74726F706D647776u
+
+/* SUB-15: the cap over all nodes that StartDevice tells the miniport. */
+#define VMM_PORT_DMA_QUEUE_ENTRIES 64u
 
 /* What an interface version has. Sizes are those of its documented structures on 64-bit targets. */
 struct vmm_port_version {
 	ULONG number;
 	const char *name;
 	uint32_t table_bytes, caps_bytes, services_bytes;
-	uint32_t scheduling_mask, segment_mask; /* bits that exist in the caps word and in DXGK_SEGMENTFLAGS */
+	/* Bits that exist in SchedulingCaps and in DXGK_SEGMENTFLAGS. */
+	uint32_t scheduling_mask, segment_mask;
 	DXGK_QUERYADAPTERINFOTYPE segment_query;
 	bool engine_reset; /* SupportPerEngineTDR exists */
 };
@@ -64,7 +68,7 @@ struct vmm_port {
 	DEVICE_OBJECT device; /* the physical device object */
 	uint32_t bar_count;
 	struct vmm_port_bar bar[VMM_PORT_BARS_MAX];
-	uint64_t identity_physical; /* a reserved address; the lowest of this device and its number in names */
+	uint64_t identity_physical; /* reserved: numbers the device in names */
 	uint64_t system_memory_bytes;
 	CM_RESOURCE_LIST *resources;
 	char device_key[VMM_PORT_PATH_CHARS];
@@ -75,13 +79,15 @@ struct vmm_port {
 
 	_Atomic bool dead;
 	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
+	_Atomic bool listening;      /* the sink hears it: from the end of start to stop */
 	_Atomic bool scheduler_busy; /* somebody is in a DDI of the scheduler class */
 	KDPC dpc;
 	struct vmm_nt_interrupt interrupt;
 	bool notified, queued; /* since the interrupt lock was taken; guarded by it (SUB-08) */
 
-	struct vmm_os_mutex object_gate, paging_gate; /* never held: taking one checks the ranks of the caller's locks */
-	struct vmm_os_mutex lock;                     /* leaf; guards the rest */
+	/* Never held: taking one checks the ranks of the caller's locks. */
+	struct vmm_os_mutex object_gate, paging_gate;
+	struct vmm_os_mutex lock; /* leaf; guards the rest */
 	struct vmm_list devices;
 	struct vmm_list mappings;
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
@@ -94,10 +100,12 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 
 /* ---- device.c: the device that the miniport finds ---- */
-vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_options *options) VMM_MUST_CHECK;
+vmm_status vmm_port_device_init(struct vmm_port *port,
+				const struct vmm_port_options *options) VMM_MUST_CHECK;
 void vmm_port_device_finish(struct vmm_port *port);
 /* The BAR that holds [physical, +size_bytes); NULL when none does. */
-struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical, uint64_t size_bytes);
+struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
+				       uint64_t size_bytes);
 
 /* ---- caps.c, segments.c ---- */
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
@@ -114,21 +122,27 @@ struct vmm_port *vmm_port_of_thread(void);
 bool vmm_port_below(struct vmm_port *port, uint32_t limit, const char *callback);
 
 NTSTATUS vmm_port_cb_get_device_information(HANDLE handle, PDXGK_DEVICE_INFO info);
-NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG length, BOOLEAN io_space, BOOLEAN user,
-				MEMORY_CACHING_TYPE cache, PVOID *pointer);
+NTSTATUS vmm_port_cb_map_memory(HANDLE handle, PHYSICAL_ADDRESS address, ULONG length,
+				BOOLEAN io_space, BOOLEAN user, MEMORY_CACHING_TYPE cache,
+				PVOID *pointer);
 NTSTATUS vmm_port_cb_unmap_memory(HANDLE handle, PVOID pointer);
-NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset, ULONG length, PULONG done);
-NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset, ULONG length,
-					PULONG done);
-NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAMETERS parameters, PBOOLEAN present);
+NTSTATUS vmm_port_cb_read_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset,
+				       ULONG length, PULONG done);
+NTSTATUS vmm_port_cb_write_device_space(HANDLE handle, ULONG type, PVOID buffer, ULONG offset,
+					ULONG length, PULONG done);
+NTSTATUS vmm_port_cb_is_device_present(HANDLE handle, PPCI_DEVICE_PRESENCE_PARAMETERS parameters,
+				       PBOOLEAN present);
 
 void vmm_port_interrupt_init(struct vmm_port *port);
+/* From here on, or from then on, interrupts and DPCs reach the sink. */
+void vmm_port_interrupt_listen(struct vmm_port *port, bool listening);
 /* No DPC runs or will run. */
 void vmm_port_interrupt_finish(struct vmm_port *port);
 BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle);
-NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine, PVOID context, ULONG message,
-					   PBOOLEAN result);
-VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle, IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data);
+NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE routine,
+					   PVOID context, ULONG message, PBOOLEAN result);
+VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,
+				  IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data);
 VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle);
 
 /* ---- ddi_object.c ---- */
@@ -138,7 +152,8 @@ void vmm_port_devices_forget(struct vmm_port *port);
 /* The miniport came back at another IRQL: says so and puts the thread back to `level`. */
 void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level) VMM_COLD;
 /* A status that is not in the DDI's documented set. */
-void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi, NTSTATUS status) VMM_COLD;
+void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
+			   NTSTATUS status) VMM_COLD;
 
 /* ---- into the miniport and back ---- */
 
@@ -170,14 +185,19 @@ static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port)
 	return vmm_port_enter_any(port);
 }
 
-static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_call *call, enum vidmm_ddi ddi)
+static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_call *call,
+				  enum vidmm_ddi ddi)
 {
 	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_PASSIVE))
-		vmm_port_wrong_irql(port, vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi), VMM_NT_PASSIVE);
+		vmm_port_wrong_irql(port, vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi),
+				    VMM_NT_PASSIVE);
 	vmm_port_leave_any(call);
 }
 
-/* The scheduler class admits one thread (section 4 of the submission rules); its lock is the caller's. */
+/*
+ * The scheduler class admits one thread (section 4 of the submission rules); its lock is the
+ * caller's.
+ */
 static inline void vmm_port_scheduler_enter(struct vmm_port *port)
 {
 	bool overlap = atomic_load_explicit(&port->scheduler_busy, memory_order_relaxed);
@@ -198,13 +218,14 @@ static inline void vmm_port_pass(struct vmm_os_mutex *gate)
 	vmm_os_mutex_unlock(gate);
 }
 
-static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status, uint64_t b,
-				      uint64_t c, uint64_t d)
+static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status,
+				      uint64_t b, uint64_t c, uint64_t d)
 {
 	vmm_event(port->observe, VIDMM_EVENT_DDI, 0, 0, ddi, (uint32_t)status, b, c, d);
 }
 
-static inline void vmm_port_callback_event(struct vmm_port *port, enum vidmm_ddi_callback callback, NTSTATUS status)
+static inline void vmm_port_callback_event(struct vmm_port *port, enum vidmm_ddi_callback callback,
+					   NTSTATUS status)
 {
 	vmm_event(port->observe, VIDMM_EVENT_CALLBACK, 0, 0, callback, (uint32_t)status, 0, 0, 0);
 }

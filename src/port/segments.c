@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segments: asked for in two passes, checked one by one and against each other, kept in vmm_port_caps. Both
- * forms of the descriptor become the newer one before anything is looked at. What has no meaning for a segment's kind
- * (CacheCoherent on memory, CpuVisible on an aperture) is cleared, so that nobody above has to know.
+ * The segments: asked for in two passes, checked one by one and against each other, kept in
+ * vmm_port_caps. Both forms of the descriptor become the newer one before anything is looked at.
+ * What has no meaning for a segment's kind (CacheCoherent on memory, CpuVisible on an aperture) is
+ * cleared, so that nobody above has to know.
  */
 #include <string.h>
 #include "port/port_internal.h"
-
-#define MIB (1024.0 * 1024.0)
 
 struct answer {
 	UINT count;
@@ -20,7 +19,8 @@ union wire {
 	DXGK_SEGMENTDESCRIPTOR v1[VMM_PORT_SEGMENTS_MAX + 1];
 	DXGK_SEGMENTDESCRIPTOR3 v3[VMM_PORT_SEGMENTS_MAX + 1];
 };
-_Static_assert(sizeof(DXGK_QUERYSEGMENTOUT) == sizeof(DXGK_QUERYSEGMENTOUT3), "one layout, two descriptor types");
+_Static_assert(sizeof(DXGK_QUERYSEGMENTOUT) == sizeof(DXGK_QUERYSEGMENTOUT3),
+	       "one layout, two descriptor types");
 
 static bool is_old_form(const struct vmm_port *port)
 {
@@ -42,7 +42,8 @@ static NTSTATUS ask(struct vmm_port *port, DXGK_QUERYSEGMENTOUT3 *out)
 	memset(&in, 0, sizeof(in));
 	status = vmm_port_query_adapter_info(port, &args);
 	if (status < 0)
-		vmm_reason(port->observe, status, 0, 0, "DxgkDdiQueryAdapterInfo(%s) failed with 0x%08x",
+		vmm_reason(port->observe, status, 0, 0,
+			   "DxgkDdiQueryAdapterInfo(%s) failed with 0x%08x",
 			   is_old_form(port) ? "QUERYSEGMENT" : "QUERYSEGMENT3", (unsigned)status);
 	return status;
 }
@@ -57,11 +58,13 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	if (status < 0)
 		return status;
 	if (out.NbSegment == 0) {
-		vmm_finding(port->observe, "SEG-02", 0, 0, "the adapter reports no segment: nothing can be placed");
+		vmm_finding(port->observe, "SEG-02", 0, 0,
+			    "the adapter reports no segment: nothing can be placed");
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (out.NbSegment > VMM_PORT_SEGMENTS_MAX) {
-		vmm_finding(port->observe, "DMA-20", 0, 0, "the adapter reports %u segments, SegmentId has room for %u",
+		vmm_finding(port->observe, "DMA-20", 0, 0,
+			    "the adapter reports %u segments, SegmentId has room for %u",
 			    out.NbSegment, VMM_PORT_SEGMENTS_MAX);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -69,27 +72,29 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	return STATUS_SUCCESS;
 }
 
+static DXGK_SEGMENTDESCRIPTOR3 newer_form(const DXGK_SEGMENTDESCRIPTOR *old)
+{
+	return (DXGK_SEGMENTDESCRIPTOR3){
+		.Flags = old->Flags,
+		.BaseAddress = old->BaseAddress,
+		.CpuTranslatedAddress = old->CpuTranslatedAddress,
+		.Size = old->Size,
+		.NbOfBanks = old->NbOfBanks,
+		.pBankRangeTable = old->pBankRangeTable,
+		.CommitLimit = old->CommitLimit,
+	};
+}
+
 static void convert(const struct vmm_port *port, const union wire *wire, struct answer *answer)
 {
-	for (UINT i = 0; i < answer->count; i++) {
-		const DXGK_SEGMENTDESCRIPTOR *old = &wire->v1[i];
-
-		answer->descriptor[i] = !is_old_form(port) ? wire->v3[i]
-							   : (DXGK_SEGMENTDESCRIPTOR3){
-			.Flags = old->Flags,
-			.BaseAddress = old->BaseAddress,
-			.CpuTranslatedAddress = old->CpuTranslatedAddress,
-			.Size = old->Size,
-			.NbOfBanks = old->NbOfBanks,
-			.pBankRangeTable = old->pBankRangeTable,
-			.CommitLimit = old->CommitLimit,
-		};
-	}
+	for (UINT i = 0; i < answer->count; i++)
+		answer->descriptor[i] = is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
 }
 
 static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struct answer *answer)
 {
-	size_t size = answer->count * (is_old_form(port) ? sizeof(wire->v1[0]) : sizeof(wire->v3[0]));
+	size_t size =
+		answer->count * (is_old_form(port) ? sizeof(wire->v1[0]) : sizeof(wire->v3[0]));
 	DXGK_QUERYSEGMENTOUT3 out = {.NbSegment = answer->count, .pSegmentDescriptor = wire->v3};
 	const uint8_t *bytes = (const uint8_t *)wire;
 	NTSTATUS status = ask(port, &out);
@@ -97,14 +102,17 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 	if (status < 0)
 		return status;
 	if (out.NbSegment != answer->count || out.pSegmentDescriptor != wire->v3) {
-		vmm_finding(port->observe, "SEG-02", 0, 0, "first %u segments were reported, then %u%s", answer->count,
-			    out.NbSegment, out.pSegmentDescriptor == wire->v3 ? "" : " in another array");
+		vmm_finding(port->observe, "SEG-02", 0, 0,
+			    "first %u segments were reported, then %u%s", answer->count,
+			    out.NbSegment,
+			    out.pSegmentDescriptor == wire->v3 ? "" : " in another array");
 		return STATUS_INVALID_PARAMETER;
 	}
 	for (size_t i = size; i < sizeof(*wire); i++) {
 		if (!bytes[i])
 			continue;
-		vmm_finding(port->observe, "SEG-02", 0, 0, "%u segments were reported and more than %zu bytes filled in",
+		vmm_finding(port->observe, "SEG-02", 0, 0,
+			    "%u segments were reported and more than %zu bytes filled in",
 			    answer->count, size);
 		return STATUS_INVALID_PARAMETER;
 	}
@@ -117,24 +125,28 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 
 static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags)
 {
-	bool hibernate = flags.PreservedDuringHibernate, partial = flags.PartiallyPreservedDuringHibernate;
+	bool hibernate = flags.PreservedDuringHibernate,
+	     partial = flags.PartiallyPreservedDuringHibernate;
 
 	if (flags.Agp) {
 		vmm_finding(port->observe, "SEG-06", 0, 0,
-			    "segment %u has flags 0x%x with Agp: no AGP aperture was offered (AgpApertureSize 0)", id,
-			    flags.Value);
+			    "segment %u has flags 0x%x with Agp: no AGP aperture was offered "
+			    "(AgpApertureSize 0)",
+			    id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (flags.Value & ~port->version->segment_mask) {
-		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x, a %s miniport has only 0x%x", id,
+		vmm_finding(port->observe, "SEG-24", 0, 0,
+			    "segment %u has flags 0x%x, a %s miniport has only 0x%x", id,
 			    flags.Value, port->version->name, port->version->segment_mask);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (((hibernate || partial) && !flags.PreservedDuringStandby) || (hibernate && partial)) {
-		vmm_finding(port->observe, "SEG-22", 0, 0,
-			    "segment %u has flags 0x%x: a hibernate flag needs PreservedDuringStandby, and only one of the "
-			    "two can be (PNP-06)",
-			    id, flags.Value);
+		vmm_finding(
+			port->observe, "SEG-22", 0, 0,
+			"segment %u has flags 0x%x: a hibernate flag needs PreservedDuringStandby, "
+			"and only one of the two can be (PNP-06)",
+			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -146,19 +158,22 @@ static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDES
 	bool aperture = d->Flags.Aperture;
 
 	if (!d->Size || d->Size % VMM_PAGE_SIZE) {
-		vmm_finding(port->observe, "SEG-03", 0, 0, "segment %u has Size %llu, not a multiple of %llu", id,
+		vmm_finding(port->observe, "SEG-03", 0, 0,
+			    "segment %u has Size %llu, not a multiple of %llu", id,
 			    (unsigned long long)d->Size, (unsigned long long)VMM_PAGE_SIZE);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (aperture ? d->CommitLimit > d->Size : d->CommitLimit != d->Size) {
-		vmm_finding(port->observe, "SEG-04", 0, 0, "%s segment %u of %llu bytes has CommitLimit %llu",
+		vmm_finding(port->observe, "SEG-04", 0, 0,
+			    "%s segment %u of %llu bytes has CommitLimit %llu",
 			    aperture ? "aperture" : "memory", id, (unsigned long long)d->Size,
 			    (unsigned long long)d->CommitLimit);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (vmm_add_overflows(base, d->Size - 1, &end)) {
-		vmm_finding(port->observe, "SEG-27", 0, 0, "segment %u of %llu bytes at 0x%llx passes the last address",
-			    id, (unsigned long long)d->Size, (unsigned long long)base);
+		vmm_finding(port->observe, "SEG-27", 0, 0,
+			    "segment %u of %llu bytes at 0x%llx passes the last address", id,
+			    (unsigned long long)d->Size, (unsigned long long)base);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -172,35 +187,41 @@ static NTSTATUS check_cpu_address(struct vmm_port *port, UINT id, const DXGK_SEG
 		return STATUS_SUCCESS;
 	if (address % VMM_PAGE_SIZE == 0 && vmm_port_find_bar(port, address, d->Size))
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "SEG-08", 0, 0,
-		    "segment %u is CpuVisible at 0x%llx, %.1f MiB: not whole pages inside one BAR (first BAR: 0x%llx, %.1f "
-		    "MiB)",
-		    id, (unsigned long long)address, (double)d->Size / MIB,
-		    port->bar_count ? (unsigned long long)port->bar[0].physical : 0,
-		    port->bar_count ? (double)port->bar[0].memory.size_bytes / MIB : 0);
+	vmm_finding(
+		port->observe, "SEG-08", 0, 0,
+		"segment %u is CpuVisible at 0x%llx, %llu bytes: not whole pages inside one BAR "
+		"(the first is at 0x%llx, %llu bytes)",
+		id, (unsigned long long)address, (unsigned long long)d->Size,
+		port->bar_count ? (unsigned long long)port->bar[0].physical : 0,
+		port->bar_count ? (unsigned long long)port->bar[0].memory.size_bytes : 0);
 	return STATUS_INVALID_PARAMETER;
 }
 
 /* SEG-12: all ends but the last are in the table; the last is the segment's end, given or not. */
-static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 *d, struct vmm_port_segment *s)
+static NTSTATUS keep_banks(struct vmm_port *port, const DXGK_SEGMENTDESCRIPTOR3 *d,
+			   struct vmm_port_segment *s)
 {
 	uint64_t before = 0;
 
 	if (!d->Flags.UseBanking)
 		return STATUS_SUCCESS;
-	if (!d->NbOfBanks || d->NbOfBanks > VMM_PORT_BANKS_MAX || (d->NbOfBanks > 1 && !d->pBankRangeTable)) {
-		vmm_finding(port->observe, "SEG-12", 0, 0, "segment %u uses banking with %u banks%s", s->id,
-			    d->NbOfBanks, d->pBankRangeTable ? "" : " and no table");
+	if (!d->NbOfBanks || d->NbOfBanks > VMM_PORT_BANKS_MAX ||
+	    (d->NbOfBanks > 1 && !d->pBankRangeTable)) {
+		vmm_finding(port->observe, "SEG-12", 0, 0,
+			    "segment %u uses banking with %u banks%s", s->id, d->NbOfBanks,
+			    d->pBankRangeTable ? "" : " and no table");
 		return STATUS_INVALID_PARAMETER;
 	}
 	for (UINT i = 0; i + 1 < d->NbOfBanks; i++) {
 		uint64_t end = d->pBankRangeTable[i];
 
 		if (end <= before || end >= d->Size) {
-			vmm_finding(port->observe, "SEG-12", 0, 0,
-				    "segment %u of %llu bytes: bank %u ends at %llu, the one before at %llu", s->id,
-				    (unsigned long long)d->Size, i + 1, (unsigned long long)end,
-				    (unsigned long long)before);
+			vmm_finding(
+				port->observe, "SEG-12", 0, 0,
+				"segment %u of %llu bytes: bank %u ends at %llu, the one before at "
+				"%llu",
+				s->id, (unsigned long long)d->Size, i + 1, (unsigned long long)end,
+				(unsigned long long)before);
 			return STATUS_INVALID_PARAMETER;
 		}
 		s->bank_end[i] = before = end;
@@ -243,18 +264,22 @@ static bool overlaps(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 	return a < b ? b - a < a_size : a - b < b_size;
 }
 
-static NTSTATUS check_overlap(struct vmm_port *port, const struct vmm_port_segment *a, const struct vmm_port_segment *b)
+static NTSTATUS check_overlap(struct vmm_port *port, const struct vmm_port_segment *a,
+			      const struct vmm_port_segment *b)
 {
 	bool cpu = a->flags.CpuVisible && b->flags.CpuVisible &&
 		   overlaps(a->cpu_base.value, a->size_bytes, b->cpu_base.value, b->size_bytes);
 
 	if (!cpu && !overlaps(a->gpu_base, a->size_bytes, b->gpu_base, b->size_bytes))
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "SEG-27", 0, 0,
-		    "segments %u and %u share %s addresses: 0x%llx, %llu bytes and 0x%llx, %llu bytes", a->id, b->id,
-		    cpu ? "CPU" : "GPU", (unsigned long long)(cpu ? a->cpu_base.value : a->gpu_base),
-		    (unsigned long long)a->size_bytes, (unsigned long long)(cpu ? b->cpu_base.value : b->gpu_base),
-		    (unsigned long long)b->size_bytes);
+	vmm_finding(
+		port->observe, "SEG-27", 0, 0,
+		"segments %u and %u share %s addresses: 0x%llx, %llu bytes and 0x%llx, %llu bytes",
+		a->id, b->id, cpu ? "CPU" : "GPU",
+		(unsigned long long)(cpu ? a->cpu_base.value : a->gpu_base),
+		(unsigned long long)a->size_bytes,
+		(unsigned long long)(cpu ? b->cpu_base.value : b->gpu_base),
+		(unsigned long long)b->size_bytes);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -263,12 +288,15 @@ static NTSTATUS keep_paging_buffer(struct vmm_port *port, const struct answer *a
 	UINT id = answer->paging_segment;
 
 	if (id > answer->count || (id && !port->caps.segment[id - 1].flags.Aperture)) {
-		vmm_finding(port->observe, "SEG-21", 0, 0, "PagingBufferSegmentId is %u, which is %s", id,
-			    id > answer->count ? "no segment" : "a memory segment: an aperture or 0 is needed");
+		vmm_finding(port->observe, "SEG-21", 0, 0,
+			    "PagingBufferSegmentId is %u, which is %s", id,
+			    id > answer->count ? "no segment"
+					       : "a memory segment: an aperture or 0 is needed");
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!answer->paging_bytes) {
-		vmm_finding(port->observe, "SEG-21", 0, 0, "PagingBufferSize is 0: no paging operation would fit");
+		vmm_finding(port->observe, "SEG-21", 0, 0,
+			    "PagingBufferSize is 0: no paging operation would fit");
 		return STATUS_INVALID_PARAMETER;
 	}
 	port->caps.paging_buffer_segment = id;
@@ -284,7 +312,8 @@ static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
 	for (UINT i = 0; i < answer->count && status == STATUS_SUCCESS; i++) {
 		status = keep_segment(port, i, &answer->descriptor[i]);
 		for (UINT j = 0; j < i && status == STATUS_SUCCESS; j++)
-			status = check_overlap(port, &port->caps.segment[j], &port->caps.segment[i]);
+			status =
+				check_overlap(port, &port->caps.segment[j], &port->caps.segment[i]);
 	}
 	if (status == STATUS_SUCCESS)
 		status = keep_paging_buffer(port, answer);

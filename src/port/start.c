@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From DriverEntry to a checked adapter, and back. The order is PNP-01's; a refusal undoes in reverse what had been done,
- * so that every exit of vmm_port_start leaves nothing behind. One thread, PASSIVE_LEVEL, no lock.
+ * From DriverEntry to a checked adapter, and back. The order is PNP-01's; a refusal undoes in
+ * reverse what had been done, so that every exit of vmm_port_start leaves nothing behind. One
+ * thread, PASSIVE_LEVEL, no lock.
  */
 #include <string.h>
 #include "port/port_internal.h"
 
 /* ---- loading: DriverEntry calls DxgkInitialize, which finds its port through the thread ---- */
 
-__attribute__((visibility("default"))) NTSTATUS DxgkInitialize(PDRIVER_OBJECT DriverObject,
-							       PUNICODE_STRING RegistryPath,
-							       PDRIVER_INITIALIZATION_DATA DriverInitializationData)
+__attribute__((visibility("default"))) NTSTATUS DxgkInitialize(
+	PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath,
+	PDRIVER_INITIALIZATION_DATA DriverInitializationData)
 {
 	struct vmm_port *port = vmm_port_of_thread();
 	NTSTATUS status;
 
 	if (!port)
-		return STATUS_INVALID_DEVICE_STATE; /* not inside a DriverEntry that vmm_port_start called */
-	if (!port->registering || port->registered || DriverObject != &port->driver || !RegistryPath ||
-	    !DriverInitializationData) {
+		return STATUS_INVALID_DEVICE_STATE; /* not in a DriverEntry of ours */
+	if (!port->registering || port->registered || DriverObject != &port->driver ||
+	    !RegistryPath || !DriverInitializationData) {
 		vmm_finding(port->observe, "PNP-01", 0, 0, "DxgkInitialize %s: refused",
-			    !port->registering			? "outside DriverEntry"
-			    : port->registered			? "for the second time"
-			    : DriverObject != &port->driver	? "with another driver object"
-								: "without registry path or table");
+			    !port->registering              ? "outside DriverEntry"
+			    : port->registered              ? "for the second time"
+			    : DriverObject != &port->driver ? "with another driver object"
+							    : "without registry path or table");
 		return STATUS_INVALID_PARAMETER;
 	}
 	status = vmm_port_table_read(port, DriverInitializationData);
@@ -66,12 +67,14 @@ static NTSTATUS load(struct vmm_port *port, const struct vmm_port_options *optio
 	}
 	status = run_driver_entry(port, options);
 	if (status < 0) {
-		vmm_reason(port->observe, status, 0, 0, "DriverEntry failed with 0x%08x", (unsigned)status);
+		vmm_reason(port->observe, status, 0, 0, "DriverEntry failed with 0x%08x",
+			   (unsigned)status);
 		return status;
 	}
 	if (port->registered)
 		return STATUS_SUCCESS;
-	vmm_finding(port->observe, "PNP-01", 0, 0, "DriverEntry returned 0x%08x without a DxgkInitialize that succeeded",
+	vmm_finding(port->observe, "PNP-01", 0, 0,
+		    "DriverEntry returned 0x%08x without a DxgkInitialize that succeeded",
 		    (unsigned)status);
 	return STATUS_INVALID_PARAMETER;
 }
@@ -95,7 +98,8 @@ static NTSTATUS add_device(struct vmm_port *port)
 	vmm_port_leave(port, &call, VIDMM_DDI_ADD_DEVICE);
 	vmm_port_ddi_event(port, VIDMM_DDI_ADD_DEVICE, status, 0, 0, 0);
 	if (status < 0)
-		vmm_reason(port->observe, status, 0, 0, "DxgkDdiAddDevice failed with 0x%08x", (unsigned)status);
+		vmm_reason(port->observe, status, 0, 0, "DxgkDdiAddDevice failed with 0x%08x",
+			   (unsigned)status);
 	return status;
 }
 
@@ -123,16 +127,18 @@ static NTSTATUS start_device(struct vmm_port *port)
 	/* A miniport may start its engines in here; their interrupts are taken from now on. */
 	atomic_store(&port->connected, true);
 	call = vmm_port_enter(port);
-	status = port->ddi.DxgkDdiStartDevice(port->adapter, &info, &port->services, &sources, &children);
+	status = port->ddi.DxgkDdiStartDevice(port->adapter, &info, &port->services, &sources,
+					      &children);
 	vmm_port_leave(port, &call, VIDMM_DDI_START_DEVICE);
 	vmm_port_ddi_event(port, VIDMM_DDI_START_DEVICE, status, sources, children, 0);
 	if (status < 0) {
 		vmm_port_interrupt_finish(port);
-		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x", (unsigned)status);
+		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x",
+			   (unsigned)status);
 	} else if (sources || children) {
 		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u video present sources and %u children: displays are not built, it is run "
-			   "as a render adapter",
+			   "the adapter has %u video present sources and %u children: displays "
+			   "are not built, it is run as a render adapter",
 			   sources, children);
 	}
 	return status;
@@ -186,7 +192,8 @@ static void destroy(struct vmm_port *port)
 		mappings++;
 	}
 	if (mappings)
-		vmm_finding(port->observe, "NT-06", 0, 0, "%u mappings of DxgkCbMapMemory were never unmapped", mappings);
+		vmm_finding(port->observe, "NT-06", 0, 0,
+			    "%u mappings of DxgkCbMapMemory were never unmapped", mappings);
 	vmm_port_devices_forget(port);
 	vmm_nt_interrupt_finish(&port->interrupt);
 	vmm_os_mutex_finish(&port->lock);
@@ -224,6 +231,7 @@ vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_por
 	if (!vmm_ok(status))
 		goto out_stop;
 	*port = p;
+	vmm_port_interrupt_listen(p, true);
 	return VMM_OK;
 
 out_stop:
@@ -242,9 +250,11 @@ out_destroy:
 void vmm_port_stop(struct vmm_port *port)
 {
 	/*
-	 * A dead port ends like any other: its miniport has threads and memory that only it can give back. It finds its
-	 * objects still there, because nothing of it was entered after the violation.
+	 * A dead port ends like any other: its miniport has threads and memory that only it can
+	 * give back. It finds its objects still there, because nothing of it was entered after the
+	 * violation.
 	 */
+	vmm_port_interrupt_listen(port, false);
 	stop_device(port);
 	remove_device(port);
 	unload(port);
@@ -257,7 +267,8 @@ const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)
 	return &port->caps;
 }
 
-struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id, uint64_t *offset)
+struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
+					      uint64_t *offset)
 {
 	const struct vmm_port_segment *segment;
 	struct vmm_port_bar *bar;

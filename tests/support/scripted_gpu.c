@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scripted miniport's GPU: node queues, paging commands, an aperture's page table, interrupts.
+ */
+#include "support/scripted_miniport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- addresses ---- */
+
+static const struct scripted_segment *segment_of(const struct scripted_miniport *m, uint32_t id)
+{
+	return id >= 1 && id <= m->settings.segment_count ? &m->settings.segment[id - 1] : NULL;
+}
+
+static bool is_aperture(const struct scripted_segment *s)
+{
+	return (s->flags & 0x1) != 0;
+}
+
+/* What lies at an address of a segment, and for how many bytes at least. */
+static char *resolve(struct scripted_miniport *m, struct scripted_place place, uint64_t *run)
+{
+	const struct scripted_segment *s = segment_of(m, place.segment);
+	uint64_t offset = s ? place.address - s->base : 0;
+	PHYSICAL_ADDRESS page;
+	char *base;
+
+	if (!place.segment) {
+		*run = UINT64_MAX;
+		return (char *)(uintptr_t)place.address;
+	}
+	if (!s || offset >= s->size_bytes)
+		return NULL;
+	if (!is_aperture(s)) {
+		*run = s->size_bytes - offset;
+		base = s->flags & 0x4 ? m->bar + s->bar_offset : m->hidden[place.segment - 1];
+		return base ? base + offset : NULL;
+	}
+	page.QuadPart = (LONGLONG)m->page_table[place.segment - 1][offset >> PAGE_SHIFT];
+	base = page.QuadPart ? MmGetVirtualForPhysical(page) : NULL;
+	*run = PAGE_SIZE - (offset & (PAGE_SIZE - 1));
+	return base ? base + (offset & (PAGE_SIZE - 1)) : NULL;
+}
+
+bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
+			 void *bytes, size_t length, bool write)
+{
+	struct scripted_place place = {segment, 0, address};
+	char *other = bytes;
+
+	while (length) {
+		uint64_t run = 0;
+		char *here = resolve(m, place, &run);
+		size_t step = run < length ? (size_t)run : length;
+
+		if (!here)
+			return false;
+		memmove(write ? here : other, write ? other : here, step);
+		other += step;
+		place.address += step;
+		length -= step;
+	}
+	return true;
+}
+
+/* ---- writing paging buffers ---- */
+
+static struct scripted_place segment_place(UINT segment, LARGE_INTEGER address, uint64_t offset)
+{
+	return (struct scripted_place){segment, 0, (uint64_t)address.QuadPart + offset};
+}
+
+/*
+ * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset is for the segment's side.
+ */
+static struct scripted_place end_place(const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
+				       uint64_t mdl_offset)
+{
+	char *pages;
+
+	if (end->SegmentId)
+		return segment_place(end->SegmentId, end->SegmentAddress, transfer_offset);
+	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
+	return (struct scripted_place){0, 0, (uint64_t)(uintptr_t)(pages + mdl_offset * PAGE_SIZE)};
+}
+
+static struct scripted_command *put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
+				    size_t more_bytes)
+{
+	struct scripted_command *command = args->pDmaBuffer;
+	size_t size = sizeof(*command) + more_bytes;
+
+	if (args->DmaSize < size)
+		return NULL;
+	memset(command, 0, sizeof(*command));
+	command->op = op;
+	command->size_bytes = (uint32_t)size;
+	args->pDmaBuffer = (char *)args->pDmaBuffer + size;
+	return command;
+}
+
+/*
+ * Bytes [done, +*step) of an operation of `total` bytes; INSUFFICIENT when a rest remains (PAG-07).
+ */
+static NTSTATUS portion(const struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args,
+			uint64_t total, uint64_t *step)
+{
+	uint64_t chunk = m->settings.transfer_chunk_bytes, left = total - args->MultipassOffset;
+
+	*step = chunk && chunk < left ? chunk : left;
+	return *step < left ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER : STATUS_SUCCESS;
+}
+
+static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	uint64_t done = args->MultipassOffset, step;
+	NTSTATUS status = portion(m, args, args->Transfer.TransferSize, &step);
+	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->source = end_place(&args->Transfer.Source, args->Transfer.TransferOffset,
+				    args->Transfer.MdlOffset);
+	command->destination = end_place(&args->Transfer.Destination, args->Transfer.TransferOffset,
+					 args->Transfer.MdlOffset);
+	command->source.address += done;
+	command->destination.address += done;
+	command->count = step;
+	args->MultipassOffset += (UINT)step;
+	return status;
+}
+
+static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	uint64_t done = args->MultipassOffset, step;
+	NTSTATUS status = portion(m, args, args->Fill.FillSize, &step);
+	struct scripted_command *command = put(args, SCRIPTED_FILL, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->destination = segment_place(args->Fill.Destination.SegmentId,
+					     args->Fill.Destination.SegmentAddress, done);
+	command->value = args->Fill.FillPattern;
+	command->count = step;
+	args->MultipassOffset += (UINT)step;
+	return status;
+}
+
+/*
+ * The pages go into the buffer, as many as fit: nobody promises that the MDL is still there later.
+ */
+static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	uint64_t done = args->MultipassOffset, left = args->MapApertureSegment.NumberOfPages - done,
+		 count;
+	const PFN_NUMBER *pfn = MmGetMdlPfnArray(args->MapApertureSegment.pMdl) +
+				args->MapApertureSegment.MdlOffset + done;
+	struct scripted_command *command;
+	uint64_t *page;
+
+	if (args->DmaSize < sizeof(*command) + sizeof(*page))
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	count = (args->DmaSize - sizeof(*command)) / sizeof(*page);
+	if (count > left)
+		count = left;
+	command = put(args, SCRIPTED_MAP, count * sizeof(*page));
+	command->destination.segment = args->MapApertureSegment.SegmentId;
+	command->destination.address = args->MapApertureSegment.OffsetInPages + done;
+	command->count = count;
+	page = (uint64_t *)(void *)(command + 1);
+	for (uint64_t i = 0; i < count; i++)
+		page[i] = (uint64_t)pfn[i] << PAGE_SHIFT;
+	args->MultipassOffset += (UINT)count;
+	return count < left ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER : STATUS_SUCCESS;
+}
+
+static NTSTATUS put_unmap(DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	struct scripted_command *command = put(args, SCRIPTED_UNMAP, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->destination.segment = args->UnmapApertureSegment.SegmentId;
+	command->destination.address = args->UnmapApertureSegment.OffsetInPages;
+	command->offset = (uint64_t)args->UnmapApertureSegment.DummyPage.QuadPart;
+	command->count = args->UnmapApertureSegment.NumberOfPages;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	switch (args->Operation) {
+	case DXGK_OPERATION_TRANSFER:
+		return put_transfer(m, args);
+	case DXGK_OPERATION_FILL:
+		return put_fill(m, args);
+	case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
+		return put_map(args);
+	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
+		return put_unmap(args);
+	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps nothing about contents */
+	case DXGK_OPERATION_READ_PHYSICAL:
+	case DXGK_OPERATION_WRITE_PHYSICAL:
+		return STATUS_SUCCESS;
+	default:
+		return STATUS_NOT_SUPPORTED;
+	}
+}
+
+/* ---- carrying out ---- */
+
+static void fault(struct scripted_miniport *m)
+{
+	m->faults++;
+}
+
+static void run_copy(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	struct scripted_place from = c->source, to = c->destination;
+	uint64_t left = c->count;
+
+	while (left) {
+		uint64_t from_run = 0, to_run = 0, step = left;
+		char *source = resolve(m, from, &from_run), *destination = resolve(m, to, &to_run);
+
+		if (!source || !destination) {
+			fault(m);
+			return;
+		}
+		step = from_run < step ? from_run : step;
+		step = to_run < step ? to_run : step;
+		memmove(destination, source, step);
+		from.address += step;
+		to.address += step;
+		left -= step;
+	}
+}
+
+static void run_fill(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	struct scripted_place to = c->destination;
+	uint64_t left = c->count;
+
+	while (left) {
+		uint64_t run = 0, step;
+		char *here = resolve(m, to, &run);
+
+		if (!here) {
+			fault(m);
+			return;
+		}
+		step = run < left ? run : left;
+		for (uint64_t i = 0; i < step; i += sizeof(c->value))
+			memcpy(here + i, &c->value, sizeof(c->value));
+		to.address += step;
+		left -= step;
+	}
+}
+
+static void run_map(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	const struct scripted_segment *s = segment_of(m, c->destination.segment);
+	const uint64_t *page = (const uint64_t *)(const void *)(c + 1);
+	uint64_t first = c->destination.address;
+
+	if (!s || !is_aperture(s) || (first + c->count) << PAGE_SHIFT > s->size_bytes) {
+		fault(m);
+		return;
+	}
+	for (uint64_t i = 0; i < c->count; i++)
+		m->page_table[c->destination.segment - 1][first + i] =
+			c->op == SCRIPTED_MAP ? page[i] : c->offset;
+}
+
+static void run_use(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	uint32_t word = c->value;
+
+	if (!c->destination.segment ||
+	    !scripted_gpu_access(m, c->destination.segment, c->destination.address, &word,
+				 sizeof(word), c->op == SCRIPTED_WRITE))
+		fault(m);
+}
+
+static void run_command(struct scripted_miniport *m, const struct scripted_command *c)
+{
+	switch (c->op) {
+	case SCRIPTED_USE:
+	case SCRIPTED_WRITE:
+		run_use(m, c);
+		break;
+	case SCRIPTED_COPY:
+		run_copy(m, c);
+		break;
+	case SCRIPTED_FILL:
+		run_fill(m, c);
+		break;
+	case SCRIPTED_MAP:
+	case SCRIPTED_UNMAP:
+		run_map(m, c);
+		break;
+	default:
+		fault(m);
+	}
+}
+
+/* Where a packet's buffer is: a physical address, or an address of the aperture. */
+static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, UINT offset,
+		  void *bytes, size_t length)
+{
+	PHYSICAL_ADDRESS address = s->DmaBufferPhysicalAddress;
+	const char *pointer;
+
+	address.QuadPart += offset;
+	if (s->DmaBufferSegmentId)
+		return scripted_gpu_access(m, s->DmaBufferSegmentId, (uint64_t)address.QuadPart,
+					   bytes, length, false);
+	pointer = MmGetVirtualForPhysical(address);
+	if (pointer)
+		memcpy(bytes, pointer, length);
+	return pointer != NULL;
+}
+
+static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s)
+{
+	UINT offset = s->DmaBufferSubmissionStartOffset;
+
+	while (!s->Flags.NullRendering && offset < s->DmaBufferSubmissionEndOffset) {
+		struct scripted_command head, *command;
+
+		if (!fetch(m, s, offset, &head, sizeof(head)) || head.size_bytes < sizeof(head) ||
+		    head.size_bytes > s->DmaBufferSubmissionEndOffset - offset) {
+			fault(m);
+			return;
+		}
+		command = malloc(head.size_bytes);
+		if (!command)
+			abort();
+		if (fetch(m, s, offset, command, head.size_bytes))
+			run_command(m, command);
+		else
+			fault(m);
+		free(command);
+		offset += head.size_bytes;
+	}
+}
+
+/* ---- queues and interrupts ---- */
+
+struct report {
+	struct scripted_miniport *m;
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
+};
+
+static BOOLEAN report_routine(PVOID context)
+{
+	struct report *r = context;
+
+	r->m->services.DxgkCbNotifyInterrupt(r->m->services.DeviceHandle, &r->data);
+	return r->m->services.DxgkCbQueueDpc(r->m->services.DeviceHandle);
+}
+
+static void raise_interrupt(struct report *r)
+{
+	BOOLEAN result;
+
+	r->m->services.DxgkCbSynchronizeExecution(r->m->services.DeviceHandle, report_routine, r, 0,
+						  &result);
+}
+
+void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence)
+{
+	struct report r = {.m = m};
+
+	m->node[node].reported_fence = fence;
+	r.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
+	r.data.DmaCompleted.SubmissionFenceId = fence;
+	r.data.DmaCompleted.NodeOrdinal = node;
+	raise_interrupt(&r);
+}
+
+void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
+			 const DXGKARG_SUBMITCOMMAND *submit)
+{
+	struct scripted_node *n = &m->node[node];
+
+	scripted_guard(m);
+	if (n->count == SCRIPTED_QUEUE_MAX)
+		abort(); /* SUB-15 allows 64 */
+	n->queue[(n->head + n->count++) % SCRIPTED_QUEUE_MAX].submit = *submit;
+	scripted_unguard(m);
+	if (m->settings.complete_at_once)
+		scripted_complete(m, node, UINT32_MAX);
+}
+
+static bool take(struct scripted_miniport *m, struct scripted_node *n,
+		 struct scripted_packet *packet)
+{
+	bool any;
+
+	scripted_guard(m);
+	any = n->count != 0;
+	if (any) {
+		*packet = n->queue[n->head];
+		n->head = (n->head + 1) % SCRIPTED_QUEUE_MAX;
+		n->count--;
+	}
+	scripted_unguard(m);
+	return any;
+}
+
+uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count)
+{
+	struct scripted_node *n = &m->node[node];
+	struct scripted_packet packet;
+	uint32_t done = 0;
+
+	while (done < count && take(m, n, &packet)) {
+		run_packet(m, &packet.submit);
+		n->completed_fence = packet.submit.SubmissionFenceId;
+		if (!m->settings.ignore_fences)
+			scripted_report(m, node, n->completed_fence);
+		done++;
+	}
+	return done;
+}
+
+uint32_t scripted_complete_all(struct scripted_miniport *m)
+{
+	uint32_t done = 0, round;
+
+	do {
+		round = 0;
+		for (uint32_t node = 0; node < SCRIPTED_NODES_MAX; node++)
+			round += scripted_complete(m, node, UINT32_MAX);
+		done += round;
+	} while (round);
+	return done;
+}
+
+uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node)
+{
+	uint32_t count;
+
+	scripted_guard(m);
+	count = m->node[node].count;
+	scripted_unguard(m);
+	return count;
+}
+
+void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence)
+{
+	struct scripted_node *n = &m->node[node];
+	struct report r = {.m = m};
+
+	scripted_guard(m);
+	n->count = 0;
+	scripted_unguard(m);
+	r.data.InterruptType = DXGK_INTERRUPT_DMA_PREEMPTED;
+	r.data.DmaPreempted.PreemptionFenceId = fence;
+	r.data.DmaPreempted.LastCompletedFenceId = n->completed_fence;
+	r.data.DmaPreempted.NodeOrdinal = node;
+	raise_interrupt(&r);
+}
+
+void scripted_gpu_start(struct scripted_miniport *m)
+{
+	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
+		const struct scripted_segment *s = &m->settings.segment[i];
+
+		if (is_aperture(s))
+			m->page_table[i] = calloc((s->size_bytes >> PAGE_SHIFT) + 1,
+						  sizeof(*m->page_table[i]));
+		else if (!(s->flags & 0x4))
+			m->hidden[i] = calloc(1, s->size_bytes ? s->size_bytes : 1);
+	}
+}
+
+void scripted_gpu_stop(struct scripted_miniport *m)
+{
+	for (uint32_t i = 0; i < SCRIPTED_SEGMENTS_MAX; i++) {
+		free(m->page_table[i]);
+		free(m->hidden[i]);
+		m->page_table[i] = NULL;
+		m->hidden[i] = NULL;
+	}
+}

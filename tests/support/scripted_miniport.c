@@ -1,0 +1,845 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scripted miniport's DDIs: each records itself, does its work or fails on demand, and lets the
+ * hook have a say.
+ */
+#include "support/scripted_miniport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC_DEVICE     0x44435653u
+#define MAGIC_CONTEXT    0x43435653u
+#define MAGIC_ALLOCATION 0x41435653u
+#define MAGIC_OPEN       0x4F435653u
+#define MAGIC_RESOURCE   0x52435653u
+
+/*
+ * What it makes for the port; all are in m->objects, so that a dead adapter's leave with
+ * scripted_destroy.
+ */
+struct object {
+	LIST_ENTRY link;
+	uint32_t magic;
+	struct scripted_miniport *m;
+};
+struct device {
+	struct object object;
+	HANDLE port_handle;
+};
+struct context {
+	struct object object;
+	uint32_t node;
+};
+struct allocation {
+	struct object object;
+	uint64_t size_bytes;
+};
+struct open_allocation {
+	struct object object;
+	D3DKMT_HANDLE handle;
+};
+
+/* DriverEntry and AddDevice have no argument that could say whose they are. */
+static struct scripted_miniport *armed;
+
+static const char *const names[] = {
+	[VIDMM_DDI_ADD_DEVICE] = "add_device",
+	[VIDMM_DDI_START_DEVICE] = "start_device",
+	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
+	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
+	[VIDMM_DDI_QUERY_ADAPTER_INFO] = "query_adapter_info",
+	[VIDMM_DDI_CREATE_DEVICE] = "create_device",
+	[VIDMM_DDI_DESTROY_DEVICE] = "destroy_device",
+	[VIDMM_DDI_CREATE_CONTEXT] = "create_context",
+	[VIDMM_DDI_DESTROY_CONTEXT] = "destroy_context",
+	[VIDMM_DDI_CREATE_ALLOCATION] = "create_allocation",
+	[VIDMM_DDI_DESTROY_ALLOCATION] = "destroy_allocation",
+	[VIDMM_DDI_OPEN_ALLOCATION] = "open_allocation",
+	[VIDMM_DDI_CLOSE_ALLOCATION] = "close_allocation",
+	[VIDMM_DDI_RENDER] = "render",
+	[VIDMM_DDI_PATCH] = "patch",
+	[VIDMM_DDI_SUBMIT_COMMAND] = "submit_command",
+	[VIDMM_DDI_BUILD_PAGING_BUFFER] = "build_paging_buffer",
+	[VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE] = "acquire_swizzling_range",
+	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
+	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
+	[VIDMM_DDI_UNLOAD] = "unload",
+};
+
+/* ---- recording ---- */
+
+void scripted_guard(struct scripted_miniport *m)
+{
+	while (atomic_flag_test_and_set_explicit(&m->guard, memory_order_acquire))
+		;
+}
+
+void scripted_unguard(struct scripted_miniport *m)
+{
+	atomic_flag_clear_explicit(&m->guard, memory_order_release);
+}
+
+static void *copy_of(const void *bytes, size_t size)
+{
+	void *copy = size ? malloc(size) : NULL;
+
+	if (copy)
+		memcpy(copy, bytes, size);
+	return copy;
+}
+
+static struct scripted_call *begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
+				   const void *args, size_t size)
+{
+	struct scripted_call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		abort();
+	call->ddi = ddi;
+	call->irql = KeGetCurrentIrql();
+	call->handle = handle;
+	if (size)
+		memcpy(&call->in, args, size);
+	scripted_guard(m);
+	if (m->call_count == m->call_capacity) {
+		m->call_capacity = m->call_capacity ? 2 * m->call_capacity : 64;
+		m->calls = realloc(m->calls, m->call_capacity * sizeof(*m->calls));
+		if (!m->calls)
+			abort();
+	}
+	m->calls[m->call_count++] = call;
+	if (m->failure[ddi].times) {
+		m->failure[ddi].times--;
+		call->status = m->failure[ddi].status;
+		call->forced = true;
+	}
+	scripted_unguard(m);
+	return call;
+}
+
+static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, void *args)
+{
+	NTSTATUS status;
+
+	call->args = args;
+	if (m->hook)
+		m->hook(m->hook_context, m, call);
+	call->args = NULL;
+	status = call->status;
+	return status;
+}
+
+void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status, uint32_t times)
+{
+	m->failure[ddi] = (struct scripted_failure){status, times};
+}
+
+uint32_t scripted_count(const struct scripted_miniport *m, enum vidmm_ddi ddi)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < m->call_count; i++)
+		count += m->calls[i]->ddi == ddi;
+	return count;
+}
+
+const struct scripted_call *scripted_nth(const struct scripted_miniport *m, enum vidmm_ddi ddi,
+					 uint32_t n)
+{
+	for (uint32_t i = 0; i < m->call_count; i++) {
+		if (m->calls[i]->ddi == ddi && n-- == 0)
+			return m->calls[i];
+	}
+	return NULL;
+}
+
+const struct scripted_call *scripted_last(const struct scripted_miniport *m, enum vidmm_ddi ddi)
+{
+	uint32_t count = scripted_count(m, ddi);
+
+	return count ? scripted_nth(m, ddi, count - 1) : NULL;
+}
+
+const char *scripted_order(const struct scripted_miniport *m)
+{
+	static char text[4096];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < m->call_count; i++) {
+		const char *name = names[m->calls[i]->ddi];
+		size_t length = strlen(name);
+
+		if (used + length + 2 > sizeof(text))
+			break;
+		if (used)
+			text[used++] = ' ';
+		memcpy(text + used, name, length + 1);
+		used += length;
+	}
+	return text;
+}
+
+void scripted_forget(struct scripted_miniport *m)
+{
+	for (uint32_t i = 0; i < m->call_count; i++) {
+		free(m->calls[i]->allocations);
+		free(m->calls[i]->patches);
+		free(m->calls[i]);
+	}
+	m->call_count = 0;
+}
+
+/* ---- device ---- */
+
+static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *adapter)
+{
+	struct scripted_miniport *m = armed;
+	struct scripted_call *call = begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
+
+	m->device_object = device;
+	if (!call->forced)
+		*adapter = m;
+	return end(m, call, adapter);
+}
+
+static void find_bar(struct scripted_miniport *m)
+{
+	const CM_PARTIAL_RESOURCE_LIST *list =
+		&m->device_info.TranslatedResourceList->List[0].PartialResourceList;
+
+	for (ULONG i = 0; i < list->Count; i++) {
+		const CM_PARTIAL_RESOURCE_DESCRIPTOR *d = &list->PartialDescriptors[i];
+
+		if (d->Type != CmResourceTypeMemory)
+			continue;
+		m->bar_physical = (uint64_t)d->u.Memory.Start.QuadPart;
+		m->bar_bytes = d->u.Memory.Length;
+		return;
+	}
+}
+
+static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
+			     PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_START_DEVICE, NULL, info, sizeof(*info));
+	PHYSICAL_ADDRESS address;
+
+	m->services = *services;
+	*sources = m->settings.source_count;
+	*children = m->settings.child_count;
+	if (call->forced)
+		return end(m, call, info);
+	call->status =
+		m->services.DxgkCbGetDeviceInformation(m->services.DeviceHandle, &m->device_info);
+	if (call->status == STATUS_SUCCESS)
+		find_bar(m);
+	if (m->bar_bytes) {
+		address.QuadPart = (LONGLONG)m->bar_physical;
+		call->status = m->services.DxgkCbMapMemory(m->services.DeviceHandle, address,
+							   (ULONG)m->bar_bytes, FALSE, FALSE,
+							   MmWriteCombined, (PVOID *)&m->bar);
+	}
+	scripted_gpu_start(m);
+	return end(m, call, info);
+}
+
+static NTSTATUS stop_device(IN_CONST_PVOID adapter)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
+
+	scripted_gpu_stop(m);
+	if (m->bar)
+		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
+	m->bar = NULL;
+	return end(m, call, NULL);
+}
+
+static NTSTATUS remove_device(IN_CONST_PVOID adapter)
+{
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_REMOVE_DEVICE, NULL, NULL, 0), NULL);
+}
+
+static VOID unload(VOID)
+{
+	end(armed, begin(armed, VIDMM_DDI_UNLOAD, NULL, NULL, 0), NULL);
+}
+
+static BOOLEAN interrupt_routine(IN_CONST_PVOID adapter, ULONG message)
+{
+	(void)adapter, (void)message;
+	return FALSE; /* its GPU reports through DxgkCbSynchronizeExecution */
+}
+
+static VOID dpc_routine(IN_CONST_PVOID adapter)
+{
+	struct scripted_miniport *m = adapter;
+
+	m->dpcs++;
+	m->services.DxgkCbNotifyDpc(m->services.DeviceHandle);
+}
+
+static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_STATE state,
+				POWER_ACTION action)
+{
+	(void)adapter, (void)uid, (void)state, (void)action;
+	return STATUS_SUCCESS;
+}
+
+/* ---- what it is ---- */
+
+static void put_segment(const struct scripted_miniport *m, const struct scripted_segment *s,
+			DXGK_SEGMENTDESCRIPTOR3 *d)
+{
+	d->Flags.Value = s->flags;
+	d->BaseAddress.QuadPart = (LONGLONG)s->base;
+	d->CpuTranslatedAddress.QuadPart = (LONGLONG)m->bar_physical + s->bar_offset;
+	d->Size = s->size_bytes;
+	d->CommitLimit = s->commit_limit_bytes;
+	d->NbOfBanks = s->bank_count;
+	d->pBankRangeTable = s->bank_table;
+}
+
+static void put_old_segment(const struct scripted_miniport *m, const struct scripted_segment *s,
+			    DXGK_SEGMENTDESCRIPTOR *old)
+{
+	DXGK_SEGMENTDESCRIPTOR3 d;
+
+	memset(&d, 0, sizeof(d));
+	put_segment(m, s, &d);
+	old->Flags = d.Flags;
+	old->BaseAddress = d.BaseAddress;
+	old->CpuTranslatedAddress = d.CpuTranslatedAddress;
+	old->Size = d.Size;
+	old->CommitLimit = d.CommitLimit;
+	old->NbOfBanks = d.NbOfBanks;
+	old->pBankRangeTable = d.pBankRangeTable;
+}
+
+static void query_segments(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args)
+{
+	const struct scripted_settings *s = &m->settings;
+	DXGK_QUERYSEGMENTOUT3 *out = args->pOutputData;
+
+	if (!out->pSegmentDescriptor) {
+		out->NbSegment = s->segment_count;
+		return;
+	}
+	for (UINT i = 0; i < s->segment_count; i++) {
+		if (args->Type == DXGKQAITYPE_QUERYSEGMENT3)
+			put_segment(m, &s->segment[i], &out->pSegmentDescriptor[i]);
+		else
+			put_old_segment(m, &s->segment[i],
+					(DXGK_SEGMENTDESCRIPTOR *)(void *)out->pSegmentDescriptor +
+						i);
+	}
+	out->NbSegment = s->second_segment_count ? s->second_segment_count : s->segment_count;
+	out->PagingBufferSegmentId = s->paging_segment;
+	out->PagingBufferSize = s->paging_bytes;
+	out->PagingBufferPrivateDataSize = s->paging_private_bytes;
+}
+
+static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QUERYADAPTERINFO args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_ADAPTER_INFO, NULL, args, sizeof(*args));
+
+	if (!call->forced) {
+		switch (args->Type) {
+		case DXGKQAITYPE_DRIVERCAPS:
+			memcpy(args->pOutputData, &m->settings.caps, args->OutputDataSize);
+			break;
+		case DXGKQAITYPE_QUERYSEGMENT:
+		case DXGKQAITYPE_QUERYSEGMENT3:
+			query_segments(m, args);
+			break;
+		default:
+			call->status = STATUS_NOT_SUPPORTED;
+		}
+	}
+	return end(m, call, args->pOutputData);
+}
+
+/* ---- objects ---- */
+
+static void *make(struct scripted_miniport *m, uint32_t magic, size_t size, _Atomic uint32_t *live)
+{
+	struct object *object = calloc(1, size);
+
+	if (!object)
+		abort();
+	object->magic = magic;
+	object->m = m;
+	scripted_guard(m);
+	InsertTailList(&m->objects, &object->link);
+	scripted_unguard(m);
+	(*live)++;
+	return object;
+}
+
+static void unmake(struct object *object, _Atomic uint32_t *live)
+{
+	struct scripted_miniport *m = object->m;
+
+	scripted_guard(m);
+	RemoveEntryList(&object->link);
+	scripted_unguard(m);
+	object->magic = 0;
+	free(object);
+	(*live)--;
+}
+
+static NTSTATUS create_device(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEDEVICE args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_CREATE_DEVICE, NULL, args, sizeof(*args));
+	struct device *device;
+
+	if (!call->forced) {
+		device = make(m, MAGIC_DEVICE, sizeof(*device), &m->live_devices);
+		device->port_handle = args->hDevice;
+		args->hDevice = device;
+		if (!m->settings.leave_device_info)
+			args->pInfo = &m->settings.device;
+	}
+	return end(m, call, args);
+}
+
+static NTSTATUS destroy_device(IN_CONST_HANDLE handle)
+{
+	struct device *device = handle;
+	struct scripted_miniport *m = device->object.m;
+	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_DEVICE, handle, NULL, 0);
+
+	unmake(&device->object, &m->live_devices);
+	return end(m, call, NULL);
+}
+
+static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONTEXT args)
+{
+	struct device *device = handle;
+	struct scripted_miniport *m = device->object.m;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_CREATE_CONTEXT, handle, args, sizeof(*args));
+	struct context *context;
+
+	if (!call->forced) {
+		context = make(m, MAGIC_CONTEXT, sizeof(*context), &m->live_contexts);
+		context->node = args->NodeOrdinal;
+		args->hContext = context;
+		args->ContextInfo = m->settings.context;
+	}
+	return end(m, call, args);
+}
+
+static NTSTATUS destroy_context(IN_CONST_HANDLE handle)
+{
+	struct context *context = handle;
+	struct scripted_miniport *m = context->object.m;
+	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_CONTEXT, handle, NULL, 0);
+
+	unmake(&context->object, &m->live_contexts);
+	return end(m, call, NULL);
+}
+
+static void describe(DXGK_ALLOCATIONINFO *info)
+{
+	struct scripted_allocation a = {.size_bytes = 64 << 10};
+
+	if (info->pPrivateDriverData && info->PrivateDriverDataSize == sizeof(a))
+		memcpy(&a, info->pPrivateDriverData, sizeof(a));
+	info->Alignment = a.alignment;
+	info->Size = a.size_bytes;
+	info->PitchAlignedSize = a.pitch_aligned_bytes;
+	info->HintedBank.Value = a.banks;
+	info->PreferredSegment.Value = a.preferred;
+	info->SupportedReadSegmentSet = a.read_set ? a.read_set : 3;
+	info->SupportedWriteSegmentSet = a.write_set ? a.write_set : 3;
+	info->EvictionSegmentSet = a.eviction_set;
+	info->MaximumRenamingListLength = a.renaming_limit;
+	info->Flags.Value = a.flags;
+	info->pAllocationUsageHint = NULL;
+	info->AllocationPriority = a.priority ? a.priority : 0x78000000;
+}
+
+static NTSTATUS create_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEALLOCATION args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_CREATE_ALLOCATION, NULL, args, sizeof(*args));
+
+	if (call->forced)
+		return end(m, call, args);
+	for (UINT i = 0; i < args->NumAllocations; i++) {
+		struct allocation *a = make(m, MAGIC_ALLOCATION, sizeof(*a), &m->live_allocations);
+
+		describe(&args->pAllocationInfo[i]);
+		a->size_bytes = args->pAllocationInfo[i].Size;
+		args->pAllocationInfo[i].hAllocation = a;
+	}
+	if (args->Flags.Resource && !args->hResource)
+		args->hResource =
+			make(m, MAGIC_RESOURCE, sizeof(struct object), &m->live_resources);
+	return end(m, call, args);
+}
+
+static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
+				   IN_CONST_PDXGKARG_DESTROYALLOCATION args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_DESTROY_ALLOCATION, NULL, args, sizeof(*args));
+
+	for (UINT i = 0; i < args->NumAllocations; i++) {
+		struct allocation *a = args->pAllocationList[i];
+
+		unmake(&a->object, &m->live_allocations);
+	}
+	if (args->Flags.DestroyResource)
+		unmake(args->hResource, &m->live_resources);
+	return end(m, call, NULL);
+}
+
+static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENALLOCATION args)
+{
+	struct device *device = handle;
+	struct scripted_miniport *m = device->object.m;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_OPEN_ALLOCATION, handle, args, sizeof(*args));
+
+	for (UINT i = 0; !call->forced && i < args->NumAllocations; i++) {
+		struct open_allocation *open = make(m, MAGIC_OPEN, sizeof(*open), &m->live_opens);
+
+		open->handle = args->pOpenAllocation[i].hAllocation;
+		args->pOpenAllocation[i].hDeviceSpecificAllocation = open;
+	}
+	return end(m, call, args->pOpenAllocation);
+}
+
+static NTSTATUS close_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_CLOSEALLOCATION args)
+{
+	struct device *device = handle;
+	struct scripted_miniport *m = device->object.m;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_CLOSE_ALLOCATION, handle, args, sizeof(*args));
+
+	for (UINT i = 0; i < args->NumAllocations; i++) {
+		struct open_allocation *open = args->pOpenHandleList[i];
+
+		unmake(&open->object, &m->live_opens);
+	}
+	return end(m, call, NULL);
+}
+
+/* ---- submission ---- */
+
+static struct scripted_miniport *of_context(HANDLE handle, uint32_t *node)
+{
+	const struct object *object = handle;
+
+	/* Without MultiEngineAware it is the device (DMA-33). */
+	*node = object->magic == MAGIC_CONTEXT ? ((const struct context *)handle)->node : 0;
+	return object->m;
+}
+
+/* Copies the commands that fit and names what they use; the rest is for the next pass. */
+static NTSTATUS translate(DXGKARG_RENDER *args, uint32_t done_before)
+{
+	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
+				 *patch_end = patch + args->PatchLocationListOutSize;
+	char *out = args->pDmaBuffer, *start = out;
+	uint32_t done = done_before, split = 0;
+
+	while (done < args->CommandLength) {
+		const struct scripted_command *command =
+			(const void *)((const char *)args->pCommand + done);
+
+		if (args->CommandLength - done < sizeof(*command) ||
+		    command->size_bytes < sizeof(*command) ||
+		    (command->op != SCRIPTED_USE && command->op != SCRIPTED_WRITE) ||
+		    command->allocation >= args->AllocationListSize)
+			return STATUS_ILLEGAL_INSTRUCTION;
+		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
+		    patch == patch_end) {
+			args->MultipassOffset = done;
+			break;
+		}
+		memcpy(out, command, sizeof(*command));
+		if (command->split)
+			split = (uint32_t)(out - start);
+		*patch++ = (D3DDDI_PATCHLOCATIONLIST){
+			.AllocationIndex = command->allocation,
+			.SlotId = command->slot,
+			.DriverId = (UINT)(out - start),
+			.AllocationOffset = (UINT)command->offset,
+			.PatchOffset =
+				(UINT)(out - start +
+				       (ptrdiff_t)offsetof(struct scripted_command, destination)),
+			.SplitOffset = split,
+		};
+		out += sizeof(*command);
+		done += command->size_bytes;
+	}
+	args->pDmaBuffer = out;
+	args->pPatchLocationListOut = patch;
+	return done < args->CommandLength ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+					  : STATUS_SUCCESS;
+}
+
+static NTSTATUS render(IN_CONST_HANDLE handle, INOUT_PDXGKARG_RENDER args)
+{
+	uint32_t node;
+	struct scripted_miniport *m = of_context(handle, &node);
+	struct scripted_call *call = begin(m, VIDMM_DDI_RENDER, handle, args, sizeof(*args));
+
+	call->allocation_count = args->AllocationListSize;
+	call->allocations = copy_of(args->pAllocationList,
+				    args->AllocationListSize * sizeof(*call->allocations));
+	if (!call->forced)
+		call->status = translate(args, args->MultipassOffset);
+	return end(m, call, args);
+}
+
+static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_PATCH, args->hContext, args, sizeof(*args));
+
+	call->allocation_count = args->AllocationListSize;
+	call->allocations = copy_of(args->pAllocationList,
+				    args->AllocationListSize * sizeof(*call->allocations));
+	call->patch_count = args->PatchLocationListSize;
+	call->patches = copy_of(args->pPatchLocationList,
+				args->PatchLocationListSize * sizeof(*call->patches));
+	for (UINT i = 0; !call->forced && i < args->PatchLocationListSubmissionLength; i++) {
+		const D3DDDI_PATCHLOCATIONLIST *p =
+			&args->pPatchLocationList[args->PatchLocationListSubmissionStart + i];
+		const DXGK_ALLOCATIONLIST *a = &args->pAllocationList[p->AllocationIndex];
+		struct scripted_place *place = (void *)((char *)args->pDmaBuffer + p->PatchOffset);
+
+		if (!a->hDeviceSpecificAllocation)
+			continue; /* PAT-09: unbinds its slot */
+		place->segment = a->SegmentId;
+		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
+	}
+	return end(m, call, NULL);
+}
+
+static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_SUBMIT_COMMAND, args->hContext, args, sizeof(*args));
+	uint32_t node = m->settings.caps.MemoryManagementCaps.PagingNode;
+
+	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
+		node = 0;
+	else if (args->hContext)
+		of_context(args->hContext, &node);
+	if (!call->forced)
+		scripted_gpu_submit(m, node, args);
+	return end(m, call, NULL);
+}
+
+static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
+{
+	scripted_gpu_preempt(adapter, args->NodeOrdinal, args->PreemptionFenceId);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS build_paging_buffer(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDPAGINGBUFFER args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_BUILD_PAGING_BUFFER, NULL, args, sizeof(*args));
+
+	if (!call->forced)
+		call->status = scripted_gpu_paging(m, args);
+	return end(m, call, args);
+}
+
+static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUERYCURRENTFENCE args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
+
+	if (!call->forced) {
+		struct scripted_node *node = &m->node[args->NodeOrdinal];
+
+		args->CurrentFence = node->completed_fence;
+		if (node->completed_fence != node->reported_fence)
+			scripted_report(m, args->NodeOrdinal, node->completed_fence); /* SUB-14 */
+	}
+	return end(m, call, args);
+}
+
+static NTSTATUS acquire_range(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_ACQUIRESWIZZLINGRANGE args)
+{
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), args);
+}
+
+static NTSTATUS release_range(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_RELEASESWIZZLINGRANGE args)
+{
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), NULL);
+}
+
+static NTSTATUS present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESENT args)
+{
+	(void)context, (void)args;
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS describe_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_DESCRIBEALLOCATION args)
+{
+	(void)adapter, (void)args;
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS no_reset(IN_CONST_HANDLE adapter)
+{
+	(void)adapter;
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLLECTDBGINFO args)
+{
+	(void)adapter, (void)args;
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* ---- making one ---- */
+
+static const DRIVER_INITIALIZATION_DATA full_table = {
+	.Version = DXGKDDI_INTERFACE_VERSION_WDDM1_3,
+	.DxgkDdiAddDevice = add_device,
+	.DxgkDdiStartDevice = start_device,
+	.DxgkDdiStopDevice = stop_device,
+	.DxgkDdiRemoveDevice = remove_device,
+	.DxgkDdiInterruptRoutine = interrupt_routine,
+	.DxgkDdiDpcRoutine = dpc_routine,
+	.DxgkDdiUnload = unload,
+	.DxgkDdiSetPowerState = set_power_state,
+	.DxgkDdiQueryAdapterInfo = query_adapter_info,
+	.DxgkDdiCreateDevice = create_device,
+	.DxgkDdiDestroyDevice = destroy_device,
+	.DxgkDdiCreateContext = create_context,
+	.DxgkDdiDestroyContext = destroy_context,
+	.DxgkDdiCreateAllocation = create_allocation,
+	.DxgkDdiDestroyAllocation = destroy_allocation,
+	.DxgkDdiDescribeAllocation = describe_allocation,
+	.DxgkDdiOpenAllocation = open_allocation,
+	.DxgkDdiCloseAllocation = close_allocation,
+	.DxgkDdiRender = render,
+	.DxgkDdiPatch = patch,
+	.DxgkDdiSubmitCommand = submit_command,
+	.DxgkDdiPreemptCommand = preempt_command,
+	.DxgkDdiBuildPagingBuffer = build_paging_buffer,
+	.DxgkDdiQueryCurrentFence = query_current_fence,
+	.DxgkDdiAcquireSwizzlingRange = acquire_range,
+	.DxgkDdiReleaseSwizzlingRange = release_range,
+	.DxgkDdiPresent = present,
+	.DxgkDdiResetFromTimeout = no_reset,
+	.DxgkDdiRestartFromTimeout = no_reset,
+	.DxgkDdiCollectDbgInfo = collect_dbg_info,
+};
+
+static void default_settings(struct scripted_settings *s)
+{
+	DXGK_SEGMENTFLAGS memory = {.CpuVisible = 1},
+			  aperture = {.Aperture = 1, .CacheCoherent = 1};
+
+	s->table = full_table;
+	s->caps.HighestAcceptableAddress.QuadPart = -1;
+	s->caps.ApertureSegmentCommitLimit = SCRIPTED_APERTURE_BYTES;
+	s->caps.SchedulingCaps.MultiEngineAware = 1;
+	s->caps.GpuEngineTopology.NbAsymetricProcessingNodes = 2;
+	s->caps.MemoryManagementCaps.PagingNode = 1;
+	s->caps.WDDMVersion = DXGKDDI_WDDMv1_3;
+	s->segment_count = 2;
+	s->segment[0] = (struct scripted_segment){
+		memory.Value, 0, SCRIPTED_MEMORY_BASE, SCRIPTED_BAR_BYTES, SCRIPTED_BAR_BYTES, 0,
+		NULL};
+	s->segment[1] = (struct scripted_segment){aperture.Value,
+						  0,
+						  SCRIPTED_APERTURE_BASE,
+						  SCRIPTED_APERTURE_BYTES,
+						  SCRIPTED_APERTURE_BYTES,
+						  0,
+						  NULL};
+	s->paging_bytes = 64 << 10;
+	s->device = (DXGK_DEVICEINFO){.DmaBufferSize = 64 << 10,
+				      .DmaBufferPrivateDataSize = 64,
+				      .AllocationListSize = 128,
+				      .PatchLocationListSize = 256};
+	s->context = (DXGK_CONTEXTINFO){.DmaBufferSize = 64 << 10,
+					.DmaBufferPrivateDataSize = 64,
+					.AllocationListSize = 128,
+					.PatchLocationListSize = 256};
+	s->complete_at_once = true;
+}
+
+struct scripted_miniport *scripted_create(void)
+{
+	struct scripted_miniport *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		abort();
+	atomic_flag_clear(&m->guard);
+	InitializeListHead(&m->objects);
+	default_settings(&m->settings);
+	scripted_arm(m);
+	return m;
+}
+
+void scripted_destroy(struct scripted_miniport *m)
+{
+	while (!IsListEmpty(&m->objects))
+		free(CONTAINING_RECORD(RemoveHeadList(&m->objects), struct object, link));
+	scripted_forget(m);
+	scripted_gpu_stop(m);
+	free(m->calls);
+	if (armed == m)
+		armed = NULL;
+	free(m);
+}
+
+void scripted_arm(struct scripted_miniport *m)
+{
+	armed = m;
+}
+
+const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)
+{
+	scripted_arm(m);
+	return &m->settings.table;
+}
+
+NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path)
+{
+	return DxgkInitialize(driver, path, &armed->settings.table);
+}
+
+void scripted_set_version(struct scripted_miniport *m, ULONG version)
+{
+	size_t end = sizeof(m->settings.table);
+
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata);
+	if (version < DXGKDDI_INTERFACE_VERSION_WIN8)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetPowerComponentFState);
+	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
+	m->settings.table.Version = version;
+	memset((char *)&m->settings.table + end, 0xA5, sizeof(m->settings.table) - end);
+}

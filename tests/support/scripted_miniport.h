@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A miniport under a test's control: an ordinary table of DDIs that records every call with its
+ * arguments, does what it is told, and can be told to do it wrong.
+ *
+ *   struct scripted_miniport *m = scripted_create();    a working 1.3 render adapter
+ *   m->settings.caps.NumberOfSwizzlingRanges = 4;       what it reports, until the adapter starts
+ *   scripted_fail(m, VIDMM_DDI_PATCH, STATUS_UNSUCCESSFUL, 1);
+ *   options.initialization_data = scripted_table(m);    the next AddDevice belongs to m
+ *   ... start, use ...
+ *   scripted_complete(m, 0, 3);                         the GPU finishes three packets of node 0
+ *   scripted_destroy(m);                                after the adapter has stopped
+ *
+ * Its defaults: segment 1 is 16 MiB of memory at GPU address 256 MiB, CpuVisible at the start of
+ * BAR 0 (so BAR 0 needs 16 MiB); segment 2 an aperture of 16 MiB at 1 GiB; two nodes, paging on
+ * node 1; DMA and paging buffers in system memory; each packet completes inside SubmitCommand.
+ *
+ * It runs what it is given: paging buffers hold commands that its GPU carries out by memcpy when
+ * their packet completes, not before; so does a render buffer made of struct scripted_command. An
+ * aperture has a page table. A wrong order or address shows as wrong bytes or in `faults`.
+ *
+ * Threads: DDIs may come from any; scripted_* functions from the test. Compiled into a test's own
+ * program: sources ../../support/scripted_miniport.c and scripted_gpu.c, dependency vmm_port_dep.
+ */
+#ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
+#define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ntddk.h>
+#include <d3dkmddi.h>
+#include <dispmprt.h>
+#include <vidmm/events.h>
+
+#define SCRIPTED_SEGMENTS_MAX 40u
+#define SCRIPTED_NODES_MAX    4u
+#define SCRIPTED_QUEUE_MAX    128u
+
+#define SCRIPTED_BAR_BYTES      ((uint64_t)16 << 20)
+#define SCRIPTED_MEMORY_BASE    ((uint64_t)256 << 20)
+#define SCRIPTED_APERTURE_BASE  ((uint64_t)1 << 30)
+#define SCRIPTED_APERTURE_BYTES ((uint64_t)16 << 20)
+
+/* ---- what a client says to it ---- */
+
+/*
+ * pPrivateDriverData of one allocation; other sizes: 64 KiB in segments 1 and 2. Zero sets mean
+ * segments 1 and 2.
+ */
+struct scripted_allocation {
+	uint64_t size_bytes, pitch_aligned_bytes;
+	uint32_t alignment;
+	uint32_t read_set, write_set, eviction_set;
+	uint32_t preferred, banks; /* DXGK_SEGMENTPREFERENCE, DXGK_SEGMENTBANKPREFERENCE */
+	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS */
+	uint32_t renaming_limit, priority;
+};
+
+enum scripted_op {
+	SCRIPTED_USE = 1, /* references the allocation: resolves its address, changes nothing */
+	SCRIPTED_WRITE,   /* writes `value` into the 32-bit word there */
+	/* in paging buffers only */
+	SCRIPTED_COPY,
+	SCRIPTED_FILL,
+	SCRIPTED_MAP, /* followed by `count` physical page addresses */
+	SCRIPTED_UNMAP
+};
+
+/*
+ * Commands follow each other; Render copies them and emits one patch location for each USE and
+ * WRITE.
+ */
+struct scripted_place {
+	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
+	uint32_t reserved;
+	uint64_t address;
+};
+struct scripted_command {
+	uint32_t op, size_bytes; /* of the whole command */
+	uint32_t allocation;     /* index in the allocation list */
+	uint32_t slot;
+	uint64_t offset; /* in the allocation */
+	uint32_t value;
+	uint32_t split; /* 1: SplitOffset is this command's start; 0: that of the command before */
+	struct scripted_place source, destination; /* destination: patched */
+	uint64_t count;                            /* bytes, or pages of MAP and UNMAP */
+};
+
+/* ---- what it reports ---- */
+
+struct scripted_segment {
+	uint32_t flags; /* DXGK_SEGMENTFLAGS */
+	uint32_t bank_count;
+	uint64_t base, size_bytes, commit_limit_bytes;
+	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
+	SIZE_T *bank_table;
+};
+
+struct scripted_settings {
+	DRIVER_INITIALIZATION_DATA table; /* Version and entry points */
+	DXGK_DRIVERCAPS caps;
+	uint32_t segment_count;
+	uint32_t second_segment_count; /* what the second pass says; 0: the same */
+	struct scripted_segment segment[SCRIPTED_SEGMENTS_MAX];
+	uint32_t paging_segment, paging_bytes, paging_private_bytes;
+	DXGK_DEVICEINFO device;
+	bool leave_device_info; /* CreateDevice does not touch pInfo */
+	DXGK_CONTEXTINFO context;
+	ULONG source_count, child_count;
+	/* may change at any time */
+	bool complete_at_once;
+	bool ignore_fences;            /* completes without reporting: the interrupt was lost */
+	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
+};
+
+/* ---- what it records ---- */
+
+struct scripted_call {
+	enum vidmm_ddi ddi;
+	NTSTATUS status;
+	bool forced; /* by scripted_fail: it did nothing */
+	uint32_t irql;
+	HANDLE handle; /* the DDI's first argument where that is a device or a context */
+	void *args;    /* the caller's structure: in the hook only */
+	union {        /* as it arrived */
+		DXGKARG_QUERYADAPTERINFO query;
+		DXGKARG_CREATEDEVICE create_device;
+		DXGKARG_CREATECONTEXT create_context;
+		DXGKARG_CREATEALLOCATION create_allocation;
+		DXGKARG_DESTROYALLOCATION destroy_allocation;
+		DXGKARG_OPENALLOCATION open_allocation;
+		DXGKARG_CLOSEALLOCATION close_allocation;
+		DXGKARG_RENDER render;
+		DXGKARG_PATCH patch;
+		DXGKARG_SUBMITCOMMAND submit;
+		DXGKARG_BUILDPAGINGBUFFER paging;
+		DXGKARG_ACQUIRESWIZZLINGRANGE acquire;
+		DXGKARG_RELEASESWIZZLINGRANGE release;
+		DXGKARG_QUERYCURRENTFENCE fence;
+		DXGK_START_INFO start;
+	} in;
+	/*
+	 * Copies that stay: the allocation list of Render and Patch, the patch locations that Patch
+	 * was given.
+	 */
+	DXGK_ALLOCATIONLIST *allocations;
+	D3DDDI_PATCHLOCATIONLIST *patches;
+	uint32_t allocation_count, patch_count;
+};
+
+struct scripted_miniport;
+/* Sees each call before it returns; may change what call->args points to, and call->status. */
+typedef void scripted_hook(void *context, struct scripted_miniport *m, struct scripted_call *call);
+
+struct scripted_failure {
+	NTSTATUS status;
+	uint32_t times;
+};
+
+struct scripted_packet {
+	DXGKARG_SUBMITCOMMAND submit;
+};
+
+struct scripted_node {
+	struct scripted_packet queue[SCRIPTED_QUEUE_MAX];
+	uint32_t head, count;
+	uint32_t completed_fence, reported_fence;
+};
+
+struct scripted_miniport {
+	struct scripted_settings settings;
+	scripted_hook *hook;
+	void *hook_context;
+	struct scripted_failure failure[VIDMM_DDI_UNLOAD + 1];
+
+	/* what StartDevice was given */
+	PDEVICE_OBJECT device_object;
+	DXGKRNL_INTERFACE services;
+	DXGK_DEVICE_INFO device_info;
+	uint64_t bar_physical, bar_bytes;
+	char *bar;
+
+	/* what it counts: 0 at StopDevice unless somebody forgot to close (PNP-03) */
+	_Atomic uint32_t live_devices, live_contexts, live_allocations, live_opens, live_resources;
+	uint32_t faults; /* of its GPU: an address that leads nowhere, a command that is none */
+	uint32_t dpcs;   /* DxgkDdiDpcRoutine ran */
+
+	/* guarded by `guard` */
+	atomic_flag guard;
+	LIST_ENTRY objects;
+	struct scripted_call **calls;
+	uint32_t call_count, call_capacity;
+	struct scripted_node node[SCRIPTED_NODES_MAX];
+
+	uint64_t *page_table
+		[SCRIPTED_SEGMENTS_MAX];     /* of aperture segments: physical addresses of pages */
+	char *hidden[SCRIPTED_SEGMENTS_MAX]; /* of memory segments that are not CpuVisible */
+};
+
+struct scripted_miniport *scripted_create(void);
+void scripted_destroy(struct scripted_miniport *m);
+/*
+ * The table, for vmm_port_options.initialization_data; or scripted_driver_entry for .driver_entry.
+ */
+const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m);
+/* The next scripted_driver_entry and AddDevice are this one's. */
+void scripted_arm(struct scripted_miniport *m);
+NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path);
+/*
+ * Registers with an older interface: the entries it does not have become pointers that crash when
+ * called.
+ */
+void scripted_set_version(struct scripted_miniport *m, ULONG version);
+
+/* The next calls of the DDI do nothing and return this. */
+void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status,
+		   uint32_t times);
+
+uint32_t scripted_count(const struct scripted_miniport *m, enum vidmm_ddi ddi);
+/* The n-th recorded call of the DDI, from 0; NULL when there are fewer. */
+const struct scripted_call *scripted_nth(const struct scripted_miniport *m, enum vidmm_ddi ddi,
+					 uint32_t n);
+const struct scripted_call *scripted_last(const struct scripted_miniport *m, enum vidmm_ddi ddi);
+/* The DDIs in order, as text: "add_device start_device ..." (static buffer). */
+const char *scripted_order(const struct scripted_miniport *m);
+void scripted_forget(struct scripted_miniport *m);
+
+/* ---- its GPU (scripted_gpu.c) ---- */
+
+/*
+ * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
+ * up to DISPATCH.
+ */
+uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count);
+/* All nodes, until nothing is outstanding. */
+uint32_t scripted_complete_all(struct scripted_miniport *m);
+uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
+/*
+ * Reports this fence whatever was submitted: DxgkCbSynchronizeExecution, DxgkCbNotifyInterrupt,
+ * DxgkCbQueueDpc.
+ */
+void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+/* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
+bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
+			 void *bytes, size_t length, bool write);
+
+/* Used by scripted_miniport.c. */
+void scripted_gpu_start(struct scripted_miniport *m);
+void scripted_gpu_stop(struct scripted_miniport *m);
+void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
+			 const DXGKARG_SUBMITCOMMAND *submit);
+void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
+void scripted_guard(struct scripted_miniport *m);
+void scripted_unguard(struct scripted_miniport *m);
+
+#endif

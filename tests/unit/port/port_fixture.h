@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One port on a scripted miniport in a sim world, and ears: what the sink was told, what findings,
+ * reasons and fatal violations said.
+ */
+#ifndef VMM_TESTS_UNIT_PORT_PORT_FIXTURE_H
+#define VMM_TESTS_UNIT_PORT_PORT_FIXTURE_H
+
+#include "support/test.h"
+#include "support/scripted_miniport.h"
+#include "port/port.h"
+
+struct port_fixture {
+	struct vmm_os *os;
+	struct vmm_nt *nt;
+	struct vmm_observe *observe;
+	struct scripted_miniport *m;
+	struct vmm_port *port; /* NULL: not started */
+	struct vmm_port_options options;
+
+	/* the sink's ears */
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA interrupt[16];
+	uint32_t interrupt_irql[16];
+	uint32_t interrupts, dpcs, dpc_irql;
+	uint32_t fatals;
+	uint64_t fatal[4]; /* code and parameters of the first */
+	uint32_t asked_handle, asked_type;
+
+	uint32_t findings, reasons, fatal_events, ddi_events, callback_events;
+	int32_t last_callback_status;
+	uint32_t last_callback;
+	char finding[512], reason[512]; /* the last of each, with their rule */
+	uint32_t violations;
+	char violation[256];
+};
+
+/*
+ * cmocka set-up and tear-down: *state is the fixture. The tear-down asserts that nothing is left.
+ */
+int port_fixture_setup(void **state);
+int port_fixture_setup_linux(void **state); /* on real threads */
+int port_fixture_teardown(void **state);
+
+NTSTATUS port_fixture_start(struct port_fixture *f);
+/* Starts it or fails the test. */
+void port_fixture_run(struct port_fixture *f);
+void port_fixture_stop(struct port_fixture *f);
+
+/*
+ * The start is refused with the status, and a finding of the rule mentions the text. Findings count
+ * anew after it.
+ */
+void assert_refused(struct port_fixture *f, NTSTATUS status, const char *rule, const char *text);
+/* The last finding is of the rule and mentions the text. */
+void assert_finding(struct port_fixture *f, const char *rule, const char *text);
+void assert_nothing_found(struct port_fixture *f);
+/* The adapter is dead, told once, with these values. */
+void assert_fatal(struct port_fixture *f, uint32_t code, uint64_t p1);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The SEG rules that the start checks: for each a miniport that breaks it, and one that must not be
+ * refused.
+ */
+#include "port_fixture.h"
+
+#include <string.h>
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, port_fixture_setup, port_fixture_teardown)
+#define MIB        ((uint64_t)1 << 20)
+
+enum {
+	APERTURE = 0x1,
+	AGP = 0x2,
+	CPU_VISIBLE = 0x4,
+	USE_BANKING = 0x8,
+	CACHE_COHERENT = 0x10,
+	PITCH_ALIGNMENT = 0x20,
+	FROM_SYSTEM_MEMORY = 0x40,
+	STANDBY = 0x80,
+	HIBERNATE = 0x100,
+	PARTIAL_HIBERNATE = 0x200,
+	DIRECT_FLIP = 0x400,
+	USE_64KB_PAGES = 0x800,
+};
+
+static struct scripted_segment *segment(struct port_fixture *f, uint32_t id)
+{
+	return &f->m->settings.segment[id - 1];
+}
+
+static void resize(struct port_fixture *f, uint32_t id, uint64_t size_bytes)
+{
+	segment(f, id)->size_bytes = size_bytes;
+	segment(f, id)->commit_limit_bytes = size_bytes;
+}
+
+static void seg_01_ids_start_at_1(void **state)
+{
+	struct port_fixture *f = *state;
+	const struct vmm_port_caps *caps;
+
+	port_fixture_run(f);
+	caps = vmm_port_caps(f->port);
+	assert_int_equal(caps->segment_count, 2);
+	assert_int_equal(caps->segment[0].id, 1);
+	assert_int_equal(caps->segment[1].id, 2);
+	assert_int_equal(caps->segment[0].gpu_base, SCRIPTED_MEMORY_BASE);
+	assert_int_equal(caps->segment[0].size_bytes, SCRIPTED_BAR_BYTES);
+	assert_int_equal(caps->segment[0].commit_limit_bytes, SCRIPTED_BAR_BYTES);
+	assert_int_equal(caps->segment[0].bank_count, 0);
+	assert_true(caps->segment[1].flags.Aperture);
+}
+
+static void seg_02_two_passes(void **state)
+{
+	struct port_fixture *f = *state;
+
+	port_fixture_run(f);
+	assert_int_equal(scripted_count(f->m, VIDMM_DDI_QUERY_ADAPTER_INFO), 3);
+	assert_int_equal(
+		scripted_nth(f->m, VIDMM_DDI_QUERY_ADAPTER_INFO, 1)->in.query.InputDataSize,
+		sizeof(DXGK_QUERYSEGMENTIN));
+	assert_int_equal(
+		scripted_nth(f->m, VIDMM_DDI_QUERY_ADAPTER_INFO, 2)->in.query.OutputDataSize,
+		sizeof(DXGK_QUERYSEGMENTOUT3));
+}
+
+static void seg_02_count_changed(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.second_segment_count = 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-02",
+		       "first 2 segments were reported, then 1");
+}
+
+static void put_one_more(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGK_QUERYSEGMENTOUT3 *out = call->args;
+
+	(void)context, (void)m;
+	if (call->ddi == VIDMM_DDI_QUERY_ADAPTER_INFO &&
+	    call->in.query.Type == DXGKQAITYPE_QUERYSEGMENT3 && out->pSegmentDescriptor)
+		out->pSegmentDescriptor[2].Size = 1;
+}
+
+static void seg_02_more_filled_than_counted(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->hook = put_one_more;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-02", "more than 144 bytes");
+}
+
+static void seg_02_no_segment(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.segment_count = 0;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-02", "no segment");
+}
+
+static void many_segments(struct port_fixture *f, uint32_t count)
+{
+	f->m->settings.segment_count = count;
+	for (uint32_t i = 2; i < count; i++)
+		f->m->settings.segment[i] =
+			(struct scripted_segment){APERTURE, 0, (4096 + i) * MIB, MIB, MIB, 0, NULL};
+}
+
+static void dma_20_32_segments(void **state)
+{
+	struct port_fixture *f = *state;
+
+	many_segments(f, 32);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "DMA-20", "32 segments");
+}
+
+static void dma_20_31_segments(void **state)
+{
+	struct port_fixture *f = *state;
+
+	many_segments(f, 31);
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[30].id, 31);
+	assert_int_equal(vmm_port_caps(f->port)->segment[30].gpu_base, (4096 + 30) * MIB);
+}
+
+static void seg_03_size_of_whole_pages(void **state)
+{
+	struct port_fixture *f = *state;
+
+	resize(f, 2, 4097);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-03", "segment 2 has Size 4097");
+	resize(f, 2, 0);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-03", "Size 0");
+	resize(f, 2, 4096);
+	port_fixture_run(f);
+}
+
+static void seg_03_old_form(void **state)
+{
+	struct port_fixture *f = *state;
+
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WIN7);
+	resize(f, 1, 4097);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-03", "segment 1 has Size 4097");
+}
+
+static void seg_04_memory_commits_its_size(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->commit_limit_bytes = 8 * MIB;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-04",
+		       "memory segment 1 of 16777216 bytes has CommitLimit 8388608");
+}
+
+static void seg_04_aperture_commits_no_more(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->commit_limit_bytes = SCRIPTED_APERTURE_BYTES + 4096;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-04", "aperture segment 2");
+}
+
+static void seg_04_aperture_may_commit_less(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->commit_limit_bytes = 4 * MIB;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[1].commit_limit_bytes, 4 * MIB);
+}
+
+static void seg_04_aperture_without_limit_has_its_size(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->commit_limit_bytes = 0;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[1].commit_limit_bytes,
+			 SCRIPTED_APERTURE_BYTES);
+}
+
+static void seg_06_no_agp_was_offered(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->flags = AGP;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-06", "AgpApertureSize 0");
+	segment(f, 2)->flags = AGP | CPU_VISIBLE;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-06", "flags 0x6");
+}
+
+static void seg_08_cpu_address_is_in_the_bar(void **state)
+{
+	struct port_fixture *f = *state;
+	uint64_t offset = 1;
+
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[0].cpu_base.value, f->m->bar_physical);
+	assert_ptr_equal(vmm_port_segment_memory(f->port, 1, &offset)->base, f->m->bar);
+	assert_int_equal(offset, 0);
+}
+
+static void seg_08_offset_in_the_bar(void **state)
+{
+	struct port_fixture *f = *state;
+	uint64_t offset = 0;
+
+	resize(f, 1, 4 * MIB);
+	segment(f, 1)->bar_offset = (int64_t)(12 * MIB);
+	port_fixture_run(f);
+	assert_non_null(vmm_port_segment_memory(f->port, 1, &offset));
+	assert_int_equal(offset, 12 * MIB);
+}
+
+static void seg_08_passes_the_end_of_the_bar(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->bar_offset = 4096;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-08", "segment 1 is CpuVisible at 0x");
+	segment(f, 1)->bar_offset = -4096;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-08", "inside one BAR");
+}
+
+static void seg_08_not_on_a_page(void **state)
+{
+	struct port_fixture *f = *state;
+
+	resize(f, 1, MIB);
+	segment(f, 1)->bar_offset = 512;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-08", "whole pages");
+}
+
+static void seg_08_invisible_memory_needs_no_address(void **state)
+{
+	struct port_fixture *f = *state;
+	uint64_t offset;
+
+	segment(f, 1)->flags = 0;
+	segment(f, 1)->bar_offset = -12345;
+	port_fixture_run(f);
+	assert_null(vmm_port_segment_memory(f->port, 1, &offset));
+}
+
+static void seg_08_means_nothing_on_an_aperture(void **state)
+{
+	struct port_fixture *f = *state;
+	uint64_t offset;
+
+	segment(f, 2)->flags |= CPU_VISIBLE;
+	segment(f, 2)->bar_offset = -12345;
+	port_fixture_run(f);
+	assert_false(vmm_port_caps(f->port)->segment[1].flags.CpuVisible);
+	assert_null(vmm_port_segment_memory(f->port, 2, &offset));
+}
+
+static void seg_09_coherence_means_nothing_on_memory(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->flags |= CACHE_COHERENT;
+	port_fixture_run(f);
+	assert_false(vmm_port_caps(f->port)->segment[0].flags.CacheCoherent);
+	assert_true(vmm_port_caps(f->port)->segment[1].flags.CacheCoherent);
+}
+
+static void seg_10_pitch_alignment_is_kept(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->flags |= PITCH_ALIGNMENT | FROM_SYSTEM_MEMORY | DIRECT_FLIP;
+	port_fixture_run(f);
+	assert_true(vmm_port_caps(f->port)->segment[0].flags.PitchAlignment);
+}
+
+/* ---- banks ---- */
+
+static void bank(struct port_fixture *f, uint32_t count, SIZE_T *table)
+{
+	segment(f, 1)->flags |= USE_BANKING;
+	segment(f, 1)->bank_count = count;
+	segment(f, 1)->bank_table = table;
+}
+
+static void seg_12_banks_are_kept_with_the_last_end(void **state)
+{
+	static SIZE_T table[] = {4 << 20, 6 << 20};
+	struct port_fixture *f = *state;
+	const struct vmm_port_segment *s;
+
+	bank(f, 3, table);
+	port_fixture_run(f);
+	s = &vmm_port_caps(f->port)->segment[0];
+	assert_int_equal(s->bank_count, 3);
+	assert_int_equal(s->bank_end[0], 4 * MIB);
+	assert_int_equal(s->bank_end[1], 6 * MIB);
+	assert_int_equal(s->bank_end[2], 16 * MIB);
+}
+
+static void seg_12_one_bank_needs_no_table(void **state)
+{
+	struct port_fixture *f = *state;
+
+	bank(f, 1, NULL);
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[0].bank_end[0], 16 * MIB);
+}
+
+static void seg_12_ends_that_do_not_rise(void **state)
+{
+	static SIZE_T falling[] = {6 << 20, 4 << 20}, first[] = {0};
+	struct port_fixture *f = *state;
+
+	bank(f, 3, falling);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12",
+		       "bank 2 ends at 4194304, the one before at 6291456");
+	bank(f, 2, first);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "bank 1 ends at 0");
+}
+
+static void seg_12_end_behind_the_segment(void **state)
+{
+	static SIZE_T table[] = {17 << 20};
+	struct port_fixture *f = *state;
+
+	bank(f, 2, table);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "bank 1 ends at 17825792");
+}
+
+static void seg_12_no_banks_no_table_or_too_many(void **state)
+{
+	static SIZE_T table[] = {1};
+	struct port_fixture *f = *state;
+
+	bank(f, 0, table);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "0 banks");
+	bank(f, 2, NULL);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "no table");
+	bank(f, 129, table);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-12", "129 banks");
+}
+
+static void seg_12_table_is_not_read_without_the_flag(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->bank_count = 50;
+	segment(f, 1)->bank_table = (SIZE_T *)(uintptr_t)0x10;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[0].bank_count, 0);
+}
+
+/* ---- the paging buffer ---- */
+
+static void seg_21_paging_buffer_in_an_aperture(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.paging_segment = 2;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->paging_buffer_segment, 2);
+}
+
+static void seg_21_paging_buffer_in_memory(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.paging_segment = 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-21",
+		       "PagingBufferSegmentId is 1, which is a memory segment");
+}
+
+static void seg_21_paging_buffer_nowhere(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.paging_segment = 3;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-21", "no segment");
+}
+
+static void seg_21_paging_buffer_of_nothing(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.paging_bytes = 0;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-21", "PagingBufferSize is 0");
+}
+
+/* ---- preservation: all eight combinations ---- */
+
+static void seg_22_pnp_06_standby_flags(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		bool legal;
+	} combination[] = {
+		{0, true},
+		{STANDBY, true},
+		{STANDBY | HIBERNATE, true},
+		{STANDBY | PARTIAL_HIBERNATE, true},
+		{HIBERNATE, false},
+		{PARTIAL_HIBERNATE, false},
+		{HIBERNATE | PARTIAL_HIBERNATE, false},
+		{STANDBY | HIBERNATE | PARTIAL_HIBERNATE, false},
+	};
+	struct port_fixture *f = *state;
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(combination); i++) {
+		segment(f, 1)->flags = CPU_VISIBLE | combination[i].flags;
+		if (!combination[i].legal) {
+			assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-22", "PNP-06");
+			continue;
+		}
+		assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
+		assert_int_equal(vmm_port_caps(f->port)->segment[0].flags.Value,
+				 segment(f, 1)->flags);
+		port_fixture_stop(f);
+	}
+}
+
+static void seg_24_flags_of_later_versions(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 1)->flags = CPU_VISIBLE | USE_64KB_PAGES;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "0x804");
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WIN7);
+	segment(f, 1)->flags = CPU_VISIBLE | STANDBY;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "a 1.1 miniport");
+}
+
+/* ---- overlap ---- */
+
+static void seg_27_gpu_ranges_overlap(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->base = SCRIPTED_MEMORY_BASE + 15 * MIB;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27",
+		       "segments 1 and 2 share GPU addresses");
+	segment(f, 2)->base = SCRIPTED_MEMORY_BASE - 15 * MIB;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27",
+		       "segments 1 and 2 share GPU addresses");
+}
+
+static void seg_27_neighbours(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->base = SCRIPTED_MEMORY_BASE + 16 * MIB;
+	port_fixture_run(f);
+}
+
+static void seg_27_cpu_ranges_overlap(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.segment_count = 3;
+	f->m->settings.segment[2] = (struct scripted_segment){
+		CPU_VISIBLE, 0, 8192 * MIB, MIB, MIB, (int64_t)(8 * MIB), NULL};
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27",
+		       "segments 1 and 3 share CPU addresses");
+	resize(f, 1, 8 * MIB);
+	port_fixture_run(f);
+}
+
+static void seg_27_behind_the_last_address(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->base = UINT64_MAX - 4095;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27", "passes the last address");
+	segment(f, 2)->base = UINT64_MAX - SCRIPTED_APERTURE_BYTES + 1;
+	port_fixture_run(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(seg_01_ids_start_at_1),
+		TEST(seg_02_two_passes),
+		TEST(seg_02_count_changed),
+		TEST(seg_02_more_filled_than_counted),
+		TEST(seg_02_no_segment),
+		TEST(dma_20_32_segments),
+		TEST(dma_20_31_segments),
+		TEST(seg_03_size_of_whole_pages),
+		TEST(seg_03_old_form),
+		TEST(seg_04_memory_commits_its_size),
+		TEST(seg_04_aperture_commits_no_more),
+		TEST(seg_04_aperture_may_commit_less),
+		TEST(seg_04_aperture_without_limit_has_its_size),
+		TEST(seg_06_no_agp_was_offered),
+		TEST(seg_08_cpu_address_is_in_the_bar),
+		TEST(seg_08_offset_in_the_bar),
+		TEST(seg_08_passes_the_end_of_the_bar),
+		TEST(seg_08_not_on_a_page),
+		TEST(seg_08_invisible_memory_needs_no_address),
+		TEST(seg_08_means_nothing_on_an_aperture),
+		TEST(seg_09_coherence_means_nothing_on_memory),
+		TEST(seg_10_pitch_alignment_is_kept),
+		TEST(seg_12_banks_are_kept_with_the_last_end),
+		TEST(seg_12_one_bank_needs_no_table),
+		TEST(seg_12_ends_that_do_not_rise),
+		TEST(seg_12_end_behind_the_segment),
+		TEST(seg_12_no_banks_no_table_or_too_many),
+		TEST(seg_12_table_is_not_read_without_the_flag),
+		TEST(seg_21_paging_buffer_in_an_aperture),
+		TEST(seg_21_paging_buffer_in_memory),
+		TEST(seg_21_paging_buffer_nowhere),
+		TEST(seg_21_paging_buffer_of_nothing),
+		TEST(seg_22_pnp_06_standby_flags),
+		TEST(seg_24_flags_of_later_versions),
+		TEST(seg_27_gpu_ranges_overlap),
+		TEST(seg_27_neighbours),
+		TEST(seg_27_cpu_ranges_overlap),
+		TEST(seg_27_behind_the_last_address),
+	};
+
+	return cmocka_run_group_tests_name("port_segments", tests, NULL, NULL);
+}
