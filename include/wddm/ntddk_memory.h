@@ -11,18 +11,20 @@
 extern "C" {
 #endif
 
-/* ---- pool: [D], paged pool [A]. A page or more is page-aligned, less is aligned to 16 bytes. ---- */
+/*
+ * ---- pool: [D], paged pool [A]. A page or more is page-aligned, less is aligned to 16 bytes. ----
+ */
 
 typedef ULONG64 POOL_FLAGS;
 #ifndef POOL_FLAG_NON_PAGED
-#define POOL_FLAG_USE_QUOTA 0x0000000000000001ull
-#define POOL_FLAG_UNINITIALIZED 0x0000000000000002ull
-#define POOL_FLAG_SESSION 0x0000000000000004ull
-#define POOL_FLAG_CACHE_ALIGNED 0x0000000000000008ull
-#define POOL_FLAG_RAISE_ON_FAILURE 0x0000000000000020ull
-#define POOL_FLAG_NON_PAGED 0x0000000000000040ull
+#define POOL_FLAG_USE_QUOTA         0x0000000000000001ull
+#define POOL_FLAG_UNINITIALIZED     0x0000000000000002ull
+#define POOL_FLAG_SESSION           0x0000000000000004ull
+#define POOL_FLAG_CACHE_ALIGNED     0x0000000000000008ull
+#define POOL_FLAG_RAISE_ON_FAILURE  0x0000000000000020ull
+#define POOL_FLAG_NON_PAGED         0x0000000000000040ull
 #define POOL_FLAG_NON_PAGED_EXECUTE 0x0000000000000080ull
-#define POOL_FLAG_PAGED 0x0000000000000100ull
+#define POOL_FLAG_PAGED             0x0000000000000100ull
 #endif
 
 typedef enum _POOL_TYPE {
@@ -35,13 +37,18 @@ typedef enum _POOL_TYPE {
 	NonPagedPoolNxCacheAligned = 516,
 } POOL_TYPE;
 
-/* Zeroed, unless POOL_FLAG_UNINITIALIZED. NULL for a zero tag or without one flag of the three kinds of pool. */
+/*
+ * Zeroed, unless POOL_FLAG_UNINITIALIZED. NULL for a zero tag or without one flag of the three
+ * kinds of pool.
+ */
 PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag);
 PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag);
 VOID ExFreePool(PVOID P);
 VOID ExFreePoolWithTag(PVOID P, ULONG Tag);
 
-/* ---- memory descriptor lists: a buffer's pages. The page frame numbers follow the structure. ---- */
+/*
+ * ---- memory descriptor lists: a buffer's pages. The page frame numbers follow the structure. ----
+ */
 
 typedef struct _MDL {
 	struct _MDL *Next;
@@ -54,14 +61,14 @@ typedef struct _MDL {
 	ULONG ByteOffset; /* of the first byte in the first page */
 } MDL;
 
-#define MDL_MAPPED_TO_SYSTEM_VA 0x0001
-#define MDL_PAGES_LOCKED 0x0002
+#define MDL_MAPPED_TO_SYSTEM_VA     0x0001
+#define MDL_PAGES_LOCKED            0x0002
 #define MDL_SOURCE_IS_NONPAGED_POOL 0x0004
-#define MDL_ALLOCATED_FIXED_SIZE 0x0008
+#define MDL_ALLOCATED_FIXED_SIZE    0x0008
 
-#define MmGetMdlPfnArray(mdl) ((PPFN_NUMBER)((mdl) + 1))
-#define MmGetMdlByteCount(mdl) ((mdl)->ByteCount)
-#define MmGetMdlByteOffset(mdl) ((mdl)->ByteOffset)
+#define MmGetMdlPfnArray(mdl)       ((PPFN_NUMBER)((mdl) + 1))
+#define MmGetMdlByteCount(mdl)      ((mdl)->ByteCount)
+#define MmGetMdlByteOffset(mdl)     ((mdl)->ByteOffset)
 #define MmGetMdlVirtualAddress(mdl) ((PVOID)((PCHAR)((mdl)->StartVa) + (mdl)->ByteOffset))
 
 typedef enum _MM_PAGE_PRIORITY {
@@ -69,7 +76,7 @@ typedef enum _MM_PAGE_PRIORITY {
 	NormalPagePriority = 16,
 	HighPagePriority = 32,
 } MM_PAGE_PRIORITY;
-#define MdlMappingNoWrite 0x80000000
+#define MdlMappingNoWrite   0x80000000
 #define MdlMappingNoExecute 0x40000000
 
 static inline SIZE_T MmSizeOfMdl(PVOID Base, SIZE_T Length)
@@ -89,17 +96,21 @@ static inline VOID MmInitializeMdl(PMDL MemoryDescriptorList, PVOID BaseVa, SIZE
 	MemoryDescriptorList->ByteOffset = BYTE_OFFSET(BaseVa);
 }
 
-/* [D] Irp must be NULL. The MDL describes the buffer; its page frame numbers are for the caller to fill in. */
-PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota, PIRP Irp);
+/*
+ * [D] Irp must be NULL. The MDL describes the buffer; its page frame numbers are for the caller to
+ * fill in.
+ */
+PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota,
+		   PIRP Irp);
 VOID IoFreeMdl(PMDL Mdl);
 
 /*
- * [D] Pages are mapped where the platform has them: NULL when they are not neighbours there. AccessMode must be
- * KernelMode.
+ * [D] Pages are mapped where the platform has them: NULL when they are not neighbours there.
+ * AccessMode must be KernelMode.
  */
 PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode,
-				   MEMORY_CACHING_TYPE CacheType, PVOID RequestedAddress, ULONG BugCheckOnFailure,
-				   ULONG Priority);
+				   MEMORY_CACHING_TYPE CacheType, PVOID RequestedAddress,
+				   ULONG BugCheckOnFailure, ULONG Priority);
 VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList);
 
 static inline PVOID MmGetSystemAddressForMdlSafe(PMDL Mdl, ULONG Priority)
@@ -125,7 +136,8 @@ static inline PVOID MmGetSystemAddressForMdlSafe(PMDL Mdl, ULONG Priority)
 #endif
 
 /* [D] NULL when the range is not wholly inside one of the platform's. */
-PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, MEMORY_CACHING_TYPE CacheType);
+PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes,
+		   MEMORY_CACHING_TYPE CacheType);
 PVOID MmMapIoSpaceEx(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, ULONG Protect);
 VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes);
 PVOID MmGetVirtualForPhysical(PHYSICAL_ADDRESS PhysicalAddress); /* [any] NULL: not ours */

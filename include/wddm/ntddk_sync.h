@@ -2,8 +2,8 @@
 /*
  * IRQL, spin locks, DPCs, waitable objects, timers, threads and time. Part of ntddk.h.
  *
- * Intervals and times are in units of 100 ns: negative = relative to now, positive = absolute since 1601.
- * Alertable waits are never alerted, because nobody sends alerts.
+ * Intervals and times are in units of 100 ns: negative = relative to now, positive = absolute since
+ * 1601. Alertable waits are never alerted, because nobody sends alerts.
  */
 #ifndef WDDM_NTDDK_SYNC_H
 #define WDDM_NTDDK_SYNC_H
@@ -34,11 +34,11 @@ static inline VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 	*SpinLock = 0;
 }
 
-KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock);        /* [D] */
-VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql);    /* at DISPATCH_LEVEL */
-VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);         /* at DISPATCH_LEVEL */
-VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);       /* at DISPATCH_LEVEL */
-BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);                   /* TRUE: free just now */
+KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock);     /* [D] */
+VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql); /* at DISPATCH_LEVEL */
+VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);      /* at DISPATCH_LEVEL */
+VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);    /* at DISPATCH_LEVEL */
+BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock);                /* TRUE: free just now */
 /* For a loop that waits for another processor: lets others run. */
 VOID YieldProcessor(VOID);
 
@@ -65,10 +65,12 @@ typedef struct _KDPC {
 	PVOID DpcData;
 } KDPC, *PKDPC, *PRKDPC;
 
-VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext); /* [any] */
+VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine,
+		     PVOID DeferredContext); /* [any] */
 /*
- * FALSE when it is queued already [any]. The routine runs at DISPATCH_LEVEL on the first thread that goes below
- * that level: this one, if it is not raised now. A routine that is running is not entered a second time.
+ * FALSE when it is queued already [any]. The routine runs at DISPATCH_LEVEL on the first thread
+ * that goes below that level: this one, if it is not raised now. A routine that is running is not
+ * entered a second time.
  */
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2);
 BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc); /* [any] */
@@ -103,18 +105,20 @@ typedef enum _KWAIT_REASON {
 	MaximumWaitReason = 41,
 } KWAIT_REASON;
 
-#define THREAD_WAIT_OBJECTS 3
+#define THREAD_WAIT_OBJECTS  3
 #define MAXIMUM_WAIT_OBJECTS 64
 
 /* Waits [A], or [D] with a zero timeout. */
-NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-			       PLARGE_INTEGER Timeout);
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+			       BOOLEAN Alertable, PLARGE_INTEGER Timeout);
 /* More than THREAD_WAIT_OBJECTS objects need a WaitBlockArray. */
-NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
-				  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
+				  KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+				  BOOLEAN Alertable, PLARGE_INTEGER Timeout,
 				  PKWAIT_BLOCK WaitBlockArray);
-NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval); /* [A] */
-VOID KeStallExecutionProcessor(ULONG MicroSeconds);                                                    /* [any] */
+NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+				PLARGE_INTEGER Interval); /* [A] */
+VOID KeStallExecutionProcessor(ULONG MicroSeconds);       /* [any] */
 
 typedef enum _EVENT_TYPE { NotificationEvent, SynchronizationEvent } EVENT_TYPE;
 
@@ -122,11 +126,11 @@ typedef struct _KEVENT {
 	DISPATCHER_HEADER Header;
 } KEVENT, *PKEVENT, *PRKEVENT;
 
-VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State);  /* [any] */
-LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait);      /* [D]; the state before */
-VOID KeClearEvent(PRKEVENT Event);                                       /* [D] */
-LONG KeResetEvent(PRKEVENT Event);                                       /* [D]; the state before */
-LONG KeReadStateEvent(PRKEVENT Event);                                   /* [D] */
+VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State); /* [any] */
+LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait);     /* [D]; the state before */
+VOID KeClearEvent(PRKEVENT Event);                                      /* [D] */
+LONG KeResetEvent(PRKEVENT Event);                                      /* [D]; the state before */
+LONG KeReadStateEvent(PRKEVENT Event);                                  /* [D] */
 
 #ifndef IO_NO_INCREMENT
 #define IO_NO_INCREMENT 0
@@ -148,30 +152,34 @@ typedef struct _KTIMER {
 	ULONG Queued;
 } KTIMER, *PKTIMER;
 
-VOID KeInitializeTimer(PKTIMER Timer);                       /* [D]; a notification timer */
-VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type);    /* [D] */
+VOID KeInitializeTimer(PKTIMER Timer);                    /* [D]; a notification timer */
+VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type); /* [D] */
 /* TRUE when the timer was running before [D]. Period in ms, 0 = once. */
 BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc);
 BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc);
-BOOLEAN KeCancelTimer(PKTIMER Timer);                        /* [D]; TRUE when it was running */
-BOOLEAN KeReadStateTimer(PKTIMER Timer);                     /* [D] */
+BOOLEAN KeCancelTimer(PKTIMER Timer);    /* [D]; TRUE when it was running */
+BOOLEAN KeReadStateTimer(PKTIMER Timer); /* [D] */
 
 /* ---- threads and handles ---- */
 
 typedef VOID KSTART_ROUTINE(PVOID StartContext);
 typedef KSTART_ROUTINE *PKSTART_ROUTINE;
 
-NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-			      HANDLE ProcessHandle, PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine,
+NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
+			      POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ProcessHandle,
+			      PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine,
 			      PVOID StartContext); /* [P] */
 /* Does not return, unless the caller is not such a thread [P]. */
 NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus);
 
 extern POBJECT_TYPE *PsThreadType;
 
-/* Thread handles only. The object can be waited for: it is signaled when the thread has ended. [P] */
-NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
-				   KPROCESSOR_MODE AccessMode, PVOID *Object, PVOID HandleInformation);
+/*
+ * Thread handles only. The object can be waited for: it is signaled when the thread has ended. [P]
+ */
+NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess,
+				   POBJECT_TYPE ObjectType, KPROCESSOR_MODE AccessMode,
+				   PVOID *Object, PVOID HandleInformation);
 LONG_PTR ObfDereferenceObject(PVOID Object); /* [D] */
 NTSTATUS ZwClose(HANDLE Handle);             /* [P] */
 

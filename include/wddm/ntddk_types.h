@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small types and macros of kernel source: IRQL names, lists, driver and device objects, handles. Part of ntddk.h.
+ * Small types and macros of kernel source: IRQL names, lists, driver and device objects, handles.
+ * Part of ntddk.h.
  */
 #ifndef WDDM_NTDDK_TYPES_H
 #define WDDM_NTDDK_TYPES_H
@@ -59,13 +60,13 @@ typedef struct _CLIENT_ID {
 #endif
 #ifndef InitializeObjectAttributes
 #define InitializeObjectAttributes(attributes, name, flags, root, security) \
-	do { \
-		(attributes)->Length = sizeof(OBJECT_ATTRIBUTES); \
-		(attributes)->RootDirectory = (root); \
-		(attributes)->Attributes = (flags); \
-		(attributes)->ObjectName = (name); \
-		(attributes)->SecurityDescriptor = (security); \
-		(attributes)->SecurityQualityOfService = NULL; \
+	do {                                                                \
+		(attributes)->Length = sizeof(OBJECT_ATTRIBUTES);           \
+		(attributes)->RootDirectory = (root);                       \
+		(attributes)->Attributes = (flags);                         \
+		(attributes)->ObjectName = (name);                          \
+		(attributes)->SecurityDescriptor = (security);              \
+		(attributes)->SecurityQualityOfService = NULL;              \
 	} while (0)
 #endif
 
@@ -112,7 +113,7 @@ typedef struct _CLIENT_ID {
 #define FIELD_OFFSET(type, field) ((LONG)offsetof(type, field))
 #endif
 #ifndef CONTAINING_RECORD
-#define CONTAINING_RECORD(address, type, field) ((type *)((PCHAR)(address) - offsetof(type, field)))
+#define CONTAINING_RECORD(address, type, field) ((type *)((PCHAR)(address)-offsetof(type, field)))
 #endif
 #ifndef ARRAYSIZE
 #define ARRAYSIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -179,7 +180,8 @@ static inline PLIST_ENTRY RemoveTailList(PLIST_ENTRY ListHead)
 
 /* ---- what DriverEntry and AddDevice are given; the port fills in what is named here ---- */
 
-typedef NTSTATUS DRIVER_INITIALIZE(struct _DRIVER_OBJECT *DriverObject, PUNICODE_STRING RegistryPath);
+typedef NTSTATUS DRIVER_INITIALIZE(struct _DRIVER_OBJECT *DriverObject,
+				   PUNICODE_STRING RegistryPath);
 typedef DRIVER_INITIALIZE *PDRIVER_INITIALIZE;
 typedef VOID DRIVER_UNLOAD(struct _DRIVER_OBJECT *DriverObject);
 typedef DRIVER_UNLOAD *PDRIVER_UNLOAD;

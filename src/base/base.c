@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 /*
- * The allocation that is to fail, counted down per system thread so that a test arms its own thread only and
- * the other threads of a running world are left alone.
+ * The allocation that is to fail, counted down per system thread so that a test arms its own thread
+ * only and the other threads of a running world are left alone.
  */
 static _Thread_local uint32_t calloc_countdown;
 

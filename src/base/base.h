@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base: what every module stands on. Status values, asserts, checked arithmetic, intrusive lists and one C
- * type per address space. Owns no state, takes no lock, calls nothing but libc.
+ * base: what every module stands on. Status values, asserts, checked arithmetic, intrusive lists
+ * and one C type per address space. Owns no state, takes no lock, calls nothing but libc.
  */
 #ifndef VMM_BASE_BASE_H
 #define VMM_BASE_BASE_H
@@ -11,46 +11,50 @@
 #include <stdint.h>
 
 /*
- * One status type end to end: the NTSTATUS values that the DDI contract is written in. Modules below the DDI
- * (os, range, handle) use the same numbers so that nothing is translated on the way up. include/wddm defines
- * the STATUS_* spellings for DDI code; these constants have the same values and tests/abi compares them.
+ * One status type end to end: the NTSTATUS values that the DDI contract is written in. Modules
+ * below the DDI (os, range, handle) use the same numbers so that nothing is translated on the way
+ * up. include/wddm defines the STATUS_* spellings for DDI code; these constants have the same
+ * values and tests/abi compares them.
  */
 typedef int32_t vmm_status;
 
-#define VMM_OK                 ((vmm_status)0x00000000)
-#define VMM_PENDING            ((vmm_status)0x00000103)
-#define VMM_TIMEOUT            ((vmm_status)0x00000102)
-#define VMM_UNSUCCESSFUL       ((vmm_status)0xC0000001)
-#define VMM_INVALID_HANDLE     ((vmm_status)0xC0000008)
-#define VMM_INVALID_PARAMETER  ((vmm_status)0xC000000D)
-#define VMM_NO_MEMORY          ((vmm_status)0xC0000017)
-#define VMM_NOT_SUPPORTED      ((vmm_status)0xC00000BB)
-#define VMM_DEVICE_REMOVED     ((vmm_status)0xC00002B6)
-#define VMM_NO_VIDEO_MEMORY    ((vmm_status)0xC01E0100)
-#define VMM_ALLOCATION_BUSY    ((vmm_status)0xC01E0102)
+#define VMM_OK                ((vmm_status)0x00000000)
+#define VMM_PENDING           ((vmm_status)0x00000103)
+#define VMM_TIMEOUT           ((vmm_status)0x00000102)
+#define VMM_UNSUCCESSFUL      ((vmm_status)0xC0000001)
+#define VMM_INVALID_HANDLE    ((vmm_status)0xC0000008)
+#define VMM_INVALID_PARAMETER ((vmm_status)0xC000000D)
+#define VMM_NO_MEMORY         ((vmm_status)0xC0000017)
+#define VMM_NOT_SUPPORTED     ((vmm_status)0xC00000BB)
+#define VMM_DEVICE_REMOVED    ((vmm_status)0xC00002B6)
+#define VMM_NO_VIDEO_MEMORY   ((vmm_status)0xC01E0100)
+#define VMM_ALLOCATION_BUSY   ((vmm_status)0xC01E0102)
 
 static inline bool vmm_ok(vmm_status status)
 {
 	return status >= 0;
 }
 
-#define VMM_MUST_CHECK __attribute__((warn_unused_result))
+#define VMM_MUST_CHECK        __attribute__((warn_unused_result))
 #define VMM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define VMM_COLD __attribute__((cold, noinline))
-#define VMM_NORETURN __attribute__((noreturn))
-#define vmm_likely(x) __builtin_expect(!!(x), 1)
-#define vmm_unlikely(x) __builtin_expect(!!(x), 0)
+#define VMM_COLD              __attribute__((cold, noinline))
+#define VMM_NORETURN          __attribute__((noreturn))
+#define vmm_likely(x)         __builtin_expect(!!(x), 1)
+#define vmm_unlikely(x)       __builtin_expect(!!(x), 0)
 
-#define VMM_ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define vmm_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define VMM_ARRAY_LENGTH(a)                 (sizeof(a) / sizeof((a)[0]))
+#define vmm_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* Always on: a false condition is a bug in vidmm, never a client's or a miniport's mistake (those get findings). */
+/*
+ * Always on: a false condition is a bug in vidmm, never a client's or a miniport's mistake (those
+ * get findings).
+ */
 VMM_NORETURN VMM_COLD void vmm_assert_failed(const char *expression, const char *file, int line);
 #define vmm_assert(cond) ((cond) ? (void)0 : vmm_assert_failed(#cond, __FILE__, __LINE__))
 
 /* Host page: the granularity of MDLs, apertures and CPU views. */
 #define VMM_PAGE_SHIFT 12u
-#define VMM_PAGE_SIZE ((uint64_t)1 << VMM_PAGE_SHIFT)
+#define VMM_PAGE_SIZE  ((uint64_t)1 << VMM_PAGE_SHIFT)
 
 static inline uint64_t vmm_align_up(uint64_t value, uint64_t alignment)
 {
@@ -82,12 +86,18 @@ static inline bool vmm_mul_overflows(uint64_t a, uint64_t b, uint64_t *product)
 }
 
 /*
- * One type per address space, so that the compiler finds a system address used as a GPU address (a mistake
- * that cost the authors of an open driver weeks).
+ * One type per address space, so that the compiler finds a system address used as a GPU address (a
+ * mistake that cost the authors of an open driver weeks).
  */
-typedef struct { uint64_t value; } vmm_physaddr; /* host "physical" bus address: BARs and system pages */
-typedef struct { uint64_t value; } vmm_gpuaddr;  /* address in the GPU's physical space: segment base + offset */
-typedef struct { uint64_t value; } vmm_segoff;   /* byte offset inside one segment */
+typedef struct {
+	uint64_t value;
+} vmm_physaddr; /* host "physical" bus address: BARs and system pages */
+typedef struct {
+	uint64_t value;
+} vmm_gpuaddr; /* address in the GPU's physical space: segment base + offset */
+typedef struct {
+	uint64_t value;
+} vmm_segoff; /* byte offset inside one segment */
 
 /* Intrusive circular doubly linked list; a head and a detached link both point at themselves. */
 struct vmm_list {
@@ -119,16 +129,18 @@ static inline void vmm_list_remove(struct vmm_list *link)
 	link->next->prev = link->prev;
 	link->prev = link->next = link;
 }
-#define vmm_list_for_each(pos, head) for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
-#define vmm_list_for_each_safe(pos, tmp, head) \
-	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); (pos) = (tmp), (tmp) = (pos)->next)
+#define vmm_list_for_each(pos, head) \
+	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+#define vmm_list_for_each_safe(pos, tmp, head)                           \
+	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
+	     (pos) = (tmp), (tmp) = (pos)->next)
 
 /* Zeroed allocation with overflow check; NULL when out of memory. `vmm_free(NULL)` is fine. */
 void *vmm_calloc(size_t count, size_t size) VMM_MUST_CHECK;
 void vmm_free(void *ptr);
 /*
- * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). Out-of-memory paths are
- * rules too (LOCK-32) and cannot be reached otherwise.
+ * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). Out-of-memory
+ * paths are rules too (LOCK-32) and cannot be reached otherwise.
  */
 void vmm_calloc_fail_after(uint32_t n);
 

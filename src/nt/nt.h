@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nt: the kernel that a miniport believes in. The services themselves are declared in <ntddk.h> under their own
- * names; this header is for the modules above: make the kernel of an os world, lay out its physical address space,
- * build MDLs, keep the IRQL, and hear of violations.
+ * nt: the kernel that a miniport believes in. The services themselves are declared in <ntddk.h>
+ * under their own names; this header is for the modules above: make the kernel of an os world, lay
+ * out its physical address space, build MDLs, keep the IRQL, and hear of violations.
  *
  * Never: graphics. nt knows threads, memory and interrupts, no DDI.
  * Threads: any thread of the world, and any foreign thread. The services find their world through
  * vmm_os_current(); a thread that has none is served by the kernel that was created last.
  * Locks: internal leaf locks of rank VMM_NT_RANK and more. Hooks are called with none of them held.
- * Thread slots 0..2 belong to nt (IRQL, thread object, identity), slot 3 is free for the port.
+ * Thread slots 0 to 2 belong to nt: IRQL, thread object, identity.
  *
  * Miniport mistakes never end the process. They are reported as violations:
  *   NT-01  a service was called at an IRQL above its limit
@@ -16,8 +16,8 @@
  *   NT-03  a thread waits at DISPATCH_LEVEL or above
  *   NT-04  a spin lock was taken twice, released by another thread, or used below DISPATCH_LEVEL
  *   NT-05  pool: unknown or twice freed pointer, wrong tag, written out of bounds, invalid flags
- *   NT-06  something was left behind when the kernel ended: pool, MDL, mapping, thread, handle, timer, DPC
- *   NT-07  an object or handle is not what the service expects: not initialised, wrong type, unknown
+ *   NT-06  left behind when the kernel ended: pool, MDL, mapping, thread, handle, timer, DPC
+ *   NT-07  an object or handle is unknown, not initialised or of the wrong type
  *   NT-08  a physical range or page that the platform does not have
  *   NT-09  the miniport asked for a bug check
  *   NT-10  an assertion of the miniport failed
@@ -41,25 +41,31 @@ struct vmm_nt_violation {
 };
 
 struct vmm_nt_config {
-	/* All may be NULL; called on the thread concerned, at any IRQL, possibly under the caller's locks. */
+	/*
+	 * All may be NULL; called on the thread concerned, at any IRQL, possibly under the caller's
+	 * locks.
+	 */
 	void (*violation)(void *context, const struct vmm_nt_violation *violation);
 	void (*bugcheck)(void *context, uint32_t code, const uint64_t parameter[4]);
 	void (*print)(void *context, uint32_t component, uint32_t level, const char *text);
 	void *context;
 	uint64_t physical_first;   /* lowest address that vmm_nt_phys_reserve hands out; 0: 4 GiB */
-	uint64_t system_time_base; /* system time when the world began, 100 ns since 1601; 0: a fixed day */
+	uint64_t system_time_base; /* when the world began, 100 ns since 1601; 0: a fixed day */
 };
 
-vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config, struct vmm_nt **nt) VMM_MUST_CHECK;
+vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config,
+			 struct vmm_nt **nt) VMM_MUST_CHECK;
 /*
- * Reports what was left behind (NT-06, pool by tag) and frees it. Threads that the miniport never ended are given a
- * second; if one still runs then, nothing is freed and VMM_UNSUCCESSFUL is returned: the world must stay.
+ * Reports what was left behind (NT-06, pool by tag) and frees it. Threads that the miniport never
+ * ended are given a second; if one still runs then, nothing is freed and VMM_UNSUCCESSFUL is
+ * returned: the world must stay.
  */
 vmm_status vmm_nt_destroy(struct vmm_nt *nt);
 /* The kernel of the calling thread. */
 struct vmm_nt *vmm_nt_current(void);
 void vmm_nt_set_violation_hook(struct vmm_nt *nt,
-			       void (*violation)(void *context, const struct vmm_nt_violation *violation),
+			       void (*violation)(void *context,
+						 const struct vmm_nt_violation *violation),
 			       void *context);
 
 /* ---- IRQL ---- */
@@ -79,24 +85,32 @@ void vmm_nt_lower(struct vmm_nt *nt, uint32_t irql);
 
 /*
  * The lock of a device interrupt: its holder is at VMM_NT_DEVICE. For interrupt routines and
- * SynchronizeExecution; what runs under it may take spin locks of a smaller level only by mistake (NT-02).
+ * SynchronizeExecution; what runs under it may take spin locks of a smaller level only by mistake
+ * (NT-02).
  */
 struct vmm_nt_interrupt {
 	struct vmm_nt *nt;
 	struct vmm_os_mutex mutex;
 };
-void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank, const char *name);
+void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
+			   const char *name);
 void vmm_nt_interrupt_finish(struct vmm_nt_interrupt *interrupt);
 uint32_t vmm_nt_interrupt_enter(struct vmm_nt_interrupt *interrupt); /* the level before */
 void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql);
 
 /* ---- physical address space ---- */
 
-/* An address range that no other one overlaps, 2 MiB aligned with a gap behind it; never handed out again. */
+/*
+ * An address range that no other one overlaps, 2 MiB aligned with a gap behind it; never handed out
+ * again.
+ */
 uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes);
-/* From now on the range is memory[offset, +size_bytes). Page multiples. VMM_INVALID_PARAMETER when it overlaps. */
-vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory, uint64_t offset,
-			   uint64_t size_bytes) VMM_MUST_CHECK;
+/*
+ * From now on the range is memory[offset, +size_bytes). Page multiples. VMM_INVALID_PARAMETER when
+ * it overlaps.
+ */
+vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory,
+			   uint64_t offset, uint64_t size_bytes) VMM_MUST_CHECK;
 /* The range that was added with this base. */
 void vmm_nt_phys_remove(struct vmm_nt *nt, uint64_t physical);
 /* The kernel address of [physical, +size_bytes); NULL when it is not wholly inside one range. */
@@ -107,23 +121,27 @@ bool vmm_nt_phys_of(struct vmm_nt *nt, const void *pointer, uint64_t *physical);
 /* ---- MDLs over backing-store pages ---- */
 
 /*
- * An MDL whose pages are locked and mapped: its system address is memory->base + offset, so that asking for it costs
- * nothing, and its page frames are those from `physical` on. 48 bytes and 8 per page. Offset and physical are
- * page-aligned; length is below 4 GiB.
+ * An MDL whose pages are locked and mapped: its system address is memory->base + offset, so that
+ * asking for it costs nothing, and its page frames are those from `physical` on. 48 bytes and 8 per
+ * page. Offset and physical are page-aligned; length is below 4 GiB.
  */
-vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			     uint64_t physical, struct _MDL **mdl) VMM_MUST_CHECK;
+vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memory, uint64_t offset,
+			     uint64_t length, uint64_t physical, struct _MDL **mdl) VMM_MUST_CHECK;
 void vmm_nt_mdl_destroy(struct vmm_nt *nt, struct _MDL *mdl);
-/* The same in storage of the caller's, vmm_nt_mdl_bytes(length) of it, aligned to 8. Needs no end. */
+/*
+ * The same in storage of the caller's, vmm_nt_mdl_bytes(length) of it, aligned to 8. Needs no end.
+ */
 size_t vmm_nt_mdl_bytes(uint64_t length);
-void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-		     uint64_t physical);
+void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset,
+		     uint64_t length, uint64_t physical);
 
 /* ---- registry ---- */
 
-/* Keys are named in full (\Registry\Machine\...). Sets or replaces one value; the data is copied. */
-vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *name, uint32_t type, const void *data,
-			       uint32_t size_bytes) VMM_MUST_CHECK;
+/*
+ * Keys are named in full (\Registry\Machine\...). Sets or replaces one value; the data is copied.
+ */
+vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *name, uint32_t type,
+			       const void *data, uint32_t size_bytes) VMM_MUST_CHECK;
 /* REG_DWORD where the value fits in 32 bits, REG_QWORD otherwise. */
 vmm_status vmm_nt_registry_set_number(struct vmm_nt *nt, const char *key, const char *name,
 				      uint64_t value) VMM_MUST_CHECK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred procedure calls: one queue per world, drained by whichever thread goes below DISPATCH_LEVEL. The lock is
- * not held while a routine runs. A routine may free its own KDPC, so the mark that keeps it from being entered a
- * second time is on the running thread's stack, not in the object.
+ * Deferred procedure calls: one queue per world, drained by whichever thread goes below
+ * DISPATCH_LEVEL. The lock is not held while a routine runs. A routine may free its own KDPC, so
+ * the mark that keeps it from being entered a second time is on the running thread's stack, not in
+ * the object.
  */
 #include "nt/nt_internal.h"
 
@@ -42,7 +43,8 @@ static bool is_running_locked(const struct vmm_nt *nt, const KDPC *dpc)
 
 static KDPC *take_next_locked(struct vmm_nt *nt)
 {
-	for (LIST_ENTRY *entry = nt->dpc_queue.Flink; entry != &nt->dpc_queue; entry = entry->Flink) {
+	for (LIST_ENTRY *entry = nt->dpc_queue.Flink; entry != &nt->dpc_queue;
+	     entry = entry->Flink) {
 		KDPC *dpc = CONTAINING_RECORD(entry, KDPC, DpcListEntry);
 
 		if (is_running_locked(nt, dpc))
@@ -75,8 +77,8 @@ static bool run_next(struct vmm_nt *nt)
 	call.DeferredRoutine(dpc, call.DeferredContext, call.SystemArgument1, call.SystemArgument2);
 	irql = nt_slot(nt, SLOT_IRQL);
 	if (vmm_unlikely(*irql != DISPATCH_LEVEL)) {
-		nt_violation(nt, "NT-02", "DPC routine", "entered at IRQL %u, returned at %u", DISPATCH_LEVEL,
-			     (unsigned)*irql);
+		nt_violation(nt, "NT-02", "DPC routine", "entered at IRQL %u, returned at %u",
+			     DISPATCH_LEVEL, (unsigned)*irql);
 		*irql = DISPATCH_LEVEL;
 	}
 
@@ -96,7 +98,9 @@ void nt_dpc_drain(struct vmm_nt *nt)
 
 VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext)
 {
-	*Dpc = (KDPC){.Type = DPC_TYPE, .DeferredRoutine = DeferredRoutine, .DeferredContext = DeferredContext};
+	*Dpc = (KDPC){.Type = DPC_TYPE,
+		      .DeferredRoutine = DeferredRoutine,
+		      .DeferredContext = DeferredContext};
 }
 
 static bool is_dpc(struct vmm_nt *nt, const char *service, const KDPC *dpc)
@@ -166,8 +170,8 @@ VOID KeFlushQueuedDpcs(VOID)
 		vmm_os_mutex_lock(&nt->dpc);
 		idle = IsListEmpty(&nt->dpc_queue) && vmm_list_empty(&nt->dpc_running);
 		vmm_os_mutex_unlock(&nt->dpc);
-		if (idle || vmm_os_wait(nt->os, &nt->dpc_finished, finished, VMM_OS_FOREVER, "DPCs to finish",
-					0) == VMM_UNSUCCESSFUL)
+		if (idle || vmm_os_wait(nt->os, &nt->dpc_finished, finished, VMM_OS_FOREVER,
+					"DPCs to finish", 0) == VMM_UNSUCCESSFUL)
 			return;
 	}
 }

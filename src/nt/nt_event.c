@@ -5,7 +5,8 @@
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
 {
 	nt_header_init(&Event->Header,
-		       Type == SynchronizationEvent ? OBJECT_SYNCHRONIZATION_EVENT : OBJECT_NOTIFICATION_EVENT,
+		       Type == SynchronizationEvent ? OBJECT_SYNCHRONIZATION_EVENT
+						    : OBJECT_NOTIFICATION_EVENT,
 		       State);
 }
 
@@ -24,7 +25,10 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 	(void)Increment;
 	if (!is_event(nt, "KeSetEvent", Event))
 		return 0;
-	/* Wait = TRUE only saves a switch before the wait that follows; it may not be asked for at DISPATCH. */
+	/*
+	 * Wait = TRUE only saves a switch before the wait that follows; it may not be asked for at
+	 * DISPATCH.
+	 */
 	if (Wait)
 		nt_limit(nt, "KeSetEvent", APC_LEVEL);
 	vmm_os_mutex_lock(&nt->dispatcher);

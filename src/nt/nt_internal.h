@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of nt share. Five leaf locks, never taken one inside the other: dispatcher (waitable objects and
- * timers), dpc, objects (threads, handles), memory (pool, physical ranges, mappings), registry.
+ * What the files of nt share. Five leaf locks, never taken one inside the other: dispatcher
+ * (waitable objects and timers), dpc, objects (threads, handles), memory (pool, physical ranges,
+ * mappings), registry.
  */
 #ifndef VMM_NT_NT_INTERNAL_H
 #define VMM_NT_NT_INTERNAL_H
@@ -13,7 +14,10 @@
 
 enum { SLOT_IRQL, SLOT_THREAD, SLOT_IDENTITY };
 
-/* Values of DISPATCHER_HEADER.Type. None is 0, so that memory nobody initialised is told from an object. */
+/*
+ * Values of DISPATCHER_HEADER.Type. None is 0, so that memory nobody initialised is told from an
+ * object.
+ */
 enum {
 	OBJECT_NOTIFICATION_EVENT = 0xE1,
 	OBJECT_SYNCHRONIZATION_EVENT = 0xE2,
@@ -70,8 +74,8 @@ struct vmm_nt {
 
 	struct vmm_os_mutex dpc;
 	LIST_ENTRY dpc_queue;
-	struct vmm_list dpc_running;  /* runners on the stacks of their threads */
-	_Atomic uint32_t dpc_queued;  /* so that lowering the IRQL takes no lock when there is nothing to run */
+	struct vmm_list dpc_running; /* runners on the stacks of their threads */
+	_Atomic uint32_t dpc_queued; /* lowering the IRQL takes no lock when it is 0 */
 	_Atomic uint32_t dpc_finished;
 
 	struct vmm_os_mutex objects;
@@ -99,19 +103,26 @@ struct vmm_nt {
 /* ---- nt_world.c ---- */
 void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, const char *format, ...)
 	VMM_PRINTF(4, 5) VMM_COLD;
-/* NT-01 when the caller is above `limit`. */
-void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit);
+void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit) VMM_COLD;
 /* A number of the calling thread, never 0; in the order of first use, so that sim runs agree. */
 uint32_t nt_identity(struct vmm_nt *nt);
 /*
- * Somebody looks whether something has happened yet. Virtual time moves only when everybody waits, so a loop that
- * polls would never see it move: after many polls at one instant the caller sleeps a microsecond.
+ * Somebody looks whether something has happened yet. Virtual time moves only when everybody waits,
+ * so a loop that polls would never see it move: after many polls at one instant the caller sleeps a
+ * microsecond.
  */
 void nt_polled(struct vmm_nt *nt);
 
 static inline uint64_t *nt_slot(struct vmm_nt *nt, unsigned index)
 {
-	return vmm_os_thread_slot(vmm_os_thread_self(nt->os), index);
+	return vmm_os_own_slots(nt->os) + index;
+}
+
+/* NT-01 when the caller is above `limit`. */
+static inline void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
+{
+	if (vmm_unlikely(*nt_slot(nt, SLOT_IRQL) > limit))
+		nt_above_limit(nt, service, limit);
 }
 
 /* ---- nt_dpc.c ---- */
@@ -121,9 +132,12 @@ void nt_dpc_drain(struct vmm_nt *nt);
 
 /* ---- nt_wait.c ---- */
 void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled);
-bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header, uint8_t first,
-		     uint8_t last);
-/* Signals the object and ends the waits that this satisfies; the object may be gone then. Dispatcher lock held. */
+bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header,
+		     uint8_t first, uint8_t last);
+/*
+ * Signals the object and ends the waits that this satisfies; the object may be gone then.
+ * Dispatcher lock held.
+ */
 void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The IRQL of each thread and the lock of a device interrupt. The level lives in the thread's slot, so only the
- * thread itself reads or writes it.
+ * The IRQL of each thread and the lock of a device interrupt. The level lives in the thread's slot,
+ * so only the thread itself reads or writes it.
  */
 #include "nt/nt_internal.h"
 
@@ -16,7 +16,8 @@ static uint32_t raise_level(struct vmm_nt *nt, const char *service, uint32_t irq
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql < before))
-		nt_violation(nt, "NT-02", service, "raised from IRQL %u down to %u; nothing changes", before, irql);
+		nt_violation(nt, "NT-02", service,
+			     "raised from IRQL %u down to %u; nothing changes", before, irql);
 	else
 		*slot = irql;
 	return before;
@@ -28,7 +29,8 @@ static void lower_level(struct vmm_nt *nt, const char *service, uint32_t irql)
 	uint32_t before = (uint32_t)*slot;
 
 	if (vmm_unlikely(irql > before)) {
-		nt_violation(nt, "NT-02", service, "lowered from IRQL %u up to %u; nothing changes", before, irql);
+		nt_violation(nt, "NT-02", service, "lowered from IRQL %u up to %u; nothing changes",
+			     before, irql);
 		return;
 	}
 	if (before >= DISPATCH_LEVEL && irql < DISPATCH_LEVEL) {
@@ -63,7 +65,8 @@ VOID KeLowerIrql(KIRQL NewIrql)
 	lower_level(vmm_nt_current(), "KeLowerIrql", NewIrql);
 }
 
-void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank, const char *name)
+void vmm_nt_interrupt_init(struct vmm_nt_interrupt *interrupt, struct vmm_nt *nt, uint32_t rank,
+			   const char *name)
 {
 	interrupt->nt = nt;
 	vmm_os_mutex_init(&interrupt->mutex, nt->os, rank, name);
@@ -87,8 +90,9 @@ void vmm_nt_interrupt_leave(struct vmm_nt_interrupt *interrupt, uint32_t irql)
 	uint64_t *slot = nt_slot(interrupt->nt, SLOT_IRQL);
 
 	if (vmm_unlikely(*slot != VMM_NT_DEVICE)) {
-		nt_violation(interrupt->nt, "NT-02", "interrupt lock", "routine entered at IRQL %u returned at %u",
-			     VMM_NT_DEVICE, (unsigned)*slot);
+		nt_violation(interrupt->nt, "NT-02", "interrupt lock",
+			     "routine entered at IRQL %u returned at %u", VMM_NT_DEVICE,
+			     (unsigned)*slot);
 		*slot = VMM_NT_DEVICE;
 	}
 	vmm_os_mutex_unlock(&interrupt->mutex);

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists: those that vidmm builds over backing stores, which are born locked and mapped, and those
- * that a driver allocates. Stateless but for a count of the former; the latter are pool blocks of tag "Mdl ".
+ * Memory descriptor lists: those that vidmm builds over backing stores, which are born locked and
+ * mapped, and those that a driver allocates. Stateless but for a count of the former; the latter
+ * are pool blocks of tag "Mdl ".
  */
 #include "nt/nt_internal.h"
 
 #define MDL_TAG 0x206C644Du
 
+/* Drivers compute with it: the page frame numbers begin here. */
+_Static_assert(sizeof(MDL) == 48, "an MDL has 48 bytes before its page frame numbers");
+
 /* ---- vidmm's own ---- */
 
 size_t vmm_nt_mdl_bytes(uint64_t length)
 {
-	return sizeof(MDL) + (size_t)(vmm_align_up(length, PAGE_SIZE) >> PAGE_SHIFT) * sizeof(PFN_NUMBER);
+	return sizeof(MDL) +
+	       (size_t)(vmm_align_up(length, PAGE_SIZE) >> PAGE_SHIFT) * sizeof(PFN_NUMBER);
 }
 
-void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-		     uint64_t physical)
+void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset,
+		     uint64_t length, uint64_t physical)
 {
 	uint64_t pages = vmm_align_up(length, PAGE_SIZE) >> PAGE_SHIFT;
 	char *base = memory->base + offset;
@@ -30,8 +35,8 @@ void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t
 		frames[i] = (physical >> PAGE_SHIFT) + i;
 }
 
-vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			     uint64_t physical, struct _MDL **mdl)
+vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memory, uint64_t offset,
+			     uint64_t length, uint64_t physical, struct _MDL **mdl)
 {
 	MDL *storage;
 
@@ -56,7 +61,8 @@ void vmm_nt_mdl_destroy(struct vmm_nt *nt, struct _MDL *mdl)
 
 /* ---- services ---- */
 
-PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota, PIRP Irp)
+PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, BOOLEAN ChargeQuota,
+		   PIRP Irp)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	MDL *mdl;
@@ -64,7 +70,8 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 	(void)SecondaryBuffer, (void)ChargeQuota;
 	nt_limit(nt, "IoAllocateMdl", DISPATCH_LEVEL);
 	if (Irp) {
-		nt_violation(nt, "NT-07", "IoAllocateMdl", "an IRP was given; this kernel has none");
+		nt_violation(nt, "NT-07", "IoAllocateMdl",
+			     "an IRP was given; this kernel has none");
 		return NULL;
 	}
 	mdl = ExAllocatePool2(POOL_FLAG_NON_PAGED, MmSizeOfMdl(VirtualAddress, Length), MDL_TAG);
@@ -83,19 +90,21 @@ VOID IoFreeMdl(PMDL Mdl)
 static char *pages_of(struct vmm_nt *nt, const MDL *mdl)
 {
 	const PFN_NUMBER *frames = MmGetMdlPfnArray(mdl);
-	uint64_t pages = vmm_align_up((uint64_t)mdl->ByteOffset + mdl->ByteCount, PAGE_SIZE) >> PAGE_SHIFT;
+	uint64_t pages =
+		vmm_align_up((uint64_t)mdl->ByteOffset + mdl->ByteCount, PAGE_SIZE) >> PAGE_SHIFT;
 	char *first = pages ? vmm_nt_phys_lookup(nt, frames[0] << PAGE_SHIFT, PAGE_SIZE) : NULL;
 
 	for (uint64_t i = 1; first && i < pages; i++) {
-		if (vmm_nt_phys_lookup(nt, frames[i] << PAGE_SHIFT, PAGE_SIZE) != first + i * PAGE_SIZE)
+		if (vmm_nt_phys_lookup(nt, frames[i] << PAGE_SHIFT, PAGE_SIZE) !=
+		    first + i * PAGE_SIZE)
 			return NULL;
 	}
 	return first;
 }
 
 PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode,
-				   MEMORY_CACHING_TYPE CacheType, PVOID RequestedAddress, ULONG BugCheckOnFailure,
-				   ULONG Priority)
+				   MEMORY_CACHING_TYPE CacheType, PVOID RequestedAddress,
+				   ULONG BugCheckOnFailure, ULONG Priority)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	char *pages = pages_of(nt, MemoryDescriptorList);
@@ -104,7 +113,8 @@ PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
 	nt_limit(nt, "MmMapLockedPagesSpecifyCache", DISPATCH_LEVEL);
 	if (!pages || AccessMode != KernelMode || RequestedAddress) {
 		nt_violation(nt, "NT-08", "MmMapLockedPagesSpecifyCache",
-			     "an MDL of %u bytes cannot be mapped: %s", MemoryDescriptorList->ByteCount,
+			     "an MDL of %u bytes cannot be mapped: %s",
+			     MemoryDescriptorList->ByteCount,
 			     pages ? "only kernel mode at any address is offered"
 				   : "its pages are no neighbours in one range of the platform");
 		return NULL;
@@ -121,7 +131,8 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
 	nt_limit(nt, "MmUnmapLockedPages", DISPATCH_LEVEL);
 	if (!(MemoryDescriptorList->MdlFlags & MDL_MAPPED_TO_SYSTEM_VA) ||
 	    MemoryDescriptorList->MappedSystemVa != BaseAddress) {
-		nt_violation(nt, "NT-08", "MmUnmapLockedPages", "the MDL is not mapped at this address");
+		nt_violation(nt, "NT-08", "MmUnmapLockedPages",
+			     "the MDL is not mapped at this address");
 		return;
 	}
 	MemoryDescriptorList->MdlFlags &= (SHORT)~MDL_MAPPED_TO_SYSTEM_VA;

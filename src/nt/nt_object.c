@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles and reference counts of thread and key objects. Handle values are 4, 8, 12, ...: the lowest free one, so
- * that they depend on nothing but the order of calls. Guarded by the objects lock.
+ * Handles and reference counts of thread and key objects. Handle values are 4, 8, 12, ...: the
+ * lowest free one, so that they depend on nothing but the order of calls. Guarded by the objects
+ * lock.
  */
 #include "nt/nt_internal.h"
 
@@ -19,16 +20,21 @@ void nt_object_finish(struct vmm_nt *nt)
 	for (uint32_t i = 0; i < nt->handle_count; i++) {
 		if (!nt->handles[i])
 			continue;
-		nt_violation(nt, "NT-06", "ZwClose", "handle 0x%x of a %s was never closed", (i + 1) * 4,
-			     nt->handles[i]->header.Type == OBJECT_THREAD ? "thread" : "registry key");
+		nt_violation(
+			nt, "NT-06", "ZwClose", "handle 0x%x of a %s was never closed", (i + 1) * 4,
+			nt->handles[i]->header.Type == OBJECT_THREAD ? "thread" : "registry key");
 		nt_object_put(nt, nt->handles[i]);
 	}
-	/* Whoever still holds a reference to a thread holds a pointer into freed memory from here on. */
+	/*
+	 * Whoever still holds a reference to a thread holds a pointer into freed memory from here
+	 * on.
+	 */
 	while (!vmm_list_empty(&nt->threads)) {
-		struct nt_thread *thread = vmm_container_of(nt->threads.next, struct nt_thread, link);
+		struct nt_thread *thread =
+			vmm_container_of(nt->threads.next, struct nt_thread, link);
 
-		nt_violation(nt, "NT-06", "ObDereferenceObject", "thread %u was referenced and never dereferenced",
-			     thread->number);
+		nt_violation(nt, "NT-06", "ObDereferenceObject",
+			     "thread %u was referenced and never dereferenced", thread->number);
 		vmm_list_remove(&thread->link);
 		vmm_free(thread);
 	}
@@ -108,8 +114,9 @@ void nt_object_put(struct vmm_nt *nt, struct nt_object *object)
 
 /* ---- services ---- */
 
-NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
-				   KPROCESSOR_MODE AccessMode, PVOID *Object, PVOID HandleInformation)
+NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess,
+				   POBJECT_TYPE ObjectType, KPROCESSOR_MODE AccessMode,
+				   PVOID *Object, PVOID HandleInformation)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	struct nt_object *object;
@@ -128,8 +135,12 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
 	return STATUS_SUCCESS;
 }
 
-/* The thread object at this address, if it is one and was referenced: the address is compared, never read. */
-static struct nt_object *take_pointer_reference(struct vmm_nt *nt, const void *pointer, LONG_PTR *left)
+/*
+ * The thread object at this address, if it is one and was referenced: the address is compared,
+ * never read.
+ */
+static struct nt_object *take_pointer_reference(struct vmm_nt *nt, const void *pointer,
+						LONG_PTR *left)
 {
 	struct nt_object *found = NULL;
 	struct vmm_list *pos;
@@ -160,7 +171,8 @@ LONG_PTR ObfDereferenceObject(PVOID Object)
 	if (object)
 		nt_object_put(nt, object);
 	else
-		nt_violation(nt, "NT-07", "ObDereferenceObject", "the object is unknown or has no reference left");
+		nt_violation(nt, "NT-07", "ObDereferenceObject",
+			     "the object is unknown or has no reference left");
 	return left;
 }
 

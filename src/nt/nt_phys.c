@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The platform's physical address space: which range of it is which part of which memory object. A sorted array,
- * because there are few ranges (BARs, backing-store chunks) and look-ups are many. Mappings cost nothing: every
- * memory object is mapped for good, so a driver's mapping is a pointer and a record for the leak report.
- * Guarded by the memory lock.
+ * The platform's physical address space: which range of it is which part of which memory object. A
+ * sorted array, because there are few ranges (BARs, backing-store chunks) and look-ups are many.
+ * Mappings cost nothing: every memory object is mapped for good, so a driver's mapping is a pointer
+ * and a record for the leak report. Guarded by the memory lock.
  */
 #include "nt/nt_internal.h"
 
@@ -28,7 +28,8 @@ void nt_phys_finish(struct vmm_nt *nt)
 	while (!vmm_list_empty(&nt->mappings)) {
 		struct mapping *mapping = vmm_container_of(nt->mappings.next, struct mapping, link);
 
-		nt_violation(nt, "NT-06", "MmMapIoSpace", "a mapping of %llu bytes was never unmapped",
+		nt_violation(nt, "NT-06", "MmMapIoSpace",
+			     "a mapping of %llu bytes was never unmapped",
 			     (unsigned long long)mapping->size_bytes);
 		vmm_list_remove(&mapping->link);
 		vmm_free(mapping);
@@ -44,7 +45,8 @@ uint64_t vmm_nt_phys_reserve(struct vmm_nt *nt, uint64_t size_bytes)
 
 	vmm_os_mutex_lock(&nt->memory);
 	physical = vmm_align_up(nt->physical_next, RESERVE_ALIGNMENT);
-	nt->physical_next = physical + vmm_align_up(size_bytes, RESERVE_ALIGNMENT) + RESERVE_ALIGNMENT;
+	nt->physical_next =
+		physical + vmm_align_up(size_bytes, RESERVE_ALIGNMENT) + RESERVE_ALIGNMENT;
 	vmm_os_mutex_unlock(&nt->memory);
 	return physical;
 }
@@ -100,8 +102,8 @@ static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
 	return VMM_OK;
 }
 
-vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory, uint64_t offset,
-			   uint64_t size_bytes)
+vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory,
+			   uint64_t offset, uint64_t size_bytes)
 {
 	uint64_t last;
 	vmm_status status;
@@ -174,7 +176,8 @@ static PVOID map(struct vmm_nt *nt, const char *service, uint64_t physical, uint
 
 	nt_limit(nt, service, DISPATCH_LEVEL);
 	if (!pointer || !size_bytes) {
-		nt_violation(nt, "NT-08", service, "0x%llx, %llu bytes, is not inside one range of the platform",
+		nt_violation(nt, "NT-08", service,
+			     "0x%llx, %llu bytes, is not inside one range of the platform",
 			     (unsigned long long)physical, (unsigned long long)size_bytes);
 		return NULL;
 	}
@@ -189,16 +192,19 @@ static PVOID map(struct vmm_nt *nt, const char *service, uint64_t physical, uint
 	return pointer;
 }
 
-PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, MEMORY_CACHING_TYPE CacheType)
+PVOID MmMapIoSpace(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes,
+		   MEMORY_CACHING_TYPE CacheType)
 {
 	(void)CacheType; /* one machine, one cache: every mapping is coherent */
-	return map(vmm_nt_current(), "MmMapIoSpace", (uint64_t)PhysicalAddress.QuadPart, NumberOfBytes);
+	return map(vmm_nt_current(), "MmMapIoSpace", (uint64_t)PhysicalAddress.QuadPart,
+		   NumberOfBytes);
 }
 
 PVOID MmMapIoSpaceEx(PHYSICAL_ADDRESS PhysicalAddress, SIZE_T NumberOfBytes, ULONG Protect)
 {
 	(void)Protect;
-	return map(vmm_nt_current(), "MmMapIoSpaceEx", (uint64_t)PhysicalAddress.QuadPart, NumberOfBytes);
+	return map(vmm_nt_current(), "MmMapIoSpaceEx", (uint64_t)PhysicalAddress.QuadPart,
+		   NumberOfBytes);
 }
 
 VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes)
@@ -220,7 +226,8 @@ VOID MmUnmapIoSpace(PVOID BaseAddress, SIZE_T NumberOfBytes)
 	}
 	vmm_os_mutex_unlock(&nt->memory);
 	if (!found)
-		nt_violation(nt, "NT-08", "MmUnmapIoSpace", "no mapping of %zu bytes begins here", NumberOfBytes);
+		nt_violation(nt, "NT-08", "MmUnmapIoSpace", "no mapping of %zu bytes begins here",
+			     NumberOfBytes);
 	vmm_free(found);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pool. Every block has a record apart from it, found by address in a hash table, so that a wild pointer given to
- * ExFreePool is looked up and never read, and so that what is left at the end can be reported by tag. Both ends of a
- * block are followed by known bytes, checked when it is freed. Guarded by the memory lock.
+ * Pool. Every block has a record apart from it, found by address in a hash table, so that a wild
+ * pointer given to ExFreePool is looked up and never read, and so that what is left at the end can
+ * be reported by tag. Both ends of a block are followed by known bytes, checked when it is freed.
+ * Guarded by the memory lock.
  */
 #include "nt/nt_internal.h"
 
@@ -72,7 +73,8 @@ static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool
 		vmm_free(block);
 		return NULL;
 	}
-	block->pointer = (char *)vmm_align_up((uint64_t)(uintptr_t)block->raw + GUARD_BYTES, alignment);
+	block->pointer =
+		(char *)vmm_align_up((uint64_t)(uintptr_t)block->raw + GUARD_BYTES, alignment);
 	block->size_bytes = size_bytes;
 	block->tag = tag;
 	block->paged = paged;
@@ -96,7 +98,9 @@ static bool guard_intact(const char *guard)
 }
 
 /* A tag as it reads in memory, which is how its owner wrote it backwards. */
-struct tag_text { char text[5]; };
+struct tag_text {
+	char text[5];
+};
 
 static struct tag_text tag_text(uint32_t tag)
 {
@@ -115,7 +119,8 @@ static void release(struct vmm_nt *nt, const char *service, void *pointer, const
 	struct block *block = take_block(nt, pointer);
 
 	if (!block) {
-		nt_violation(nt, "NT-05", service, "the pointer is no pool block, or was freed before");
+		nt_violation(nt, "NT-05", service,
+			     "the pointer is no pool block, or was freed before");
 		return;
 	}
 	if (block->paged)
@@ -123,8 +128,10 @@ static void release(struct vmm_nt *nt, const char *service, void *pointer, const
 	if (tag && *tag != block->tag)
 		nt_violation(nt, "NT-05", service, "a block of tag \"%s\" is freed as \"%s\"",
 			     tag_text(block->tag).text, tag_text(*tag).text);
-	if (!guard_intact(block->pointer - GUARD_BYTES) || !guard_intact(block->pointer + block->size_bytes))
-		nt_violation(nt, "NT-05", service, "a block of tag \"%s\", %llu bytes, was written out of bounds",
+	if (!guard_intact(block->pointer - GUARD_BYTES) ||
+	    !guard_intact(block->pointer + block->size_bytes))
+		nt_violation(nt, "NT-05", service,
+			     "a block of tag \"%s\", %llu bytes, was written out of bounds",
 			     tag_text(block->tag).text, (unsigned long long)block->size_bytes);
 	vmm_free(block->raw);
 	vmm_free(block);
@@ -164,8 +171,10 @@ static void report_left(struct vmm_nt *nt, struct block **blocks, size_t count)
 		bytes += blocks[i]->size_bytes;
 		if (i + 1 < count && blocks[i + 1]->tag == blocks[i]->tag)
 			continue;
-		nt_violation(nt, "NT-06", "ExAllocatePool", "tag \"%s\": %zu blocks, %llu bytes never freed",
-			     tag_text(blocks[i]->tag).text, i + 1 - first, (unsigned long long)bytes);
+		nt_violation(nt, "NT-06", "ExAllocatePool",
+			     "tag \"%s\": %zu blocks, %llu bytes never freed",
+			     tag_text(blocks[i]->tag).text, i + 1 - first,
+			     (unsigned long long)bytes);
 		first = i + 1;
 		bytes = 0;
 	}
@@ -185,7 +194,8 @@ void nt_pool_finish(struct vmm_nt *nt)
 	vmm_free(blocks);
 	for (int i = 0; i < POOL_BUCKETS; i++) {
 		while (!vmm_list_empty(&nt->pool[i])) {
-			struct block *block = vmm_container_of(nt->pool[i].next, struct block, link);
+			struct block *block =
+				vmm_container_of(nt->pool[i].next, struct block, link);
 
 			vmm_list_remove(&block->link);
 			vmm_free(block->raw);
@@ -199,7 +209,8 @@ void nt_pool_finish(struct vmm_nt *nt)
 
 PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 {
-	const POOL_FLAGS kinds = POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;
+	const POOL_FLAGS kinds =
+		POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;
 	struct vmm_nt *nt = vmm_nt_current();
 
 	nt_limit(nt, "ExAllocatePool2", Flags & POOL_FLAG_PAGED ? APC_LEVEL : DISPATCH_LEVEL);
@@ -208,7 +219,8 @@ PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 			     (unsigned long long)Flags, NumberOfBytes, Tag);
 		return NULL;
 	}
-	return allocate(nt, NumberOfBytes, Tag, Flags & POOL_FLAG_PAGED, !(Flags & POOL_FLAG_UNINITIALIZED));
+	return allocate(nt, NumberOfBytes, Tag, Flags & POOL_FLAG_PAGED,
+			!(Flags & POOL_FLAG_UNINITIALIZED));
 }
 
 PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
@@ -219,7 +231,8 @@ PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
 	nt_limit(nt, "ExAllocatePoolWithTag", paged ? APC_LEVEL : DISPATCH_LEVEL);
 	/* The old routine only warns of both. */
 	if (!Tag || !NumberOfBytes)
-		nt_violation(nt, "NT-05", "ExAllocatePoolWithTag", "%zu bytes, tag 0x%x", NumberOfBytes, Tag);
+		nt_violation(nt, "NT-05", "ExAllocatePoolWithTag", "%zu bytes, tag 0x%x",
+			     NumberOfBytes, Tag);
 	return allocate(nt, NumberOfBytes, Tag, paged, false);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug output. Drivers write format strings for another ABI and another library: %lu takes 32 bits, %I64x takes 64,
- * %ws, %ls and %S take UTF-16, %wZ a counted string. Each conversion is taken apart here and printed on its own.
+ * Debug output. Drivers write format strings for another ABI and another library: %lu takes 32
+ * bits, %I64x takes 64, %ws, %ls and %S take UTF-16, %wZ a counted string. Each conversion is taken
+ * apart here and printed on its own.
  */
 #include "nt/nt_internal.h"
 
@@ -113,18 +114,21 @@ static const char *parse(const char *at, struct conversion *conversion, va_list 
 }
 
 /* "%<flags><field>.<precision>" in front of `tail`. */
-static void make_format(char *format, size_t size, const struct conversion *conversion, const char *tail)
+static void make_format(char *format, size_t size, const struct conversion *conversion,
+			const char *tail)
 {
 	int length = snprintf(format, size, "%%%s", conversion->flags);
 
 	if (conversion->field >= 0)
 		length += snprintf(format + length, size - (size_t)length, "%d", conversion->field);
 	if (conversion->precision >= 0)
-		length += snprintf(format + length, size - (size_t)length, ".%d", conversion->precision);
+		length += snprintf(format + length, size - (size_t)length, ".%d",
+				   conversion->precision);
 	snprintf(format + length, size - (size_t)length, "%s", tail);
 }
 
-static void put_number(struct output *output, const struct conversion *conversion, va_list *arguments)
+static void put_number(struct output *output, const struct conversion *conversion,
+		       va_list *arguments)
 {
 	bool is_signed = conversion->letter == 'd' || conversion->letter == 'i';
 	char tail[4] = {'l', 'l', conversion->letter, 0}, format[48], text[128];
@@ -169,7 +173,8 @@ static void put_counted(struct output *output, va_list *arguments)
 		put_wide(output, string->Buffer, string->Length / sizeof(WCHAR));
 }
 
-static void put_conversion(struct output *output, const struct conversion *conversion, va_list *arguments)
+static void put_conversion(struct output *output, const struct conversion *conversion,
+			   va_list *arguments)
 {
 	char text[32];
 	int length;
@@ -204,7 +209,10 @@ static void put_conversion(struct output *output, const struct conversion *conve
 		put(output, "%", 1);
 		break;
 	default:
-		/* An unknown conversion takes no argument: guessing its size would spoil all that follow. */
+		/*
+		 * An unknown conversion takes no argument: guessing its size would spoil all that
+		 * follow.
+		 */
 		put(output, "%?", 2);
 		break;
 	}
@@ -246,7 +254,8 @@ ULONG DbgPrint(const char *Format, ...)
 	va_list arguments;
 
 	va_start(arguments, Format);
-	print(101, 3, Format, arguments); /* the component and level that DbgPrint stands for: DEFAULT, INFO */
+	print(101, 3, Format,
+	      arguments); /* the component and level that DbgPrint stands for: DEFAULT, INFO */
 	va_end(arguments);
 	return STATUS_SUCCESS;
 }

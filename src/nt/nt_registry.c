@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry as drivers see it: values that the port put there, answered by ZwOpenKey, ZwQueryValueKey and
- * (in nt_registry_query.c) RtlQueryRegistryValues. Key and value names are ASCII, compared without regard to case.
- * A key exists while it has a value. Guarded by the registry lock; found values are copied out.
+ * The registry as drivers see it: values that the port put there, answered by ZwOpenKey,
+ * ZwQueryValueKey and (in nt_registry_query.c) RtlQueryRegistryValues. Key and value names are
+ * ASCII, compared without regard to case. A key exists while it has a value. Guarded by the
+ * registry lock; found values are copied out.
  */
 #include "nt/nt_registry.h"
 
@@ -79,7 +80,8 @@ bool nt_registry_has_key(struct vmm_nt *nt, const char *key)
 	return found;
 }
 
-NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name, struct nt_value **copy)
+NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name,
+			  struct nt_value **copy)
 {
 	NTSTATUS status = STATUS_OBJECT_NAME_NOT_FOUND;
 	struct nt_value *value;
@@ -98,8 +100,8 @@ NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name, 
 
 /* ---- for the modules above ---- */
 
-vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *name, uint32_t type, const void *data,
-			       uint32_t size_bytes)
+vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *name, uint32_t type,
+			       const void *data, uint32_t size_bytes)
 {
 	struct nt_value *value, *before;
 
@@ -124,7 +126,8 @@ vmm_status vmm_nt_registry_set(struct vmm_nt *nt, const char *key, const char *n
 	return VMM_OK;
 }
 
-vmm_status vmm_nt_registry_set_number(struct vmm_nt *nt, const char *key, const char *name, uint64_t value)
+vmm_status vmm_nt_registry_set_number(struct vmm_nt *nt, const char *key, const char *name,
+				      uint64_t value)
 {
 	uint32_t low = (uint32_t)value;
 
@@ -133,7 +136,8 @@ vmm_status vmm_nt_registry_set_number(struct vmm_nt *nt, const char *key, const 
 	return vmm_nt_registry_set(nt, key, name, REG_DWORD, &low, sizeof(low));
 }
 
-vmm_status vmm_nt_registry_set_string(struct vmm_nt *nt, const char *key, const char *name, const char *value)
+vmm_status vmm_nt_registry_set_string(struct vmm_nt *nt, const char *key, const char *name,
+				      const char *value)
 {
 	size_t length = strlen(value);
 	WCHAR *wide = vmm_calloc(length + 1, sizeof(*wide));
@@ -143,7 +147,8 @@ vmm_status vmm_nt_registry_set_string(struct vmm_nt *nt, const char *key, const 
 		return VMM_NO_MEMORY;
 	for (size_t i = 0; i < length; i++)
 		wide[i] = (WCHAR)(unsigned char)value[i];
-	status = vmm_nt_registry_set(nt, key, name, REG_SZ, wide, (uint32_t)((length + 1) * sizeof(*wide)));
+	status = vmm_nt_registry_set(nt, key, name, REG_SZ, wide,
+				     (uint32_t)((length + 1) * sizeof(*wide)));
 	vmm_free(wide);
 	return status;
 }
@@ -165,7 +170,8 @@ void vmm_nt_registry_remove_key(struct vmm_nt *nt, const char *key)
 /* ---- services ---- */
 
 /* The full path of a key name, which may be relative to an open key. */
-static NTSTATUS full_path(struct vmm_nt *nt, const OBJECT_ATTRIBUTES *attributes, char path[NT_KEY_BYTES])
+static NTSTATUS full_path(struct vmm_nt *nt, const OBJECT_ATTRIBUTES *attributes,
+			  char path[NT_KEY_BYTES])
 {
 	const UNICODE_STRING *name = attributes->ObjectName;
 	struct nt_object *root;
@@ -180,12 +186,14 @@ static NTSTATUS full_path(struct vmm_nt *nt, const OBJECT_ATTRIBUTES *attributes
 		if (strlen(path) + 1 < NT_KEY_BYTES)
 			strcat(path, "\\");
 	}
-	if (!name || !name->Buffer || !nt_narrow(path, NT_KEY_BYTES, name->Buffer, name->Length / sizeof(WCHAR)))
+	if (!name || !name->Buffer ||
+	    !nt_narrow(path, NT_KEY_BYTES, name->Buffer, name->Length / sizeof(WCHAR)))
 		return STATUS_OBJECT_NAME_NOT_FOUND;
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess,
+		   POBJECT_ATTRIBUTES ObjectAttributes)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	char path[NT_KEY_BYTES];
@@ -212,7 +220,8 @@ NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBU
 	return status;
 }
 
-static NTSTATUS answer_partial(const struct nt_value *value, PVOID buffer, ULONG length, PULONG result_length)
+static NTSTATUS answer_partial(const struct nt_value *value, PVOID buffer, ULONG length,
+			       PULONG result_length)
 {
 	const ULONG header = offsetof(KEY_VALUE_PARTIAL_INFORMATION, Data);
 	KEY_VALUE_PARTIAL_INFORMATION *answer = buffer;
@@ -230,8 +239,8 @@ static NTSTATUS answer_partial(const struct nt_value *value, PVOID buffer, ULONG
 }
 
 NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,
-			 KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass, PVOID KeyValueInformation,
-			 ULONG Length, PULONG ResultLength)
+			 KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
+			 PVOID KeyValueInformation, ULONG Length, PULONG ResultLength)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	char path[NT_KEY_BYTES], name[sizeof(((struct nt_value *)0)->name)] = "";

@@ -17,6 +17,7 @@ struct nt_value {
 bool nt_narrow(char *text, size_t size, const WCHAR *wide, size_t length);
 bool nt_registry_has_key(struct vmm_nt *nt, const char *key);
 /* A copy of the value, to be freed with vmm_free. */
-NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name, struct nt_value **copy);
+NTSTATUS nt_registry_copy(struct vmm_nt *nt, const char *key, const char *name,
+			  struct nt_value **copy);
 
 #endif

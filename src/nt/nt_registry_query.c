@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RtlQueryRegistryValues: a table of value names, each delivered to a routine or straight into a buffer. Subkeys,
- * enumeration and deletion are not offered and say so. Stateless.
+ * RtlQueryRegistryValues: a table of value names, each delivered to a routine or straight into a
+ * buffer. Subkeys, enumeration and deletion are not offered and say so. Stateless.
  */
 #include "nt/nt_registry.h"
 
 #include <string.h>
 
-#define STRING_TAG 0x53656752u /* "RgeS": the buffer of a directly returned string */
-#define CONTROL_PATH "\\Registry\\Machine\\System\\CurrentControlSet\\Control"
+#define STRING_TAG    0x53656752u /* "RgeS": the buffer of a directly returned string */
+#define CONTROL_PATH  "\\Registry\\Machine\\System\\CurrentControlSet\\Control"
 #define SERVICES_PATH "\\Registry\\Machine\\System\\CurrentControlSet\\Services"
 
 /* A value on its way to the driver: the registry's or the entry's default. */
@@ -119,14 +119,17 @@ static NTSTATUS deliver_direct(const RTL_QUERY_REGISTRY_TABLE *entry, const stru
 
 /* ---- through a routine ---- */
 
-static NTSTATUS call(const RTL_QUERY_REGISTRY_TABLE *entry, ULONG type, void *data, ULONG size_bytes, PVOID context)
+static NTSTATUS call(const RTL_QUERY_REGISTRY_TABLE *entry, ULONG type, void *data,
+		     ULONG size_bytes, PVOID context)
 {
-	NTSTATUS status = entry->QueryRoutine(entry->Name, type, data, size_bytes, context, entry->EntryContext);
+	NTSTATUS status = entry->QueryRoutine(entry->Name, type, data, size_bytes, context,
+					      entry->EntryContext);
 
 	return status == STATUS_BUFFER_TOO_SMALL ? STATUS_SUCCESS : status;
 }
 
-static NTSTATUS deliver_by_routine(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found *found, PVOID context)
+static NTSTATUS deliver_by_routine(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found *found,
+				   PVOID context)
 {
 	char *at = found->data, *end = at + found->size_bytes;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -151,7 +154,8 @@ static NTSTATUS use_default(const RTL_QUERY_REGISTRY_TABLE *entry, struct found 
 {
 	found->type = entry->DefaultType & 0xFF;
 	if (found->type == REG_NONE)
-		return entry->Flags & RTL_QUERY_REGISTRY_REQUIRED ? STATUS_OBJECT_NAME_NOT_FOUND : STATUS_PENDING;
+		return entry->Flags & RTL_QUERY_REGISTRY_REQUIRED ? STATUS_OBJECT_NAME_NOT_FOUND
+								  : STATUS_PENDING;
 	found->data = entry->DefaultData;
 	found->size_bytes = entry->DefaultLength;
 	if (!found->size_bytes && found->type == REG_SZ && found->data)
@@ -159,9 +163,11 @@ static NTSTATUS use_default(const RTL_QUERY_REGISTRY_TABLE *entry, struct found 
 	return found->data ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS query_entry(struct vmm_nt *nt, const char *key, const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
+static NTSTATUS query_entry(struct vmm_nt *nt, const char *key,
+			    const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
 {
-	const ULONG not_offered = RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_DELETE;
+	const ULONG not_offered =
+		RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_DELETE;
 	char name[sizeof(((struct nt_value *)0)->name)] = "";
 	struct nt_value *value = NULL;
 	struct found found = {0};
@@ -172,28 +178,32 @@ static NTSTATUS query_entry(struct vmm_nt *nt, const char *key, const RTL_QUERY_
 	if (!entry->Name) {
 		if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT)
 			return STATUS_INVALID_PARAMETER;
-		return entry->Flags & RTL_QUERY_REGISTRY_NOVALUE ? call(entry, REG_NONE, NULL, 0, context)
-								  : STATUS_NOT_SUPPORTED;
+		return entry->Flags & RTL_QUERY_REGISTRY_NOVALUE
+			       ? call(entry, REG_NONE, NULL, 0, context)
+			       : STATUS_NOT_SUPPORTED;
 	}
-	if (!nt_narrow(name, sizeof(name), entry->Name, wide_bytes(entry->Name) / sizeof(WCHAR) - 1))
+	if (!nt_narrow(name, sizeof(name), entry->Name,
+		       wide_bytes(entry->Name) / sizeof(WCHAR) - 1))
 		return STATUS_OBJECT_NAME_NOT_FOUND;
 	status = nt_registry_copy(nt, key, name, &value);
 	if (NT_SUCCESS(status))
-		found = (struct found){.type = value->type, .size_bytes = value->size_bytes, .data = value->data};
+		found = (struct found){
+			.type = value->type, .size_bytes = value->size_bytes, .data = value->data};
 	else if (status == STATUS_OBJECT_NAME_NOT_FOUND)
 		status = use_default(entry, &found);
 	/* Pending: neither a value nor a default, and none is required. */
 	if (status == STATUS_SUCCESS)
-		status = entry->Flags & RTL_QUERY_REGISTRY_DIRECT ? deliver_direct(entry, &found)
-								   : deliver_by_routine(entry, &found, context);
+		status = entry->Flags & RTL_QUERY_REGISTRY_DIRECT
+				 ? deliver_direct(entry, &found)
+				 : deliver_by_routine(entry, &found, context);
 	else if (status == STATUS_PENDING)
 		status = STATUS_SUCCESS;
 	vmm_free(value);
 	return status;
 }
 
-NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGISTRY_TABLE QueryTable, PVOID Context,
-				PVOID Environment)
+NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGISTRY_TABLE QueryTable,
+				PVOID Context, PVOID Environment)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	char key[NT_KEY_BYTES];

@@ -22,7 +22,8 @@ VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString
 		length++;
 	DestinationString->Buffer = (PWSTR)(uintptr_t)SourceString;
 	DestinationString->Length = (USHORT)(length * sizeof(WCHAR));
-	DestinationString->MaximumLength = SourceString ? (USHORT)((length + 1) * sizeof(WCHAR)) : 0;
+	DestinationString->MaximumLength =
+		SourceString ? (USHORT)((length + 1) * sizeof(WCHAR)) : 0;
 }
 
 static WCHAR fold(WCHAR c)
@@ -30,7 +31,8 @@ static WCHAR fold(WCHAR c)
 	return c >= 'A' && c <= 'Z' ? (WCHAR)(c + ('a' - 'A')) : c;
 }
 
-BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2, BOOLEAN CaseInSensitive)
+BOOLEAN RtlEqualUnicodeString(PCUNICODE_STRING String1, PCUNICODE_STRING String2,
+			      BOOLEAN CaseInSensitive)
 {
 	if (String1->Length != String2->Length)
 		return FALSE;
@@ -54,18 +56,21 @@ VOID WddmPagedCode(const char *Function)
 	uint32_t irql = vmm_nt_irql(nt);
 
 	if (irql > APC_LEVEL)
-		nt_violation(nt, "NT-01", "PAGED_CODE", "pageable %s entered at IRQL %u", Function, irql);
+		nt_violation(nt, "NT-01", "PAGED_CODE", "pageable %s entered at IRQL %u", Function,
+			     irql);
 }
 
 VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
 		  ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t parameters[4] = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3, BugCheckParameter4};
+	uint64_t parameters[4] = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3,
+				  BugCheckParameter4};
 
-	nt_violation(nt, "NT-09", "KeBugCheckEx", "0x%x (0x%llx, 0x%llx, 0x%llx, 0x%llx)", BugCheckCode,
-		     (unsigned long long)parameters[0], (unsigned long long)parameters[1],
-		     (unsigned long long)parameters[2], (unsigned long long)parameters[3]);
+	nt_violation(nt, "NT-09", "KeBugCheckEx", "0x%x (0x%llx, 0x%llx, 0x%llx, 0x%llx)",
+		     BugCheckCode, (unsigned long long)parameters[0],
+		     (unsigned long long)parameters[1], (unsigned long long)parameters[2],
+		     (unsigned long long)parameters[3]);
 	if (nt->config.bugcheck)
 		nt->config.bugcheck(nt->config.context, BugCheckCode, parameters);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spin locks: the low half of KSPIN_LOCK is a three-state futex (free, held, held with sleepers), the high half
- * names the owner. A holder can lose its processor here, unlike in a kernel, so a contender sleeps after a short
- * look. On sim a lock is contended only if its holder gave way while it held it.
+ * Spin locks: the low half of KSPIN_LOCK is a three-state futex (free, held, held with sleepers),
+ * the high half names the owner. A holder can lose its processor here, unlike in a kernel, so a
+ * contender sleeps after a short look. On sim a lock is contended only if its holder gave way while
+ * it held it.
  */
 #include "nt/nt_internal.h"
 
@@ -23,7 +24,8 @@ static bool try_acquire(_Atomic uint32_t *state)
 	uint32_t free = 0;
 
 	return atomic_load_explicit(state, memory_order_relaxed) == 0 &&
-	       atomic_compare_exchange_strong_explicit(state, &free, 1, memory_order_acquire, memory_order_relaxed);
+	       atomic_compare_exchange_strong_explicit(state, &free, 1, memory_order_acquire,
+						       memory_order_relaxed);
 }
 
 static void acquire_contended(struct vmm_nt *nt, PKSPIN_LOCK lock)
@@ -37,8 +39,8 @@ static void acquire_contended(struct vmm_nt *nt, PKSPIN_LOCK lock)
 	while (atomic_exchange_explicit(state, 2, memory_order_acquire) != 0) {
 		uint32_t owner = atomic_load_explicit(owner_of(lock), memory_order_relaxed);
 
-		if (vmm_os_wait(nt->os, state, 2, VMM_OS_FOREVER, "spin lock held by thread", owner) ==
-		    VMM_UNSUCCESSFUL)
+		if (vmm_os_wait(nt->os, state, 2, VMM_OS_FOREVER, "spin lock held by thread",
+				owner) == VMM_UNSUCCESSFUL)
 			return; /* dead world: the holder never runs again */
 	}
 }
@@ -62,8 +64,8 @@ static bool release(struct vmm_nt *nt, const char *service, PKSPIN_LOCK lock)
 	uint32_t owner = atomic_load_explicit(owner_of(lock), memory_order_relaxed);
 
 	if (vmm_unlikely(owner != self)) {
-		nt_violation(nt, "NT-04", service, "thread %u releases a spin lock held by %u (0: nobody)", self,
-			     owner);
+		nt_violation(nt, "NT-04", service,
+			     "thread %u releases a spin lock held by %u (0: nobody)", self, owner);
 		return false;
 	}
 	atomic_store_explicit(owner_of(lock), 0, memory_order_relaxed);
@@ -77,7 +79,8 @@ static void need_dispatch(struct vmm_nt *nt, const char *service)
 	uint32_t irql = vmm_nt_irql(nt);
 
 	if (vmm_unlikely(irql != DISPATCH_LEVEL))
-		nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL", service, irql);
+		nt_violation(nt, "NT-04", service, "%s called at IRQL %u, not at DISPATCH_LEVEL",
+			     service, irql);
 }
 
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads. A thread object lives while there is a handle, a reference or the running thread. A thread that
- * has ended is joined later by another one (it cannot join itself): at the next creation or close, or at the end.
+ * System threads. A thread object lives while there is a handle, a reference or the running thread.
+ * A thread that has ended is joined later by another one (it cannot join itself): at the next
+ * creation or close, or at the end.
  */
 #include "nt/nt_internal.h"
 
@@ -19,11 +20,14 @@ static void run(void *arg)
 	if (setjmp(self->exit) == 0)
 		self->start(self->start_context);
 	if (*irql != PASSIVE_LEVEL) {
-		nt_violation(nt, "NT-02", "system thread", "thread %u ended at IRQL %u", self->number,
-			     (unsigned)*irql);
+		nt_violation(nt, "NT-02", "system thread", "thread %u ended at IRQL %u",
+			     self->number, (unsigned)*irql);
 		vmm_nt_lower(nt, PASSIVE_LEVEL);
 	}
-	/* First this, so that whoever waited for the thread finds it ended. It is joined before it is freed. */
+	/*
+	 * First this, so that whoever waited for the thread finds it ended. It is joined before it
+	 * is freed.
+	 */
 	vmm_os_mutex_lock(&nt->objects);
 	self->ended = true;
 	vmm_os_mutex_unlock(&nt->objects);
@@ -90,7 +94,10 @@ bool nt_thread_finish(struct vmm_nt *nt)
 
 	nt_thread_reap(nt);
 	while (!vmm_os_dead(nt->os) && (thread = first_running(nt))) {
-		/* Drivers wait for an event that their thread sets last: it may be on its way out still. */
+		/*
+		 * Drivers wait for an event that their thread sets last: it may be on its way out
+		 * still.
+		 */
 		status = KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, &grace);
 		if (status == STATUS_TIMEOUT)
 			nt_violation(nt, "NT-06", "PsCreateSystemThread", "thread %u still runs",
@@ -103,9 +110,9 @@ bool nt_thread_finish(struct vmm_nt *nt)
 	return true;
 }
 
-NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-			      HANDLE ProcessHandle, PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine,
-			      PVOID StartContext)
+NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess,
+			      POBJECT_ATTRIBUTES ObjectAttributes, HANDLE ProcessHandle,
+			      PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine, PVOID StartContext)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	struct nt_thread *thread;

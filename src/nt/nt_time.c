@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks and delays. The performance counter and the interrupt time count 100 ns since the world began, the system
- * time adds the base of the configuration: on sim all of it is virtual and the same in every run.
+ * Clocks and delays. The performance counter and the interrupt time count 100 ns since the world
+ * began, the system time adds the base of the configuration: on sim all of it is virtual and the
+ * same in every run.
  */
 #include "nt/nt_internal.h"
 
 #define TICKS_PER_S 10000000
 #define NS_PER_TICK 100
-#define NS_PER_US 1000
+#define NS_PER_US   1000
 
 static uint64_t ticks(struct vmm_nt *nt)
 {
@@ -37,14 +38,15 @@ ULONGLONG KeQueryInterruptTime(VOID)
 	return ticks(vmm_nt_current());
 }
 
-NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
+NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+				PLARGE_INTEGER Interval)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 
 	(void)WaitMode, (void)Alertable;
 	if (vmm_nt_irql(nt) > APC_LEVEL)
-		nt_violation(nt, "NT-03", "KeDelayExecutionThread", "KeDelayExecutionThread waits at IRQL %u",
-			     vmm_nt_irql(nt));
+		nt_violation(nt, "NT-03", "KeDelayExecutionThread",
+			     "KeDelayExecutionThread waits at IRQL %u", vmm_nt_irql(nt));
 	vmm_os_sleep_until(nt->os, nt_deadline_ns(nt, Interval));
 	return STATUS_SUCCESS;
 }

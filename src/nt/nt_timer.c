@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel timers: one list per world, by due time, and one thread that waits for the first of them. An expired timer
- * is signaled and its DPC queued; the DPC runs on the timer thread. Guarded by the dispatcher lock.
+ * Kernel timers: one list per world, by due time, and one thread that waits for the first of them.
+ * An expired timer is signaled and its DPC queued; the DPC runs on the timer thread. Guarded by the
+ * dispatcher lock.
  */
 #include "nt/nt_internal.h"
 
@@ -12,7 +13,8 @@ static void insert_locked(struct vmm_nt *nt, KTIMER *timer)
 	LIST_ENTRY *entry = nt->timers.Blink;
 
 	/* From the end: new timers are mostly the latest ones, and equal ones keep their order. */
-	while (entry != &nt->timers && CONTAINING_RECORD(entry, KTIMER, TimerListEntry)->DueTime > timer->DueTime)
+	while (entry != &nt->timers &&
+	       CONTAINING_RECORD(entry, KTIMER, TimerListEntry)->DueTime > timer->DueTime)
 		entry = entry->Blink;
 	InsertHeadList(entry, &timer->TimerListEntry);
 	timer->Queued = 1;
@@ -72,7 +74,7 @@ static void run(void *arg)
 		if (dpc)
 			KeInsertQueueDpc(dpc, NULL, NULL);
 		if (!expired)
-			vmm_os_wait(nt->os, &nt->timers_changed, changed, due, "a kernel timer to be set", 0);
+			vmm_os_wait(nt->os, &nt->timers_changed, changed, due, NULL, 0);
 	}
 }
 
@@ -100,7 +102,8 @@ void nt_timer_finish(struct vmm_nt *nt)
 		KTIMER *timer = CONTAINING_RECORD(nt->timers.Flink, KTIMER, TimerListEntry);
 
 		remove_locked(timer);
-		nt_violation(nt, "NT-06", "KeSetTimer", "a timer due at %llu ns was never cancelled",
+		nt_violation(nt, "NT-06", "KeSetTimer",
+			     "a timer due at %llu ns was never cancelled",
 			     (unsigned long long)timer->DueTime);
 	}
 	vmm_os_mutex_finish(&nt->dispatcher);
@@ -113,7 +116,8 @@ VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 	nt_limit(vmm_nt_current(), "KeInitializeTimer", DISPATCH_LEVEL);
 	*Timer = (KTIMER){0};
 	nt_header_init(&Timer->Header,
-		       Type == SynchronizationTimer ? OBJECT_SYNCHRONIZATION_TIMER : OBJECT_NOTIFICATION_TIMER,
+		       Type == SynchronizationTimer ? OBJECT_SYNCHRONIZATION_TIMER
+						    : OBJECT_NOTIFICATION_TIMER,
 		       false);
 }
 
@@ -137,7 +141,8 @@ BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dp
 	if (!is_timer(nt, "KeSetTimer", Timer))
 		return FALSE;
 	if (Period < 0) {
-		nt_violation(nt, "NT-07", "KeSetTimer", "the period is %d ms; nothing happens", Period);
+		nt_violation(nt, "NT-07", "KeSetTimer", "the period is %d ms; nothing happens",
+			     Period);
 		return FALSE;
 	}
 	vmm_os_mutex_lock(&nt->dispatcher);

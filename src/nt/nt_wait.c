@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waitable objects. One dispatcher lock per world guards the state of all of them and the lists of wait blocks, so
- * that a wait for several objects is satisfied in one step. A waiter sleeps on a word of its own; whoever satisfies
- * its wait unlinks all its blocks first, and touches neither it nor the object once the word is set.
+ * Waitable objects. One dispatcher lock per world guards the state of all of them and the lists of
+ * wait blocks, so that a wait for several objects is satisfied in one step. A waiter sleeps on a
+ * word of its own; whoever satisfies its wait unlinks all its blocks first, and touches neither it
+ * nor the object once the word is set.
  */
 #include "nt/nt_internal.h"
 
@@ -21,8 +22,8 @@ void nt_header_init(PDISPATCHER_HEADER header, uint8_t type, bool signaled)
 	InitializeListHead(&header->WaitListHead);
 }
 
-bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header, uint8_t first,
-		     uint8_t last)
+bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HEADER *header,
+		     uint8_t first, uint8_t last)
 {
 	if (vmm_likely(header && header->Type >= first && header->Type <= last))
 		return true;
@@ -35,7 +36,8 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 
 static void consume_locked(PDISPATCHER_HEADER header)
 {
-	if (header->Type == OBJECT_SYNCHRONIZATION_EVENT || header->Type == OBJECT_SYNCHRONIZATION_TIMER)
+	if (header->Type == OBJECT_SYNCHRONIZATION_EVENT ||
+	    header->Type == OBJECT_SYNCHRONIZATION_TIMER)
 		header->SignalState = 0;
 }
 
@@ -96,7 +98,10 @@ void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 		/* It may have taken further blocks off this list, hence from the start again. */
 		entry = head->Flink;
 	}
-	/* From the first `done` on, the object may be gone: drivers keep events on the stack of the waiter. */
+	/*
+	 * From the first `done` on, the object may be gone: drivers keep events on the stack of the
+	 * waiter.
+	 */
 	while ((waiter = first)) {
 		first = waiter->next;
 		atomic_store_explicit(&waiter->done, 1, memory_order_release);
@@ -148,17 +153,19 @@ static NTSTATUS begin_locked(struct waiter *waiter)
 static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint64_t deadline_ns)
 {
 	const char *why = waiter->blocks[0].Object->Type == OBJECT_THREAD ? "end of kernel thread"
-									   : "kernel objects";
+									  : "kernel objects";
 
 	while (!atomic_load_explicit(&waiter->done, memory_order_acquire)) {
-		vmm_status status = vmm_os_wait(nt->os, &waiter->done, 0, deadline_ns, why, waiter->count);
+		vmm_status status =
+			vmm_os_wait(nt->os, &waiter->done, 0, deadline_ns, why, waiter->count);
 
 		if (status == VMM_OK)
 			continue;
 		vmm_os_mutex_lock(&nt->dispatcher);
 		if (!atomic_load_explicit(&waiter->done, memory_order_acquire)) {
 			unlink_locked(waiter);
-			waiter->status = status == VMM_TIMEOUT ? STATUS_TIMEOUT : STATUS_UNSUCCESSFUL;
+			waiter->status =
+				status == VMM_TIMEOUT ? STATUS_TIMEOUT : STATUS_UNSUCCESSFUL;
 			atomic_store_explicit(&waiter->done, 1, memory_order_relaxed);
 		}
 		vmm_os_mutex_unlock(&nt->dispatcher);
@@ -166,7 +173,8 @@ static NTSTATUS sleep_until_done(struct vmm_nt *nt, struct waiter *waiter, uint6
 	return waiter->status;
 }
 
-static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *waiter, const LARGE_INTEGER *timeout)
+static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *waiter,
+			 const LARGE_INTEGER *timeout)
 {
 	bool poll = timeout && timeout->QuadPart == 0;
 	NTSTATUS status;
@@ -178,7 +186,8 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *
 	status = begin_locked(waiter);
 	if (status == STATUS_PENDING && !poll) {
 		for (ULONG i = 0; i < waiter->count; i++)
-			InsertTailList(&waiter->blocks[i].Object->WaitListHead, &waiter->blocks[i].WaitListEntry);
+			InsertTailList(&waiter->blocks[i].Object->WaitListHead,
+				       &waiter->blocks[i].WaitListEntry);
 	}
 	vmm_os_mutex_unlock(&nt->dispatcher);
 	if (status != STATUS_PENDING)
@@ -190,8 +199,8 @@ static NTSTATUS wait_for(struct vmm_nt *nt, const char *service, struct waiter *
 	return sleep_until_done(nt, waiter, nt_deadline_ns(nt, timeout));
 }
 
-NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
-			       PLARGE_INTEGER Timeout)
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+			       BOOLEAN Alertable, PLARGE_INTEGER Timeout)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 	KWAIT_BLOCK block = {.Object = Object};
@@ -199,13 +208,15 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
 
 	(void)WaitReason, (void)WaitMode, (void)Alertable;
 	block.Waiter = &waiter;
-	if (!nt_header_valid(nt, "KeWaitForSingleObject", Object, OBJECT_NOTIFICATION_EVENT, OBJECT_THREAD))
+	if (!nt_header_valid(nt, "KeWaitForSingleObject", Object, OBJECT_NOTIFICATION_EVENT,
+			     OBJECT_THREAD))
 		return STATUS_INVALID_PARAMETER;
 	return wait_for(nt, "KeWaitForSingleObject", &waiter, Timeout);
 }
 
-NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
-				  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType,
+				  KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode,
+				  BOOLEAN Alertable, PLARGE_INTEGER Timeout,
 				  PKWAIT_BLOCK WaitBlockArray)
 {
 	struct vmm_nt *nt = vmm_nt_current();
@@ -216,15 +227,17 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 	waiter.blocks = WaitBlockArray ? WaitBlockArray : built_in;
 	if (!Count || Count > (WaitBlockArray ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS) ||
 	    (WaitType != WaitAll && WaitType != WaitAny)) {
-		nt_violation(nt, "NT-07", "KeWaitForMultipleObjects", "%u objects %s a wait block array, wait type %d",
-			     Count, WaitBlockArray ? "with" : "without", (int)WaitType);
+		nt_violation(nt, "NT-07", "KeWaitForMultipleObjects",
+			     "%u objects %s a wait block array, wait type %d", Count,
+			     WaitBlockArray ? "with" : "without", (int)WaitType);
 		return STATUS_INVALID_PARAMETER;
 	}
 	for (ULONG i = 0; i < Count; i++) {
-		if (!nt_header_valid(nt, "KeWaitForMultipleObjects", Object[i], OBJECT_NOTIFICATION_EVENT,
-				     OBJECT_THREAD))
+		if (!nt_header_valid(nt, "KeWaitForMultipleObjects", Object[i],
+				     OBJECT_NOTIFICATION_EVENT, OBJECT_THREAD))
 			return STATUS_INVALID_PARAMETER;
-		waiter.blocks[i] = (KWAIT_BLOCK){.Waiter = &waiter, .Object = Object[i], .WaitKey = i};
+		waiter.blocks[i] =
+			(KWAIT_BLOCK){.Waiter = &waiter, .Object = Object[i], .WaitKey = i};
 	}
 	return wait_for(nt, "KeWaitForMultipleObjects", &waiter, Timeout);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of one os world: creation, end, the way from a bare service name to its kernel, violations.
+ * The kernel of one os world: creation, end, the way from a bare service name to its kernel,
+ * violations.
  */
 #include "nt/nt_internal.h"
 
 #include <stdio.h>
 
-#define PHYSICAL_FIRST ((uint64_t)4 << 30)
-#define SYSTEM_TIME_BASE 133485408000000000u /* 1 January 2024 */
+#define PHYSICAL_FIRST    ((uint64_t)4 << 30)
+#define SYSTEM_TIME_BASE  133485408000000000u /* 1 January 2024 */
 #define POLLS_PER_INSTANT 256
 
 /* The kernel of threads that belong to no world, such as those of a library that a driver uses. */
@@ -15,8 +16,7 @@ static _Atomic(struct vmm_nt *) newest;
 
 struct vmm_nt *vmm_nt_current(void)
 {
-	struct vmm_os *os = vmm_os_current();
-	struct vmm_nt *nt = os ? vmm_os_attached(os) : NULL;
+	struct vmm_nt *nt = vmm_os_current_attached();
 
 	if (vmm_unlikely(!nt))
 		nt = atomic_load_explicit(&newest, memory_order_acquire);
@@ -74,7 +74,8 @@ vmm_status vmm_nt_destroy(struct vmm_nt *nt)
 }
 
 void vmm_nt_set_violation_hook(struct vmm_nt *nt,
-			       void (*violation)(void *context, const struct vmm_nt_violation *violation),
+			       void (*violation)(void *context,
+						 const struct vmm_nt_violation *violation),
 			       void *context)
 {
 	nt->config.violation = violation;
@@ -83,7 +84,8 @@ void vmm_nt_set_violation_hook(struct vmm_nt *nt,
 
 void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, const char *format, ...)
 {
-	struct vmm_nt_violation violation = {.rule = rule, .service = service, .irql = vmm_nt_irql(nt)};
+	struct vmm_nt_violation violation = {
+		.rule = rule, .service = service, .irql = vmm_nt_irql(nt)};
 	char text[256];
 	va_list arguments;
 
@@ -96,12 +98,10 @@ void nt_violation(struct vmm_nt *nt, const char *rule, const char *service, cons
 	nt->config.violation(nt->config.context, &violation);
 }
 
-void nt_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
+void nt_above_limit(struct vmm_nt *nt, const char *service, uint32_t limit)
 {
-	uint32_t irql = vmm_nt_irql(nt);
-
-	if (vmm_unlikely(irql > limit))
-		nt_violation(nt, "NT-01", service, "%s called at IRQL %u, its limit is %u", service, irql, limit);
+	nt_violation(nt, "NT-01", service, "%s called at IRQL %u, its limit is %u", service,
+		     vmm_nt_irql(nt), limit);
 }
 
 uint32_t nt_identity(struct vmm_nt *nt)

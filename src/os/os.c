@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds and threads: what both back ends have in common, and the choice between them. The registry lock guards
- * the lists of threads and memory objects; nothing is called while it is held.
+ * Worlds and threads: what both back ends have in common, and the choice between them. The registry
+ * lock guards the lists of threads and memory objects; nothing is called while it is held.
  */
 #include "os/os_internal.h"
 
@@ -24,8 +24,9 @@ uint64_t vmm_os_mix64(uint64_t value)
 
 uint64_t vmm_os_random(struct vmm_os *os)
 {
-	return vmm_os_mix64(atomic_fetch_add_explicit(&os->random, SPLITMIX_STEP, memory_order_relaxed) +
-			    SPLITMIX_STEP);
+	return vmm_os_mix64(
+		atomic_fetch_add_explicit(&os->random, SPLITMIX_STEP, memory_order_relaxed) +
+		SPLITMIX_STEP);
 }
 
 static uint64_t system_seed(void)
@@ -55,7 +56,8 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 	vmm_list_init(&world->threads);
 	vmm_list_init(&world->memories);
 	atomic_init(&world->random, config->kind == VMM_OS_SIM ? config->seed : system_seed());
-	status = config->kind == VMM_OS_SIM ? vmm_os_sim_init(world, config) : vmm_os_linux_init(world);
+	status = config->kind == VMM_OS_SIM ? vmm_os_sim_init(world, config)
+					    : vmm_os_linux_init(world);
 	if (!vmm_ok(status)) {
 		pthread_mutex_destroy(&world->registry_lock);
 		vmm_free(world);
@@ -77,14 +79,16 @@ static bool report_leaks(struct vmm_os *os)
 
 		if (thread->adopted)
 			continue;
-		fprintf(stderr, "vidmm: os world ends with thread \"%s\" not joined\n", thread->name);
+		fprintf(stderr, "vidmm: os world ends with thread \"%s\" not joined\n",
+			thread->name);
 		leaks = true;
 	}
 	vmm_list_for_each (pos, &os->memories) {
-		struct vmm_os_memory_record *record = vmm_container_of(pos, struct vmm_os_memory_record, link);
+		struct vmm_os_memory_record *record =
+			vmm_container_of(pos, struct vmm_os_memory_record, link);
 
-		fprintf(stderr, "vidmm: os world ends with memory object \"%s\" of %llu bytes\n", record->name,
-			(unsigned long long)record->size_bytes);
+		fprintf(stderr, "vidmm: os world ends with memory object \"%s\" of %llu bytes\n",
+			record->name, (unsigned long long)record->size_bytes);
 		leaks = true;
 	}
 	if (atomic_load(&os->view_count)) {
@@ -155,6 +159,13 @@ void *vmm_os_attached(const struct vmm_os *os)
 	return os->attached;
 }
 
+void *vmm_os_current_attached(void)
+{
+	struct vmm_os *os = vmm_os_tls.current;
+
+	return os ? os->attached : NULL;
+}
+
 /* ---- time and waiting ---- */
 
 uint64_t vmm_os_now_ns(struct vmm_os *os)
@@ -186,8 +197,8 @@ void vmm_os_settle(struct vmm_os *os)
 		sched_yield();
 }
 
-vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
-		       const char *why, uint64_t detail)
+vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
+		       uint64_t deadline_ns, const char *why, uint64_t detail)
 {
 	if (atomic_load_explicit(word, memory_order_acquire) != expected)
 		return VMM_OK;
@@ -222,8 +233,8 @@ void vmm_os_thread_unregister(struct vmm_os_thread *thread)
 	pthread_mutex_unlock(&thread->os->registry_lock);
 }
 
-vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn, void *arg,
-				struct vmm_os_thread **thread)
+vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn,
+				void *arg, struct vmm_os_thread **thread)
 {
 	struct vmm_os_thread *self = vmm_calloc(1, sizeof(*self));
 	vmm_status status;
@@ -233,9 +244,12 @@ vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thre
 	self->fn = fn;
 	self->arg = arg;
 	vmm_os_thread_register(os, self, name);
-	/* The new thread may end before start returns; whoever joins it needs the pointer by then. */
+	/*
+	 * The new thread may end before start returns; whoever joins it needs the pointer by then.
+	 */
 	*thread = self;
-	status = os->kind == VMM_OS_SIM ? vmm_os_sim_thread_start(self) : vmm_os_linux_thread_start(self);
+	status = os->kind == VMM_OS_SIM ? vmm_os_sim_thread_start(self)
+					: vmm_os_linux_thread_start(self);
 	if (!vmm_ok(status)) {
 		*thread = NULL;
 		vmm_os_thread_unregister(self);
@@ -260,6 +274,11 @@ struct vmm_os_thread *vmm_os_thread_self(struct vmm_os *os)
 const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
 {
 	return thread->name;
+}
+
+uint64_t *vmm_os_own_slots(struct vmm_os *os)
+{
+	return vmm_os_self(os)->slot;
 }
 
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os: threads, time, waiting and memory. Everything above reaches the operating system through this file.
+ * os: threads, time, waiting and memory. Everything above reaches the operating system through this
+ * file.
  *
  * Two back ends behind one interface, chosen when a world is created:
  *   linux  real threads, futexes, CLOCK_MONOTONIC.
- *   sim    every thread is a coroutine of the one calling thread, time is virtual, and which runnable coroutine
- *          goes next is drawn from a seed: same seed, same interleaving, same event stream. When nothing can run
- *          and no timer is pending, the world is deadlocked: the report says who waits for what.
+ *   sim    every thread is a coroutine of the one calling thread, time is virtual, and which
+ *          runnable coroutine goes next is drawn from a seed: same seed, same interleaving, same
+ *          event stream. When nothing can run and no timer is pending, the world is deadlocked:
+ *          the report says who waits for what.
  *
- * The thread that calls vmm_os_create becomes the world's first thread ("main"). On sim all calls must come
- * from that one system thread; on linux any thread may call (foreign threads are adopted on first use).
- * Lock ranks are checked per thread: taking a lock of a rank not greater than one already held asserts.
+ * The thread that calls vmm_os_create becomes the world's first thread ("main"). On sim all calls
+ * must come from that one system thread; on linux any thread may call (foreign threads are adopted
+ * on first use). Lock ranks are checked per thread: taking a lock of a rank not greater than one
+ * already held asserts.
  */
 #ifndef VMM_OS_OS_H
 #define VMM_OS_OS_H
@@ -25,75 +28,95 @@ enum vmm_os_kind { VMM_OS_LINUX, VMM_OS_SIM };
 
 struct vmm_os_config {
 	enum vmm_os_kind kind;
-	uint64_t seed;         /* sim: interleaving; 0 is a valid seed */
+	uint64_t seed; /* sim: interleaving; 0 is a valid seed */
 	/*
-	 * sim: chance in 1/1024 that vmm_os_yield_point, a mutex release or a wake switches to another runnable
-	 * coroutine. 0: switch only when the running one blocks (fastest, one fixed order).
+	 * sim: chance in 1/1024 that vmm_os_yield_point, a mutex release or a wake switches to
+	 * another runnable coroutine. 0: switch only when the running one blocks (fastest, one
+	 * fixed order).
 	 */
 	uint32_t switch_per_1024;
 	/*
-	 * sim: called once when the world is deadlocked, on the main thread, with a text that names each blocked
-	 * thread, what it waits for and since when. When it returns, the world is dead: only main runs on, so that
-	 * a test can report and end. Its waits that would block fail with VMM_UNSUCCESSFUL, its sleeps only move
-	 * the clock, a mutex it asks for is taken from the thread that will never release it, joins return, and
-	 * vmm_os_destroy drops the other threads without its leak checks.
-	 * NULL: the text goes to stderr and the process aborts.
+	 * sim: called once when the world is deadlocked, on the main thread, with a text that names
+	 * each blocked thread, what it waits for and since when. When it returns, the world is
+	 * dead: only main runs on, so that a test can report and end. Its waits that would block
+	 * fail with VMM_UNSUCCESSFUL, its sleeps only move the clock, a mutex it asks for is taken
+	 * from the thread that will never release it, joins return, and vmm_os_destroy drops the
+	 * other threads without its leak checks. NULL: the text goes to stderr and the process
+	 * aborts.
 	 */
 	void (*deadlock)(void *context, const char *report);
 	void *deadlock_context;
 };
 
 vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os) VMM_MUST_CHECK;
-/* All threads must have ended and been joined; all memory objects and views released (asserted, with names). */
+/*
+ * All threads must have ended and been joined; all memory objects and views released (asserted,
+ * with names).
+ */
 void vmm_os_destroy(struct vmm_os *os);
 enum vmm_os_kind vmm_os_kind(const struct vmm_os *os);
 /* Sim: a deadlock was reported; nothing but main runs any more (see vmm_os_config.deadlock). */
 bool vmm_os_dead(const struct vmm_os *os);
 
 /*
- * The world that the calling thread works for: its own in a thread of a world, the one created last in a thread
- * that created one, otherwise NULL until set. This is how code that gets no `os` argument (the kernel services
- * of `nt`) finds its world; whoever enters a world from a foreign thread sets it and puts the returned one back.
+ * The world that the calling thread works for: its own in a thread of a world, the one created last
+ * in a thread that created one, otherwise NULL until set. This is how code that gets no `os`
+ * argument (the kernel services of `nt`) finds its world; whoever enters a world from a foreign
+ * thread sets it and puts the returned one back.
  */
 struct vmm_os *vmm_os_current(void);
 struct vmm_os *vmm_os_set_current(struct vmm_os *os); /* returns the one before */
 /* One pointer for the module that builds on this world (`nt`); NULL at first. */
 void vmm_os_attach(struct vmm_os *os, void *object);
 void *vmm_os_attached(const struct vmm_os *os);
+void *vmm_os_current_attached(void); /* of the current world; NULL without one */
 
 /* ---- time: ns since the world began; sim: virtual, moves only when everybody waits ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
 #define VMM_OS_FOREVER UINT64_MAX
 /*
- * Blocks until the given time. On sim, other threads run meanwhile in the order of their timers; when no other
- * thread is runnable and no earlier timer exists this only moves the clock (no switch, a few ns).
+ * Blocks until the given time. On sim, other threads run meanwhile in the order of their timers;
+ * when no other thread is runnable and no earlier timer exists this only moves the clock (no
+ * switch, a few ns).
  */
 void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns);
-/* A place where sim may interleave (see switch_per_1024); nothing on linux. Holding no vmm_os_mutex. */
+/*
+ * A place where sim may interleave (see switch_per_1024); nothing on linux. Holding no
+ * vmm_os_mutex.
+ */
 void vmm_os_yield_point(struct vmm_os *os);
-/* Sim: lets all other runnable threads run until none is runnable at the present time. Linux: sched_yield. */
+/*
+ * Sim: lets all other runnable threads run until none is runnable at the present time. Linux:
+ * sched_yield.
+ */
 void vmm_os_settle(struct vmm_os *os);
 /* Deterministic per world on sim (from the seed), random on linux. */
 uint64_t vmm_os_random(struct vmm_os *os);
 
 /* ---- threads ---- */
 typedef void vmm_os_thread_fn(void *arg);
-vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn, void *arg,
-				struct vmm_os_thread **thread) VMM_MUST_CHECK;
+vmm_status vmm_os_thread_create(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn,
+				void *arg, struct vmm_os_thread **thread) VMM_MUST_CHECK;
 void vmm_os_thread_join(struct vmm_os_thread *thread); /* waits for its end, frees it */
 struct vmm_os_thread *vmm_os_thread_self(struct vmm_os *os);
 const char *vmm_os_thread_name(const struct vmm_os_thread *thread);
-/* Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of `object`. */
-uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index); /* index 0..4 */
+/*
+ * Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of
+ * `object`.
+ */
+#define VMM_OS_SLOTS 5u
+uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
+uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling thread */
 
 /* ---- waiting: the one primitive, a futex ----
  * Sleeps while *word == expected, until woken or deadline_ns (absolute, VMM_OS_FOREVER = none).
- * Returns VMM_OK when woken or the word differed (spurious wakes possible: always re-check), VMM_TIMEOUT,
- * or VMM_UNSUCCESSFUL after a reported deadlock on sim. `why` (static string) and `detail` appear in deadlock
- * reports: "fence of node", 17.
+ * Returns VMM_OK when woken or the word differed (spurious wakes possible: always re-check),
+ * VMM_TIMEOUT, or VMM_UNSUCCESSFUL after a reported deadlock on sim. `why` (static string) and
+ * `detail` appear in deadlock reports: "fence of node", 17. NULL: an idle service thread, which
+ * deadlock reports leave out.
  */
-vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
-		       const char *why, uint64_t detail);
+vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
+		       uint64_t deadline_ns, const char *why, uint64_t detail);
 void vmm_os_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count); /* UINT32_MAX: all */
 
 /* ---- mutex with rank; uncontended: one locked instruction each way, no syscall ---- */
@@ -104,21 +127,22 @@ struct vmm_os_mutex {
 	_Atomic(struct vmm_os_thread *) owner; /* for asserts and deadlock reports */
 	const char *name;
 };
-void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank, const char *name);
+void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank,
+		       const char *name);
 void vmm_os_mutex_finish(struct vmm_os_mutex *mutex); /* asserts that it is free */
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex); /* no rank check: cannot deadlock */
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex); /* by the calling thread */
 
-/* ---- memory objects: memory that can be mapped at several places, with a permanent mapping for us ----
+/* ---- memory objects: memory that can be mapped at several places, permanently at one ----
  * Zero at first. Both back ends use real memory (memfd, huge-page advised at 2 MiB and more).
  */
 struct vmm_os_memory_record; /* what the leak report of vmm_os_destroy knows */
 struct vmm_os_memory {
 	struct vmm_os *os;
 	struct vmm_os_memory_record *record;
-	char *base;          /* permanent read-write mapping of the whole object ("kernel address") */
+	char *base; /* permanent read-write mapping of the whole object ("kernel address") */
 	uint64_t size_bytes; /* page multiple */
 	int fd;
 };
@@ -136,26 +160,30 @@ struct vmm_os_view {
 	bool frozen;
 };
 /* Reserves address space only; touching it before a map faults. */
-vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vmm_os_view *view) VMM_MUST_CHECK;
+vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes,
+			       struct vmm_os_view *view) VMM_MUST_CHECK;
 /*
- * Shows memory[memory_offset, +length) at view[view_offset, +length), atomically replacing what was there:
- * another thread that reads or writes the range meanwhile uses the old or the new memory, never faults.
+ * Shows memory[memory_offset, +length) at view[view_offset, +length), atomically replacing what was
+ * there: another thread that reads or writes the range meanwhile uses the old or the new memory,
+ * never faults.
  */
-vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset, const struct vmm_os_memory *memory,
-			   uint64_t memory_offset, uint64_t length) VMM_MUST_CHECK;
+vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
+			   const struct vmm_os_memory *memory, uint64_t memory_offset,
+			   uint64_t length) VMM_MUST_CHECK;
 void vmm_os_view_unmap(struct vmm_os_view *view); /* back to reserved, inaccessible */
 void vmm_os_view_release(struct vmm_os_view *view);
 /*
- * Freeze: from return until the next vmm_os_view_map of the range (or thaw), a store by any thread through the
- * view blocks in the kernel instead of landing, so that content can be copied elsewhere without losing one
- * (PAG-16). Reads go on. VMM_NOT_SUPPORTED where the kernel offers no such thing (userfaultfd write protection);
- * on sim a no-op that succeeds, because nobody else runs.
+ * Freeze: from return until the next vmm_os_view_map of the range (or thaw), a store by any thread
+ * through the view blocks in the kernel instead of landing, so that content can be copied elsewhere
+ * without losing one (PAG-16). Reads go on. VMM_NOT_SUPPORTED where the kernel offers no such thing
+ * (userfaultfd write protection); on sim a no-op that succeeds, because nobody else runs.
  */
 vmm_status vmm_os_view_freeze(struct vmm_os_view *view) VMM_MUST_CHECK;
 void vmm_os_view_thaw(struct vmm_os_view *view);
 
 /* ---- bulk copy: non-temporal above the cache size, memcpy below ---- */
 void vmm_os_copy(void *destination, const void *source, size_t length);
-void vmm_os_fill_u32(void *destination, uint32_t pattern, size_t length); /* length: multiple of 4 */
+void vmm_os_fill_u32(void *destination, uint32_t pattern,
+		     size_t length); /* length: multiple of 4 */
 
 #endif

@@ -17,7 +17,10 @@
 #define STACK_BYTES ((size_t)256 << 10)
 #endif
 
-/* ---- the switch itself: saves what a call must preserve, exchanges stacks, makes no system call ---- */
+/*
+ * ---- the switch itself: saves what a call must preserve, exchanges stacks, makes no system call
+ * ----
+ */
 
 #ifndef VMM_OS_USE_UCONTEXT
 void vmm_os_stack_switch(void **save, void *load);
@@ -26,8 +29,8 @@ void vmm_os_stack_entry(void);
 
 #if !defined(VMM_OS_USE_UCONTEXT) && defined(__x86_64__)
 /*
- * A stopped stack, upwards from its pointer: mxcsr and x87 control word, r15 r14 r13 r12 rbx rbp, and the
- * address to continue at. The jump instead of `ret` keeps the return predictor out of it.
+ * A stopped stack, upwards from its pointer: mxcsr and x87 control word, r15 r14 r13 r12 rbx rbp,
+ * and the address to continue at. The jump instead of `ret` keeps the return predictor out of it.
  */
 __asm__(".text\n"
 	".p2align 4\n"
@@ -71,12 +74,25 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size vmm_os_stack_entry,.-vmm_os_stack_entry\n");
 
-enum { SLOT_CONTROL, SLOT_R15, SLOT_R14, SLOT_R13, SLOT_R12, SLOT_RBX, SLOT_RBP, SLOT_PC, SLOT_COUNT };
+enum {
+	SLOT_CONTROL,
+	SLOT_R15,
+	SLOT_R14,
+	SLOT_R13,
+	SLOT_R12,
+	SLOT_RBX,
+	SLOT_RBP,
+	SLOT_PC,
+	SLOT_COUNT
+};
 
 static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg)
 {
-	/* The stack pointer must be a multiple of 16 when the entry code runs: SLOT_COUNT is even. */
-	uint64_t *slot = (uint64_t *)(void *)(context->stack + context->stack_bytes) - SLOT_COUNT - 2;
+	/*
+	 * The stack pointer must be a multiple of 16 when the entry code runs: SLOT_COUNT is even.
+	 */
+	uint64_t *slot =
+		(uint64_t *)(void *)(context->stack + context->stack_bytes) - SLOT_COUNT - 2;
 	uint32_t mxcsr;
 	uint16_t x87;
 
@@ -141,7 +157,8 @@ enum { SLOT_X19 = 0, SLOT_X20 = 1, SLOT_X30 = 11, SLOT_COUNT = 20 };
 
 static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg)
 {
-	uint64_t *slot = (uint64_t *)(void *)(context->stack + context->stack_bytes) - SLOT_COUNT - 2;
+	uint64_t *slot =
+		(uint64_t *)(void *)(context->stack + context->stack_bytes) - SLOT_COUNT - 2;
 
 	for (int i = 0; i < SLOT_COUNT; i++)
 		slot[i] = 0;
@@ -154,7 +171,8 @@ static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void 
 /* makecontext passes ints only: the pointer travels in two halves. */
 static void uc_entry(unsigned low, unsigned high)
 {
-	struct vmm_os_context *context = (struct vmm_os_context *)((uintptr_t)low | (uintptr_t)high << 16 << 16);
+	struct vmm_os_context *context =
+		(struct vmm_os_context *)((uintptr_t)low | (uintptr_t)high << 16 << 16);
 
 	context->fn(context->arg);
 }
@@ -177,7 +195,10 @@ static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void 
 /* ---- what the sanitizers are told ---- */
 
 #ifdef VMM_OS_ASAN
-/* AddressSanitizer tells the bounds of the stack that was left; those of main are not known otherwise. */
+/*
+ * AddressSanitizer tells the bounds of the stack that was left; those of main are not known
+ * otherwise.
+ */
 static _Thread_local struct vmm_os_context *left;
 #endif
 
@@ -269,6 +290,13 @@ void vmm_os_context_retire(struct vmm_os_context *context)
 
 void vmm_os_context_finish(struct vmm_os_context *context)
 {
+#ifdef VMM_OS_ASAN
+	/*
+	 * Whoever gets these addresses next is not to inherit what the last frames left in the
+	 * shadow.
+	 */
+	__asan_unpoison_memory_region(context->stack, context->stack_bytes);
+#endif
 	munmap(context->stack - VMM_PAGE_SIZE, context->stack_bytes + VMM_PAGE_SIZE);
 	context->stack = NULL;
 }

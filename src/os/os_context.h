@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coroutine contexts of the sim back end: a stack, a place to continue, and what the sanitizers must be told
- * about both. Knows nothing of threads or scheduling. Used from one system thread at a time.
+ * Coroutine contexts of the sim back end: a stack, a place to continue, and what the sanitizers
+ * must be told about both. Knows nothing of threads or scheduling. Used from one system thread at a
+ * time.
  */
 #ifndef VMM_OS_OS_CONTEXT_H
 #define VMM_OS_OS_CONTEXT_H
@@ -49,15 +50,17 @@ struct vmm_os_context {
 /* The context that the calling system thread runs in now. */
 void vmm_os_context_init_main(struct vmm_os_context *context);
 /*
- * Gets a stack with a guard page below it. The function must begin with vmm_os_context_entered and end in a
- * switch with `ends`, never in a return.
+ * Gets a stack with a guard page below it. The function must begin with vmm_os_context_entered and
+ * end in a switch with `ends`, never in a return.
  */
-vmm_status vmm_os_context_init(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg) VMM_MUST_CHECK;
+vmm_status vmm_os_context_init(struct vmm_os_context *context, vmm_os_context_fn *fn,
+			       void *arg) VMM_MUST_CHECK;
 /* Reuses the stack of a context that has ended or was given up. */
 void vmm_os_context_reinit(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg);
 /* Forgets where a context would continue; the stack stays for vmm_os_context_reinit. */
 void vmm_os_context_retire(struct vmm_os_context *context);
-void vmm_os_context_finish(struct vmm_os_context *context); /* of a retired context: gives the stack back */
+void vmm_os_context_finish(
+	struct vmm_os_context *context); /* of a retired context: gives the stack back */
 
 void vmm_os_context_entered(struct vmm_os_context *context);
 

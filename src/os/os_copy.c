@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bulk copy and fill. From 1 MiB on, stores bypass the cache: the data would not stay in it, and the read of each
- * destination line that an ordinary store begins with is saved (1.3 to 1.4 times memcpy from memory). Stateless.
+ * Bulk copy and fill. From 1 MiB on, stores bypass the cache: the data would not stay in it, and
+ * the read of each destination line that an ordinary store begins with is saved (1.3 to 1.4 times
+ * memcpy from memory). Stateless.
  */
 #include "os/os.h"
 
@@ -61,17 +62,19 @@ static void stream_copy(char *to, const char *from, size_t length)
 		copy_avx2(to + head, from + head, rounds);
 	else
 		copy_sse2(to + head, from + head, rounds);
-	/* Streamed stores are not ordered with later ones, and whoever is told of the copy reads it elsewhere. */
+	/*
+	 * Streamed stores are not ordered with later ones, and whoever is told of the copy reads it
+	 * elsewhere.
+	 */
 	_mm_sfence();
 	memcpy(to + done, from + done, length - done);
 }
 
+/* Fills whole rounds from an address aligned to 16 on; returns how much that is. */
 static size_t stream_fill(char *to, uint32_t pattern, size_t length)
 {
 	size_t rounds = length / STREAM_UNIT;
 
-	if ((uintptr_t)to & 15)
-		return 0;
 	fill_sse2(to, pattern, rounds);
 	_mm_sfence();
 	return rounds * STREAM_UNIT;
@@ -97,14 +100,22 @@ void vmm_os_copy(void *destination, const void *source, size_t length)
 		stream_copy(destination, source, length);
 }
 
+static void fill_words(char *to, uint32_t pattern, size_t length)
+{
+	for (size_t done = 0; done < length; done += sizeof(pattern))
+		memcpy(to + done, &pattern, sizeof(pattern));
+}
+
 void vmm_os_fill_u32(void *destination, uint32_t pattern, size_t length)
 {
 	char *to = destination;
-	size_t done = 0;
+	size_t head = (size_t)(-(uintptr_t)to & 15), done = 0;
 
 	vmm_assert(length % sizeof(pattern) == 0);
-	if (length >= STREAM_BYTES)
-		done = stream_fill(to, pattern, length);
-	for (; done < length; done += sizeof(pattern))
-		memcpy(to + done, &pattern, sizeof(pattern));
+	/* An address that is no multiple of 4 never gets aligned by whole words. */
+	if (length >= STREAM_BYTES && head % sizeof(pattern) == 0) {
+		fill_words(to, pattern, head);
+		done = head + stream_fill(to + head, pattern, length - head);
+	}
+	fill_words(to + done, pattern, length - done);
 }

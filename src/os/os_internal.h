@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the os module share: the world, its threads, and the two back ends' entry points. The common
- * files decide by `kind`; a back end never looks at the other one's part.
+ * What the files of the os module share: the world, its threads, and the two back ends' entry
+ * points. The common files decide by `kind`; a back end never looks at the other one's part.
  */
 #ifndef VMM_OS_OS_INTERNAL_H
 #define VMM_OS_OS_INTERNAL_H
@@ -12,8 +12,8 @@
 
 enum {
 	VMM_OS_NAME_BYTES = 32,
-	VMM_OS_SLOTS = 5,
-	VMM_OS_HELD_MAX = 16,     /* locks one thread may hold at once; ranks make more of them a design error */
+	VMM_OS_HELD_MAX =
+		16, /* locks one thread may hold at once; ranks make more of them a design error */
 	VMM_OS_WAIT_BUCKETS = 64, /* power of two */
 	VMM_OS_IDLE_STACKS = 16,
 };
@@ -21,16 +21,23 @@ enum {
 /* How long a thread of the linux back end looks at a held mutex before it sleeps: about 1 us. */
 #define VMM_OS_MUTEX_SPINS 64
 
-enum vmm_os_sim_state { SIM_RUNNABLE, SIM_RUNNING, SIM_WAITING, SIM_SLEEPING, SIM_SETTLING, SIM_ENDED };
+enum vmm_os_sim_state {
+	SIM_RUNNABLE,
+	SIM_RUNNING,
+	SIM_WAITING,
+	SIM_SLEEPING,
+	SIM_SETTLING,
+	SIM_ENDED
+};
 
 struct vmm_os_sim_thread {
 	struct vmm_os_context context;
 	enum vmm_os_sim_state state;
-	vmm_status result;          /* what the wait that is over returns */
-	struct vmm_list link;       /* in a wait bucket or in the settlers */
-	uint32_t heap_index;        /* in the timers, SIM_NO_TIMER if not there */
+	vmm_status result;    /* what the wait that is over returns */
+	struct vmm_list link; /* in a wait bucket or in the settlers */
+	uint32_t heap_index;  /* in the timers, SIM_NO_TIMER if not there */
 	uint64_t deadline_ns;
-	uint64_t timer_sequence;    /* equal deadlines fire in the order they were set */
+	uint64_t timer_sequence; /* equal deadlines fire in the order they were set */
 	const _Atomic uint32_t *word;
 	/* for the deadlock report */
 	const char *why;
@@ -43,7 +50,7 @@ struct vmm_os_sim_thread {
 
 struct vmm_os_linux_thread {
 	pthread_t handle;
-	struct vmm_list of_system_thread; /* all records of one system thread, one per world it uses */
+	struct vmm_list of_system_thread; /* its records in all worlds it uses */
 };
 
 struct vmm_os_thread {
@@ -71,7 +78,10 @@ struct vmm_os_sim {
 	uint64_t now_ns;
 	uint32_t switch_per_1024;
 	uint64_t random; /* state of the generator of interleavings */
-	/* ring of runnable threads; capacity (a power of two) covers all threads, so that a wake cannot fail */
+	/*
+	 * ring of runnable threads; capacity (a power of two) covers all threads, so that a wake
+	 * cannot fail
+	 */
 	struct vmm_os_thread **runnable;
 	uint32_t runnable_head, runnable_count;
 	/* binary heap by (deadline, sequence), same capacity */
@@ -92,12 +102,14 @@ struct vmm_os_sim {
 struct vmm_os_linux {
 	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
 	/*
-	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A waiter adds itself
-	 * before the kernel compares the word, a waker changes the word before it looks here; both do so with
-	 * read-modify-writes of this counter, hence one of the two sees the other.
+	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A
+	 * waiter adds itself before the kernel compares the word, a waker changes the word before
+	 * it looks here; both do so with read-modify-writes of this counter, hence one of the two
+	 * sees the other.
 	 */
 	struct {
-		_Alignas(64) _Atomic uint32_t count;
+		_Atomic uint32_t count;
+		char apart[60]; /* no two of them in one cache line */
 	} sleepers[VMM_OS_WAIT_BUCKETS];
 };
 
@@ -163,7 +175,8 @@ vmm_status vmm_os_linux_init(struct vmm_os *os);
 void vmm_os_linux_finish(struct vmm_os *os);
 uint64_t vmm_os_linux_now(struct vmm_os *os);
 void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns);
-vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
+vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
+			     uint64_t deadline_ns);
 void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count);
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex);
 void vmm_os_linux_mutex_wake(_Atomic uint32_t *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linux back end's time, waiting and contended mutex: CLOCK_MONOTONIC and raw futexes. No state but the
- * world's start time and its counters of sleepers.
+ * The linux back end's time, waiting and contended mutex: CLOCK_MONOTONIC and raw futexes. No state
+ * but the world's start time and its counters of sleepers.
  */
 #include "os/os_internal.h"
 
@@ -14,7 +14,8 @@
 
 #define NS_PER_S 1000000000u
 
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *deadline)
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value,
+		  const struct timespec *deadline)
 {
 	return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, NULL,
 		       FUTEX_BITSET_MATCH_ANY);
@@ -34,7 +35,8 @@ static struct timespec absolute(const struct vmm_os *os, uint64_t when_ns)
 
 	if (vmm_add_overflows(os->linux_.start_ns, when_ns, &ns))
 		ns = UINT64_MAX;
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
 vmm_status vmm_os_linux_init(struct vmm_os *os)
@@ -56,14 +58,16 @@ void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns)
 		;
 }
 
-vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
+vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
+			     uint64_t deadline_ns)
 {
 	_Atomic uint32_t *sleepers = &os->linux_.sleepers[vmm_os_bucket(word)].count;
 	struct timespec deadline = absolute(os, deadline_ns);
 	int error = 0;
 
 	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
-	if (futex(word, FUTEX_WAIT_BITSET, expected, deadline_ns == VMM_OS_FOREVER ? NULL : &deadline) < 0)
+	if (futex(word, FUTEX_WAIT_BITSET, expected,
+		  deadline_ns == VMM_OS_FOREVER ? NULL : &deadline) < 0)
 		error = errno;
 	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
 	return error == ETIMEDOUT ? VMM_TIMEOUT : VMM_OK;
@@ -74,8 +78,9 @@ void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count
 	_Atomic uint32_t *sleepers = &os->linux_.sleepers[vmm_os_bucket(word)].count;
 
 	/*
-	 * An add of nothing instead of a load: it takes its place in the counter's modification order, after the
-	 * caller's change of the word. A waiter that comes later in that order sees the changed word.
+	 * An add of nothing instead of a load: it takes its place in the counter's modification
+	 * order, after the caller's change of the word. A waiter that comes later in that order
+	 * sees the changed word.
 	 */
 	if (atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) == 0)
 		return;
@@ -97,12 +102,15 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 		uint32_t free = 0;
 
 		if (atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0 &&
-		    atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1, memory_order_acquire,
-							    memory_order_relaxed))
+		    atomic_compare_exchange_strong_explicit(
+			    &mutex->state, &free, 1, memory_order_acquire, memory_order_relaxed))
 			return;
 		pause_briefly();
 	}
-	/* State 2 from now on even if this was the only waiter: nobody knows, and a wake too many is harmless. */
+	/*
+	 * State 2 from now on even if this was the only waiter: nobody knows, and a wake too many
+	 * is harmless.
+	 */
 	while (atomic_exchange_explicit(&mutex->state, 2, memory_order_acquire) != 0)
 		futex(&mutex->state, FUTEX_WAIT_BITSET, 2, NULL);
 }

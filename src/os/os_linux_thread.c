@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linux back end's threads. Each system thread has one record per world it uses: made by thread creation,
- * or by adoption when a foreign thread first calls in. Adopted records go away with the system thread or with
- * the world, whichever ends first; the adoption lock makes the two ends agree.
+ * The linux back end's threads. Each system thread has one record per world it uses: made by thread
+ * creation, or by adoption when a foreign thread first calls in. Adopted records go away with the
+ * system thread or with the world, whichever ends first; the adoption lock makes the two ends
+ * agree.
  */
 #include "os/os_internal.h"
 
@@ -14,7 +15,9 @@ static pthread_mutex_t adoption_lock = PTHREAD_MUTEX_INITIALIZER; /* taken befor
 static pthread_once_t adoption_once = PTHREAD_ONCE_INIT;
 static pthread_key_t adoption_key;
 
-/* All records of this system thread; guarded by adoption_lock. prev == NULL: not initialised yet. */
+/*
+ * All records of this system thread; guarded by adoption_lock. prev == NULL: not initialised yet.
+ */
 static _Thread_local struct vmm_list own_records;
 
 static void drop_adopted(struct vmm_os_thread *thread)
@@ -30,7 +33,8 @@ static void system_thread_ends(void *records)
 
 	pthread_mutex_lock(&adoption_lock);
 	while (!vmm_list_empty(head))
-		drop_adopted(vmm_container_of(head->next, struct vmm_os_thread, linux_.of_system_thread));
+		drop_adopted(vmm_container_of(head->next, struct vmm_os_thread,
+					      linux_.of_system_thread));
 	pthread_mutex_unlock(&adoption_lock);
 }
 
@@ -59,8 +63,8 @@ static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
 	if (!own_records.prev)
 		return NULL;
 	vmm_list_for_each (pos, &own_records) {
-		struct vmm_os_thread *thread = vmm_container_of(pos, struct vmm_os_thread,
-								linux_.of_system_thread);
+		struct vmm_os_thread *thread =
+			vmm_container_of(pos, struct vmm_os_thread, linux_.of_system_thread);
 
 		if (thread->os == os)
 			return thread;
@@ -77,8 +81,8 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 	thread = find_own_record_locked(os);
 	if (!thread) {
 		/*
-		 * Not vmm_calloc: callers such as a mutex lock have no way to fail, and a test that counts
-		 * allocations must not meet one that happens once per thread.
+		 * Not vmm_calloc: callers such as a mutex lock have no way to fail, and a test that
+		 * counts allocations must not meet one that happens once per thread.
 		 */
 		thread = calloc(1, sizeof(*thread));
 		vmm_assert(thread);
@@ -126,7 +130,10 @@ vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread)
 	sigset_t blocked, before;
 	int error;
 
-	/* The application's signal handlers are the application's threads' business. Faults stay deliverable. */
+	/*
+	 * The application's signal handlers are the application's threads' business. Faults stay
+	 * deliverable.
+	 */
 	sigfillset(&blocked);
 	sigdelset(&blocked, SIGSEGV);
 	sigdelset(&blocked, SIGBUS);

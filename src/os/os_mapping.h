@@ -8,11 +8,14 @@
 #define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
 
 /*
- * An inaccessible range, aligned to a huge page if it is at least as large as one: the kernel maps a huge page
- * only where address and file offset are congruent. NULL when there is no room. Freed with munmap.
+ * An inaccessible range, aligned to a huge page if it is at least as large as one: the kernel maps
+ * a huge page only where address and file offset are congruent. NULL when there is no room. Freed
+ * with munmap.
  */
 char *vmm_os_reserve_addresses(uint64_t size_bytes);
-/* Replaces what is mapped there by a part of a memory object, in one step; NULL when out of memory. */
+/*
+ * Replaces what is mapped there by a part of a memory object, in one step; NULL when out of memory.
+ */
 char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects, the same on both back ends: a memfd with one permanent mapping. Each costs a file descriptor,
- * so there is one per segment or per large backing-store chunk, never one per allocation.
+ * Memory objects, the same on both back ends: a memfd with one permanent mapping. Each costs a file
+ * descriptor, so there is one per segment or per large backing-store chunk, never one per
+ * allocation.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -36,15 +37,18 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes)
 char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset)
 {
 	/*
-	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here other threads
-	 * go on using it.
+	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here
+	 * other threads go on using it.
 	 */
-	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-					(off_t)offset);
+	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
 
 	if (mapping == MAP_FAILED)
 		return NULL;
-	/* A hint: it fails where the kernel has no transparent huge pages, and 4 KiB pages do as well. */
+	/*
+	 * A hint: it fails where the kernel has no transparent huge pages, and 4 KiB pages do as
+	 * well.
+	 */
 	if (length >= VMM_OS_HUGE_PAGE)
 		(void)madvise(mapping, length, MADV_HUGEPAGE);
 	return mapping;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mutex of both back ends: three states (free, held, held with sleepers), the rank witness and the owner.
- * The uncontended path is here; what a thread does while it waits is the back end's.
+ * The mutex of both back ends: three states (free, held, held with sleepers), the rank witness and
+ * the owner. The uncontended path is here; what a thread does while it waits is the back end's.
  */
 #include "os/os_internal.h"
 
-void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank, const char *name)
+void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank,
+		       const char *name)
 {
 	atomic_init(&mutex->state, 0);
 	atomic_init(&mutex->owner, NULL);
@@ -17,7 +18,8 @@ void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t r
 void vmm_os_mutex_finish(struct vmm_os_mutex *mutex)
 {
 	/* A thread that a deadlock stopped for good never releases what it holds. */
-	vmm_assert(vmm_os_dead(mutex->os) || atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0);
+	vmm_assert(vmm_os_dead(mutex->os) ||
+		   atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0);
 }
 
 static bool try_acquire(struct vmm_os_mutex *mutex)
@@ -25,8 +27,8 @@ static bool try_acquire(struct vmm_os_mutex *mutex)
 	uint32_t free = 0;
 
 	if (mutex->os->kind != VMM_OS_SIM)
-		return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1, memory_order_acquire,
-							       memory_order_relaxed);
+		return atomic_compare_exchange_strong_explicit(
+			&mutex->state, &free, 1, memory_order_acquire, memory_order_relaxed);
 	/* On sim nobody else runs: no locked instruction is needed. */
 	if (atomic_load_explicit(&mutex->state, memory_order_relaxed) != 0)
 		return false;
@@ -97,7 +99,10 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 		return;
 	}
 	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
-	/* From here on another thread may hold, release and free the mutex: only its address is used. */
+	/*
+	 * From here on another thread may hold, release and free the mutex: only its address is
+	 * used.
+	 */
 	if (vmm_unlikely(before == 2))
 		vmm_os_linux_mutex_wake(&mutex->state);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sim back end's scheduler: coroutines of one system thread, virtual time, interleavings from a seed.
+ * The sim back end's scheduler: coroutines of one system thread, virtual time, interleavings from a
+ * seed.
  *
- * The current coroutine runs until it blocks, ends, or (by chance, switch_per_1024) gives way. Then the next one
- * is, in this order: a runnable one; one that waits for the others to settle; the owner of the earliest timer,
- * after virtual time has moved there. If there is none of these, the world is deadlocked. Nothing here depends
- * on addresses or real time: wait buckets are chosen by address, but a wake looks only at equal addresses, in the
- * order in which they came. No locks: there is one system thread.
+ * The current coroutine runs until it blocks, ends, or (by chance, switch_per_1024) gives way. Then
+ * the next one is, in this order: a runnable one; one that waits for the others to settle; the
+ * owner of the earliest timer, after virtual time has moved there. If there is none of these, the
+ * world is deadlocked. Nothing here depends on addresses or real time: wait buckets are chosen by
+ * address, but a wake looks only at equal addresses, in the order in which they came. No locks:
+ * there is one system thread.
  */
 #include "os/os_internal.h"
 
@@ -114,7 +116,10 @@ static void deliver_report(struct vmm_os_sim *sim)
 		vmm_free(report);
 }
 
-/* The current coroutine is where it can be found again (ring, bucket, timers, settlers) or has ended. */
+/*
+ * The current coroutine is where it can be found again (ring, bucket, timers, settlers) or has
+ * ended.
+ */
 static void run_next(struct vmm_os *os, bool ends)
 {
 	struct vmm_os_sim *sim = &os->sim;
@@ -146,7 +151,9 @@ void vmm_os_sim_maybe_switch(struct vmm_os *os)
 
 /* ---- waiting ---- */
 
-/* `self` carries word, why, detail and the like; returns VMM_OK, VMM_TIMEOUT or VMM_UNSUCCESSFUL. */
+/*
+ * `self` carries word, why, detail and the like; returns VMM_OK, VMM_TIMEOUT or VMM_UNSUCCESSFUL.
+ */
 static vmm_status block_on(struct vmm_os *os, const _Atomic uint32_t *word, uint64_t deadline_ns)
 {
 	struct vmm_os_sim *sim = &os->sim;
@@ -168,8 +175,8 @@ static vmm_status block_on(struct vmm_os *os, const _Atomic uint32_t *word, uint
 	return self->sim.result;
 }
 
-vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t deadline_ns, const char *why,
-			   uint64_t detail)
+vmm_status vmm_os_sim_wait(struct vmm_os *os, _Atomic uint32_t *word, uint64_t deadline_ns,
+			   const char *why, uint64_t detail)
 {
 	struct vmm_os_thread *self = os->sim.current;
 
@@ -186,7 +193,8 @@ static void wake_waiters(struct vmm_os_sim *sim, const _Atomic uint32_t *word, u
 	struct vmm_list *pos, *next;
 
 	vmm_list_for_each_safe (pos, next, head) {
-		struct vmm_os_thread *thread = vmm_container_of(pos, struct vmm_os_thread, sim.link);
+		struct vmm_os_thread *thread =
+			vmm_container_of(pos, struct vmm_os_thread, sim.link);
 
 		if (!count)
 			break;
@@ -214,7 +222,7 @@ void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
 		self->sim.mutex = mutex;
 		self->sim.why = "mutex";
 		if (block_on(mutex->os, &mutex->state, VMM_OS_FOREVER) == VMM_UNSUCCESSFUL)
-			break; /* dead world: main takes it over from a thread that never runs again */
+			break; /* dead world: the holder never runs again, main takes it over */
 	}
 	/* As on linux, state 2: others may still wait for it. */
 	atomic_store_explicit(&mutex->state, 2, memory_order_relaxed);
@@ -372,7 +380,8 @@ vmm_status vmm_os_sim_init(struct vmm_os *os, const struct vmm_os_config *config
 	for (uint32_t i = 0; i < VMM_OS_WAIT_BUCKETS; i++)
 		vmm_list_init(&sim->waiters[i]);
 	sim->switch_per_1024 = config->switch_per_1024;
-	sim->random = vmm_os_mix64(config->seed ^ 0x53494D); /* apart from vmm_os_random's sequence */
+	sim->random =
+		vmm_os_mix64(config->seed ^ 0x53494D); /* apart from vmm_os_random's sequence */
 	sim->deadlock = config->deadlock;
 	sim->deadlock_context = config->deadlock_context;
 	main = vmm_calloc(1, sizeof(*main));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of a deadlock: every thread that cannot go on, what it waits for and since when, and for a mutex who
- * holds it. Written when the deadlock is found, before main's own wait is ended to deliver it.
+ * The text of a deadlock: every thread that cannot go on, what it waits for and since when, and for
+ * a mutex who holds it. Written when the deadlock is found, before main's own wait is ended to
+ * deliver it.
  */
 #include "os/os_internal.h"
 
@@ -17,9 +18,10 @@ static int describe_wait(const struct vmm_os_thread *thread, char *line)
 	if (wait->state == SIM_SLEEPING)
 		return snprintf(line, LINE_BYTES, "sleeps for ever");
 	if (wait->joining)
-		return snprintf(line, LINE_BYTES, "waits for the end of thread \"%s\"", wait->joining->name);
+		return snprintf(line, LINE_BYTES, "waits for the end of thread \"%s\"",
+				wait->joining->name);
 	if (!wait->mutex)
-		return snprintf(line, LINE_BYTES, "waits for %.120s %llu", wait->why ? wait->why : "?",
+		return snprintf(line, LINE_BYTES, "waits for %.120s %llu", wait->why,
 				(unsigned long long)wait->detail);
 	owner = atomic_load_explicit(&wait->mutex->owner, memory_order_relaxed);
 	return snprintf(line, LINE_BYTES, "waits for mutex \"%.80s\" (rank %u) held by \"%s\"",
@@ -35,6 +37,16 @@ static int describe_thread(const struct vmm_os_thread *thread, char *text)
 		       (unsigned long long)thread->sim.since_ns);
 }
 
+/*
+ * An idle service thread waits for work that somebody else would bring: it is part of no deadlock.
+ */
+static bool is_blocked(const struct vmm_os_thread *thread)
+{
+	const struct vmm_os_sim_thread *sim = &thread->sim;
+
+	return sim->state != SIM_ENDED && (sim->state != SIM_WAITING || sim->why);
+}
+
 char *vmm_os_sim_describe(struct vmm_os *os)
 {
 	struct vmm_list *pos;
@@ -45,13 +57,15 @@ char *vmm_os_sim_describe(struct vmm_os *os)
 	if (!text)
 		return NULL;
 	vmm_list_for_each (pos, &os->threads)
-		blocked += vmm_container_of(pos, struct vmm_os_thread, link)->sim.state != SIM_ENDED;
-	end += sprintf(end, "deadlock at %llu ns: %u thread%s blocked, none can run, no timer is pending\n",
-		       (unsigned long long)os->sim.now_ns, blocked, blocked == 1 ? "" : "s");
+		blocked += is_blocked(vmm_container_of(pos, struct vmm_os_thread, link));
+	end += sprintf(
+		end,
+		"deadlock at %llu ns: %u thread%s blocked, none can run, no timer is pending\n",
+		(unsigned long long)os->sim.now_ns, blocked, blocked == 1 ? "" : "s");
 	vmm_list_for_each (pos, &os->threads) {
 		struct vmm_os_thread *thread = vmm_container_of(pos, struct vmm_os_thread, link);
 
-		if (thread->sim.state != SIM_ENDED)
+		if (is_blocked(thread))
 			end += describe_thread(thread, end);
 	}
 	return text;

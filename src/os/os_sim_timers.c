@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sim back end's timers: a binary heap of threads by deadline, earlier requests first among equals. Each
- * thread is in it at most once and knows its place, so that a wake before the deadline removes it cheaply.
+ * The sim back end's timers: a binary heap of threads by deadline, earlier requests first among
+ * equals. Each thread is in it at most once and knows its place, so that a wake before the deadline
+ * removes it cheaply.
  */
 #include "os/os_internal.h"
 
@@ -38,7 +39,8 @@ static void sift_down(struct vmm_os_sim *sim, uint32_t index, struct vmm_os_thre
 
 		if (child >= sim->timer_count)
 			break;
-		if (child + 1 < sim->timer_count && earlier(sim->timers[child + 1], sim->timers[child]))
+		if (child + 1 < sim->timer_count &&
+		    earlier(sim->timers[child + 1], sim->timers[child]))
 			child++;
 		if (!earlier(sim->timers[child], thread))
 			break;

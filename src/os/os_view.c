@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU views: reserved address ranges over which memory objects are mapped, and freezing them so that content can
- * move under a running writer (PAG-16).
+ * CPU views: reserved address ranges over which memory objects are mapped, and freezing them so
+ * that content can move under a running writer (PAG-16).
  *
- * Freezing is write protection by userfaultfd. A store then sleeps in the kernel's fault handler. Nobody reads the
- * fault messages: the mover maps the new memory over the range and wakes all sleepers there, whose stores start
- * again and land in the new memory. The caller serialises map, freeze and thaw of one view.
+ * Freezing is write protection by userfaultfd. A store then sleeps in the kernel's fault handler.
+ * Nobody reads the fault messages: the mover maps the new memory over the range and wakes all
+ * sleepers there, whose stores start again and land in the new memory. The caller serialises map,
+ * freeze and thaw of one view.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -37,9 +38,11 @@ vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vm
 	return VMM_OK;
 }
 
-static struct uffdio_range range_of(const struct vmm_os_view *view, uint64_t offset, uint64_t length)
+static struct uffdio_range range_of(const struct vmm_os_view *view, uint64_t offset,
+				    uint64_t length)
 {
-	return (struct uffdio_range){.start = (uint64_t)(uintptr_t)view->address + offset, .len = length};
+	return (struct uffdio_range){.start = (uint64_t)(uintptr_t)view->address + offset,
+				     .len = length};
 }
 
 static void wake_blocked_writers(const struct vmm_os_view *view, uint64_t offset, uint64_t length)
@@ -49,13 +52,15 @@ static void wake_blocked_writers(const struct vmm_os_view *view, uint64_t offset
 	vmm_assert(ioctl(view->os->userfault_fd, UFFDIO_WAKE, &range) == 0);
 }
 
-vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset, const struct vmm_os_memory *memory,
-			   uint64_t memory_offset, uint64_t length)
+vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
+			   const struct vmm_os_memory *memory, uint64_t memory_offset,
+			   uint64_t length)
 {
 	vmm_assert(view_offset % VMM_PAGE_SIZE == 0 && memory_offset % VMM_PAGE_SIZE == 0);
 	vmm_assert(length && length % VMM_PAGE_SIZE == 0);
 	vmm_assert(view_offset <= view->size_bytes && length <= view->size_bytes - view_offset);
-	vmm_assert(memory_offset <= memory->size_bytes && length <= memory->size_bytes - memory_offset);
+	vmm_assert(memory_offset <= memory->size_bytes &&
+		   length <= memory->size_bytes - memory_offset);
 
 	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset))
 		return VMM_NO_MEMORY;
@@ -89,13 +94,15 @@ void vmm_os_view_release(struct vmm_os_view *view)
 }
 
 /*
- * Stores that the kernel makes for a thread (read(2) into a locked allocation) block as well where the process
- * may catch kernel faults; where it may not, such a system call fails with EFAULT while the view is frozen.
+ * Stores that the kernel makes for a thread (read(2) into a locked allocation) block as well where
+ * the process may catch kernel faults; where it may not, such a system call fails with EFAULT while
+ * the view is frozen.
  */
 static int open_userfaultfd(void)
 {
 	struct uffdio_api api = {.api = UFFD_API,
-				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
+				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+					     UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
 	if (fd < 0)
@@ -161,7 +168,10 @@ void vmm_os_view_thaw(struct vmm_os_view *view)
 
 	if (!view->frozen)
 		return;
-	/* Fails at the first part that was mapped anew since, which is unprotected; unregistering does the rest. */
+	/*
+	 * Fails at the first part that was mapped anew since, which is unprotected; unregistering
+	 * does the rest.
+	 */
 	(void)write_protect(fd, range, 0);
 	vmm_assert(ioctl(fd, UFFDIO_UNREGISTER, &range) == 0);
 	wake_blocked_writers(view, 0, view->size_bytes);

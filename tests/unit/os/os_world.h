@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of os share: one world per test, the same test on both back ends, and a look at what an abort says.
- * Assertions of cmocka leave by longjmp, so only the main thread makes them; threads record what they saw.
+ * What the tests of os share: one world per test, the same test on both back ends, and a look at
+ * what an abort says. Assertions of cmocka leave by longjmp, so only the main thread makes them;
+ * threads record what they saw.
  */
 #ifndef VMM_TESTS_UNIT_OS_OS_WORLD_H
 #define VMM_TESTS_UNIT_OS_OS_WORLD_H
@@ -18,9 +19,11 @@ static const enum vmm_os_kind on_linux = VMM_OS_LINUX;
 static const enum vmm_os_kind on_sim = VMM_OS_SIM;
 
 /* A test for both back ends; its initial state is the kind, its state during the run the world. */
-#define BOTH(test) \
-	{#test "_linux", test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux}, \
-	{#test "_sim", test, world_setup, world_teardown, (void *)(uintptr_t)&on_sim}
+#define BOTH(test)                                                                          \
+	{#test "_linux", test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux},  \
+	{                                                                                   \
+#test "_sim", test, world_setup, world_teardown, (void *)(uintptr_t)&on_sim \
+	}
 
 static inline struct vmm_os *world_create(enum vmm_os_kind kind)
 {
@@ -42,7 +45,8 @@ static inline int world_teardown(void **state)
 	return 0;
 }
 
-static inline struct vmm_os_thread *start(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn, void *arg)
+static inline struct vmm_os_thread *start(struct vmm_os *os, const char *name, vmm_os_thread_fn *fn,
+					  void *arg)
 {
 	struct vmm_os_thread *thread = NULL;
 
@@ -72,7 +76,8 @@ static inline bool aborts_saying(void (*fn)(void *arg), void *arg, const char *t
 	close(pipes[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || !strstr(said, text)) {
-		print_error("no abort that says \"%s\" (wait status 0x%x), but: %s\n", text, (unsigned)status, said);
+		print_error("no abort that says \"%s\" (wait status 0x%x), but: %s\n", text,
+			    (unsigned)status, said);
 		return false;
 	}
 	return true;

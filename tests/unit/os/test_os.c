@@ -82,7 +82,8 @@ static void out_of_memory_is_a_status(void **state)
 		assert_null(os);
 	}
 	vmm_calloc_fail_after(1);
-	assert_int_equal(vmm_os_thread_create(*state, "t", look_around, NULL, &thread), VMM_NO_MEMORY);
+	assert_int_equal(vmm_os_thread_create(*state, "t", look_around, NULL, &thread),
+			 VMM_NO_MEMORY);
 	vmm_calloc_fail_after(1);
 	assert_int_equal(vmm_os_memory_create(*state, "m", 4096, &memory), VMM_NO_MEMORY);
 	vmm_calloc_fail_after(0);
@@ -136,7 +137,8 @@ static void relay_runner(struct relay *relay, uint32_t me)
 
 			if (seen == 2 * i + me)
 				break;
-			if (vmm_os_wait(relay->os, &relay->turn, seen, VMM_OS_FOREVER, "turn", me) != VMM_OK)
+			if (vmm_os_wait(relay->os, &relay->turn, seen, VMM_OS_FOREVER, "turn",
+					me) != VMM_OK)
 				relay->failed = true;
 		}
 		atomic_store(&relay->turn, 2 * i + me + 1);
@@ -392,7 +394,8 @@ static void what_is_left_at_the_end_is_named(void **state)
 {
 	enum vmm_os_kind kind = vmm_os_kind(*state);
 
-	assert_true(aborts_saying(leave_a_memory_object, &kind, "memory object \"segment 1\" of 65536 bytes"));
+	assert_true(aborts_saying(leave_a_memory_object, &kind,
+				  "memory object \"segment 1\" of 65536 bytes"));
 	assert_true(aborts_saying(leave_a_view, &kind, "1 views of 8192 bytes"));
 	assert_true(aborts_saying(leave_a_thread, &kind, "thread \"engine 3\" not joined"));
 }

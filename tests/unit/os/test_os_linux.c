@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What only the linux back end promises: real concurrency, foreign threads, views that move under writers. */
+/*
+ * What only the linux back end promises: real concurrency, foreign threads, views that move under
+ * writers.
+ */
 #include "os_world.h"
 
 #include <pthread.h>
@@ -38,8 +41,10 @@ static void foreign_threads_are_adopted_and_forgotten(void **state)
 		pthread_t thread[4];
 
 		for (int i = 0; i < 4; i++) {
-			foreign[i] = (struct foreign){.os = *state, .mutex = &mutex, .counter = &counter};
-			assert_int_equal(pthread_create(&thread[i], NULL, foreign_thread, &foreign[i]), 0);
+			foreign[i] = (struct foreign){
+				.os = *state, .mutex = &mutex, .counter = &counter};
+			assert_int_equal(
+				pthread_create(&thread[i], NULL, foreign_thread, &foreign[i]), 0);
 		}
 		for (int i = 0; i < 4; i++)
 			assert_int_equal(pthread_join(thread[i], NULL), 0);
@@ -189,7 +194,8 @@ static _Atomic uint64_t *slot_of(char *base, uint32_t writer, uint64_t number)
 {
 	uint64_t slot = number % SLOTS;
 
-	return (_Atomic uint64_t *)(void *)(base + slot * (VIEW_BYTES / SLOTS) + writer * sizeof(uint64_t));
+	return (_Atomic uint64_t *)(void *)(base + slot * (VIEW_BYTES / SLOTS) +
+					    writer * sizeof(uint64_t));
 }
 
 static void write_on(void *arg)
@@ -268,7 +274,10 @@ static void pag_16_no_store_is_lost_when_content_moves(void **state)
 	vmm_os_memory_destroy(&memory[1]);
 }
 
-#define ON_LINUX(test) {#test, test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux}
+#define ON_LINUX(test)                                                                 \
+	{                                                                              \
+#test, test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux \
+	}
 
 int main(void)
 {

@@ -79,7 +79,8 @@ static void sizes_that_are_no_pages_are_refused(void **state)
 	assert_int_equal(vmm_os_memory_create(*state, "m", 4095, &memory), VMM_INVALID_PARAMETER);
 	assert_int_equal(vmm_os_view_reserve(*state, 0, &view), VMM_INVALID_PARAMETER);
 	assert_int_equal(vmm_os_view_reserve(*state, 100, &view), VMM_INVALID_PARAMETER);
-	assert_int_equal(vmm_os_memory_create(*state, "m", UINT64_MAX & ~4095ull, &memory), VMM_NO_MEMORY);
+	assert_int_equal(vmm_os_memory_create(*state, "m", UINT64_MAX & ~4095ull, &memory),
+			 VMM_NO_MEMORY);
 	assert_int_equal(vmm_os_view_reserve(*state, UINT64_MAX & ~4095ull, &view), VMM_NO_MEMORY);
 	assert_null(memory.base);
 	assert_null(view.address);
@@ -154,6 +155,17 @@ static void a_frozen_view_can_be_read_moved_and_thawed(void **state)
 	assert_int_equal(a.base[12 * KIB], 6);
 	vmm_os_view_thaw(&view);
 
+	/* A view that shows something in its first half only. */
+	vmm_os_view_unmap(&view);
+	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 8 * KIB), VMM_OK);
+	assert_int_equal(vmm_os_view_freeze(&view), status);
+	assert_int_equal(view.address[0], 5);
+	vmm_os_view_thaw(&view);
+	view.address[0] = 7;
+	assert_int_equal(vmm_os_view_freeze(&view), status);
+	vmm_os_view_unmap(&view);
+	assert_true(faults(view.address));
+	assert_int_equal(vmm_os_view_map(&view, 0, &b, 0, 16 * KIB), VMM_OK);
 	assert_int_equal(vmm_os_view_freeze(&view), status);
 	vmm_os_view_release(&view);
 	vmm_os_memory_destroy(&a);
@@ -170,8 +182,8 @@ static void make_pattern(char *bytes, uint64_t length)
 
 static void copies_are_exact_at_every_alignment(void **state)
 {
-	static const uint64_t lengths[] = {0,       1,           4095,        MIB - 1,    MIB,
-					   MIB + 1, MIB + 4 * KIB, 2 * MIB + 127, 3 * MIB + 33};
+	static const uint64_t lengths[] = {
+		0, 1, 4095, MIB - 1, MIB, MIB + 1, MIB + 4 * KIB, 2 * MIB + 127, 3 * MIB + 33};
 	uint64_t size = 8 * MIB;
 	char *source = vmm_calloc(1, size), *target = vmm_calloc(1, size);
 

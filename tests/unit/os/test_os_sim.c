@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What only the sim back end promises: virtual time, interleavings from a seed, deadlocks that are found. */
+/*
+ * What only the sim back end promises: virtual time, interleavings from a seed, deadlocks that are
+ * found.
+ */
 #include "os_world.h"
 
 #include <stdio.h>
@@ -9,7 +12,8 @@
 
 static struct vmm_os *sim(uint64_t seed, uint32_t switch_per_1024)
 {
-	struct vmm_os_config config = {.kind = VMM_OS_SIM, .seed = seed, .switch_per_1024 = switch_per_1024};
+	struct vmm_os_config config = {
+		.kind = VMM_OS_SIM, .seed = seed, .switch_per_1024 = switch_per_1024};
 	struct vmm_os *os = NULL;
 
 	assert_int_equal(vmm_os_create(&config, &os), VMM_OK);
@@ -24,7 +28,10 @@ struct log {
 	_Atomic uint32_t word;
 	uint32_t next_id;
 	uint32_t count;
-	struct { uint32_t id; uint64_t time_ns; } entry[4096];
+	struct {
+		uint32_t id;
+		uint64_t time_ns;
+	} entry[4096];
 };
 
 static void note(struct log *log, uint32_t id)
@@ -155,7 +162,8 @@ static void waits_end_by_wake_or_deadline_whichever_is_first(void **state)
 		if (alarm[i].deadline_ns == woken_ns)
 			continue;
 		assert_int_equal(alarm[i].ended_ns, vmm_min_u64(woken_ns, alarm[i].deadline_ns));
-		assert_int_equal(alarm[i].status, woken_ns < alarm[i].deadline_ns ? VMM_OK : VMM_TIMEOUT);
+		assert_int_equal(alarm[i].status,
+				 woken_ns < alarm[i].deadline_ns ? VMM_OK : VMM_TIMEOUT);
 	}
 	vmm_os_destroy(os);
 }
@@ -220,7 +228,8 @@ static void other_seeds_give_other_interleavings(void **state)
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		run_scramble(&logs[seed], seed, 300);
 		for (uint64_t other = 0; other < seed; other++)
-			different += memcmp(logs[seed].entry, logs[other].entry, sizeof(logs[0].entry)) != 0;
+			different += memcmp(logs[seed].entry, logs[other].entry,
+					    sizeof(logs[0].entry)) != 0;
 	}
 	assert_int_equal(different, 8 * 7 / 2);
 }
@@ -330,6 +339,30 @@ static void a_coroutine_may_run_a_world_of_its_own(void **state)
 	vmm_os_destroy(log.os);
 }
 
+static void visit_another_world(void *arg)
+{
+	struct log *log = arg;
+	struct vmm_os *other = sim(9, 0);
+
+	vmm_os_sleep_until(log->os, 1 * MS); /* main runs meanwhile, in its own world */
+	log->count += vmm_os_current() == other;
+	vmm_os_destroy(other);
+}
+
+static void every_coroutine_keeps_its_current_world(void **state)
+{
+	struct log log = {.os = sim(1, 0)};
+	struct vmm_os_thread *thread = start(log.os, "visitor", visit_another_world, &log);
+
+	(void)state;
+	vmm_os_settle(log.os);
+	assert_ptr_equal(vmm_os_current(), log.os);
+	vmm_os_thread_join(thread);
+	assert_int_equal(log.count, 1);
+	assert_ptr_equal(vmm_os_current(), log.os);
+	vmm_os_destroy(log.os);
+}
+
 /* ---- deadlocks ---- */
 
 struct stuck {
@@ -400,11 +433,13 @@ static void a_deadlock_names_who_waits_for_what_since_when(void **state)
 	vmm_os_thread_join(pager);
 	assert_int_equal(stuck.reports, 1);
 	assert_true(stuck.on_main);
-	assert_string_equal(stuck.report,
-			    "deadlock at 100 ns: 3 threads blocked, none can run, no timer is pending\n"
-			    "  \"main\" waits for the end of thread \"pager\" since 0 ns\n"
-			    "  \"engine\" waits for fence of node 17 since 0 ns\n"
-			    "  \"pager\" waits for mutex \"adapter\" (rank 2) held by \"engine\" since 100 ns\n");
+	assert_string_equal(
+		stuck.report,
+		"deadlock at 100 ns: 3 threads blocked, none can run, no timer is pending\n"
+		"  \"main\" waits for the end of thread \"pager\" since 0 ns\n"
+		"  \"engine\" waits for fence of node 17 since 0 ns\n"
+		"  \"pager\" waits for mutex \"adapter\" (rank 2) held by \"engine\""
+		" since 100 ns\n");
 	vmm_os_thread_join(engine);
 	assert_int_equal(stuck.reports, 1);
 	stuck_finish(&stuck);
@@ -420,9 +455,11 @@ static void in_a_dead_world_main_goes_on_alone(void **state)
 	stuck_init(&stuck);
 	thread = start(stuck.os, "pager", wait_for_fence_with_adapter, &stuck);
 	assert_false(vmm_os_dead(stuck.os));
-	assert_int_equal(vmm_os_wait(stuck.os, &word, 0, VMM_OS_FOREVER, "word", 1), VMM_UNSUCCESSFUL);
+	assert_int_equal(vmm_os_wait(stuck.os, &word, 0, VMM_OS_FOREVER, "word", 1),
+			 VMM_UNSUCCESSFUL);
 	assert_true(vmm_os_dead(stuck.os));
-	assert_int_equal(vmm_os_wait(stuck.os, &word, 0, VMM_OS_FOREVER, "word", 1), VMM_UNSUCCESSFUL);
+	assert_int_equal(vmm_os_wait(stuck.os, &word, 0, VMM_OS_FOREVER, "word", 1),
+			 VMM_UNSUCCESSFUL);
 	assert_int_equal(vmm_os_wait(stuck.os, &word, 1, VMM_OS_FOREVER, "word", 1), VMM_OK);
 	vmm_os_sleep_until(stuck.os, 5 * MS);
 	assert_int_equal(vmm_os_now_ns(stuck.os), 5 * MS);
@@ -432,8 +469,9 @@ static void in_a_dead_world_main_goes_on_alone(void **state)
 	vmm_os_mutex_unlock(&stuck.adapter);
 	atomic_store(&stuck.fence, 1);
 	vmm_os_wake(stuck.os, &stuck.fence, 1);
-	assert_int_equal(vmm_os_thread_create(stuck.os, "late", wait_for_fence_with_adapter, &stuck, &late),
-			 VMM_UNSUCCESSFUL);
+	assert_int_equal(
+		vmm_os_thread_create(stuck.os, "late", wait_for_fence_with_adapter, &stuck, &late),
+		VMM_UNSUCCESSFUL);
 	vmm_os_thread_join(thread);
 	assert_int_equal(stuck.reports, 1);
 	stuck_finish(&stuck);
@@ -452,6 +490,30 @@ static void a_deadlock_without_a_hook_is_printed_and_aborts(void **state)
 	(void)state;
 	assert_true(aborts_saying(deadlock_without_a_hook, NULL,
 				  "\"main\" waits for rename list entry 4 since 0 ns"));
+}
+
+static void serve_until_told(void *arg)
+{
+	struct stuck *stuck = arg;
+
+	while (!atomic_load(&stuck->fence))
+		vmm_os_wait(stuck->os, &stuck->fence, 0, VMM_OS_FOREVER, NULL, 0);
+}
+
+static void an_idle_service_is_no_part_of_a_deadlock(void **state)
+{
+	struct stuck stuck;
+	struct vmm_os_thread *thread;
+
+	(void)state;
+	stuck_init(&stuck);
+	thread = start(stuck.os, "service", serve_until_told, &stuck);
+	vmm_os_thread_join(thread);
+	assert_string_equal(
+		stuck.report,
+		"deadlock at 0 ns: 1 thread blocked, none can run, no timer is pending\n"
+		"  \"main\" waits for the end of thread \"service\" since 0 ns\n");
+	stuck_finish(&stuck);
 }
 
 static void sleep_for_ever(void *arg)
@@ -487,9 +549,11 @@ int main(void)
 		cmocka_unit_test(stacks_are_reused_and_large_enough),
 		cmocka_unit_test(a_stack_overrun_hits_the_guard_page),
 		cmocka_unit_test(a_coroutine_may_run_a_world_of_its_own),
+		cmocka_unit_test(every_coroutine_keeps_its_current_world),
 		cmocka_unit_test(a_deadlock_names_who_waits_for_what_since_when),
 		cmocka_unit_test(in_a_dead_world_main_goes_on_alone),
 		cmocka_unit_test(a_deadlock_without_a_hook_is_printed_and_aborts),
+		cmocka_unit_test(an_idle_service_is_no_part_of_a_deadlock),
 		cmocka_unit_test(a_sleep_for_ever_is_part_of_a_deadlock),
 	};
 
