@@ -50,8 +50,11 @@ void vmm_handle_destroy(struct vmm_handle_table *table,
 /* Replaces the object behind a live handle. */
 void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object);
 
-/* NULL unless the handle is live and of that type. The hot path of every call: one load, one
- * compare. */
+/*
+ * NULL unless the handle is live and of that type. The hot path of every call: one load, one
+ * compare. A free slot's number may be 0 or made up of its old generation, but its type is FREE and
+ * its object NULL, so it needs no check of its own.
+ */
 static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint32_t handle,
 				      enum vmm_handle_type type)
 {
@@ -59,7 +62,7 @@ static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint
 
 	if (vmm_unlikely(index >= table->capacity))
 		return NULL;
-	if (vmm_unlikely(table->entries[index].handle != handle || handle == 0))
+	if (vmm_unlikely(table->entries[index].handle != handle))
 		return NULL;
 	if (vmm_unlikely(((handle >> VMM_HANDLE_INDEX_BITS) & ((1u << VMM_HANDLE_TYPE_BITS) - 1)) !=
 			 (uint32_t)type))
@@ -67,8 +70,7 @@ static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint
 	return table->entries[index].object;
 }
 
-/* Why a look-up failed, for findings: "never issued", "destroyed", "wrong type (context)". Static
- * strings. */
+/* Why a look-up failed, for findings: "destroyed", "wrong type (context)". Static strings. */
 const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t handle,
 			       enum vmm_handle_type type);
 /* Calls fn for every live handle in index order. */

@@ -10,6 +10,11 @@ const char *vidmm_version(void)
 	return VIDMM_TEXT(VIDMM_VERSION_MAJOR) "." VIDMM_TEXT(VIDMM_VERSION_MINOR) "." VIDMM_TEXT(VIDMM_VERSION_PATCH);
 }
 
+static void yield(void *os)
+{
+	vmm_os_settle(os);
+}
+
 static uint64_t clock_ns(void *os)
 {
 	return vmm_os_now_ns(os);
@@ -63,6 +68,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	struct vmm_observe_config observe_config = {
 		.clock = clock_ns,
 		.clock_context = os,
+		.yield = yield,
 		.threads = options->kind == VIDMM_HOST_LINUX,
 		.hash = options->hash_events,
 	};

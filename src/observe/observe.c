@@ -166,7 +166,7 @@ static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, 
 	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
 	if (vmm_likely(!wanted && !o->config.hash))
 		return;
-	vmm_observe_spin_lock(&o->stamping);
+	vmm_observe_spin_lock(o, &o->stamping);
 	stamp(o, event, text);
 	vmm_observe_spin_unlock(&o->stamping);
 	deliver(o, wanted, event, text);
@@ -226,7 +226,7 @@ uint32_t vmm_observe_subscribe(struct vmm_observe *observe, uint64_t mask, vmm_o
 	uint32_t slot, id = 0;
 
 	vmm_assert(fn);
-	vmm_observe_spin_lock(&observe->subscribing);
+	vmm_observe_spin_lock(observe, &observe->subscribing);
 	if (observe->subscribers_used != UINT64_MAX) {
 		slot = (uint32_t)__builtin_ctzll(~observe->subscribers_used);
 		subscriber = &observe->subscribers[slot];
@@ -249,12 +249,12 @@ void vmm_observe_unsubscribe(struct vmm_observe *observe, uint32_t id)
 
 	if (!id)
 		return;
-	vmm_observe_spin_lock(&observe->subscribing);
+	vmm_observe_spin_lock(observe, &observe->subscribing);
 	vmm_assert(observe->subscribers_used >> slot & 1 && subscriber_id(observe, slot) == id);
 	want(observe, slot, 0);
 	atomic_store_explicit(&subscriber->mask, 0, memory_order_seq_cst);
 	/* The caller may free the context as soon as we return. */
-	vmm_observe_spin_while(&subscriber->calls);
+	vmm_observe_spin_while(observe, &subscriber->calls);
 	observe->subscribers_used &= ~((uint64_t)1 << slot);
 	vmm_observe_spin_unlock(&observe->subscribing);
 }
@@ -287,7 +287,7 @@ uint64_t vmm_observe_hash(struct vmm_observe *observe)
 
 	if (!observe->config.threads)
 		return observe->hash;
-	vmm_observe_spin_lock(&observe->stamping);
+	vmm_observe_spin_lock(observe, &observe->stamping);
 	hash = observe->hash;
 	vmm_observe_spin_unlock(&observe->stamping);
 	return hash;

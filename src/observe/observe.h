@@ -24,6 +24,11 @@ typedef uint64_t vmm_observe_clock_fn(void *context);
 struct vmm_observe_config {
 	vmm_observe_clock_fn *clock;
 	void *clock_context;
+	/*
+	 * Gives the processor to another thread, while that one holds what we wait for. NULL: spin
+	 * on, which costs a time slice when there are more threads than processors.
+	 */
+	void (*yield)(void *clock_context);
 	bool threads; /* emissions may come from several threads at once (linux back end) */
 	bool hash;    /* keep the stream's hash (sim) */
 };

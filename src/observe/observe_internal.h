@@ -52,12 +52,13 @@ struct vmm_observe {
 };
 
 /*
- * Spinning is right here: the sections are a few instructions long, and observe may not reach the
- * operating system for anything better.
+ * Spinning is right here: the sections are a few instructions long. Only when the holder does not
+ * run at all it is wrong, hence the yield of the config.
  */
-void vmm_observe_spin_lock(_Atomic uint32_t *lock);
+void vmm_observe_spin_lock(struct vmm_observe *observe, _Atomic uint32_t *lock);
 void vmm_observe_spin_unlock(_Atomic uint32_t *lock);
-void vmm_observe_spin_while(_Atomic uint32_t *word); /* until it is 0 */
+/* Until it is 0. */
+void vmm_observe_spin_while(struct vmm_observe *observe, _Atomic uint32_t *word);
 
 /* emit, with the text of a finding or of a reason. */
 void vmm_observe_emit_text(struct vmm_observe *observe, struct vidmm_event *event,

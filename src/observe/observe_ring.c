@@ -24,7 +24,7 @@ static void record_event(void *context, const struct vidmm_event *event, const c
 	struct vmm_observe_record *record;
 	size_t length = 0;
 
-	vmm_observe_spin_lock(&ring->lock);
+	vmm_observe_spin_lock(ring->observe, &ring->lock);
 	record = &ring->records[ring->written++ % ring->capacity];
 	record->event = *event;
 	if (text) {
@@ -88,7 +88,7 @@ uint32_t vmm_observe_ring_last(struct vmm_observe_ring *ring, uint32_t object,
 	uint64_t number, oldest;
 	uint32_t found = 0;
 
-	vmm_observe_spin_lock(&ring->lock);
+	vmm_observe_spin_lock(ring->observe, &ring->lock);
 	number = ring->written;
 	oldest = number > ring->capacity ? number - ring->capacity : 0;
 	/* Newest first into the end of the caller's array, then down to its start. */

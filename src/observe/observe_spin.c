@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/observe_internal.h"
 
+/* About as long as the longest section takes when its holder runs. */
+#define SPINS 128u
+
 static void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -10,16 +13,29 @@ static void relax(void)
 #endif
 }
 
-void vmm_observe_spin_while(_Atomic uint32_t *word)
+static void pause_once(struct vmm_observe *observe, uint32_t *spins)
 {
-	while (atomic_load_explicit(word, memory_order_seq_cst))
+	if (++*spins < SPINS || !observe->config.yield)
 		relax();
+	else
+		observe->config.yield(observe->config.clock_context);
 }
 
-void vmm_observe_spin_lock(_Atomic uint32_t *lock)
+void vmm_observe_spin_while(struct vmm_observe *observe, _Atomic uint32_t *word)
 {
+	uint32_t spins = 0;
+
+	while (atomic_load_explicit(word, memory_order_seq_cst))
+		pause_once(observe, &spins);
+}
+
+void vmm_observe_spin_lock(struct vmm_observe *observe, _Atomic uint32_t *lock)
+{
+	uint32_t spins = 0;
+
 	while (vmm_unlikely(atomic_exchange_explicit(lock, 1, memory_order_acquire)))
-		relax();
+		while (atomic_load_explicit(lock, memory_order_relaxed))
+			pause_once(observe, &spins);
 }
 
 void vmm_observe_spin_unlock(_Atomic uint32_t *lock)

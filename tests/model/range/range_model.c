@@ -17,7 +17,7 @@ struct model {
 	struct vmm_range_heap *heap;
 	uint64_t seed, random, granule;
 	uint32_t step, units, size_max;
-	uint32_t cluster; /* not 0: most sizes are this or one more, so that bins fill up */
+	uint32_t cluster;         /* not 0: most sizes are this or one more, so that bins fill up */
 	bool held[UNITS_MAX + 1]; /* the last one stays true: it ends every search */
 	struct live live[LIVE_MAX];
 	uint32_t live_count;

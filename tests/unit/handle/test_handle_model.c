@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * test_handle_model [SEED]: all seeds of the suite, or one that failed.
+ *
  * Random operations on a handle table against a naive map: an array with one entry per slot, and a
  * queue of free slots. The model predicts each handle, so order of reuse, generations and growth
  * are all checked.
  */
+#include <stdlib.h>
+
 #include "support/test.h"
 
 #include "handle/handle.h"
@@ -91,8 +95,7 @@ static void run_seed(uint64_t seed)
 {
 	struct vmm_handle_table table;
 	uint64_t random = seed;
-	/* Different shares of creation: the table stays small and its free list often empty, or it
-	 * grows. */
+	/* The table stays small and its free list is often empty, or it grows. */
 	uint32_t create_share = 30 + (uint32_t)(seed % 4) * 10;
 
 	model = (struct model){0};
@@ -125,18 +128,33 @@ static void run_seed(uint64_t seed)
 	vmm_handle_table_finish(&table);
 }
 
+static uint64_t only_seed, running_seed;
+
 static void table_behaves_like_the_naive_map(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		run_seed(seed);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		running_seed = only_seed ? only_seed : seed;
+		run_seed(running_seed);
+	}
+	running_seed = 0;
 }
 
-int main(void)
+static int name_the_failed_seed(void **state)
+{
+	(void)state;
+	if (running_seed)
+		print_message("# failed with seed %llu\n", (unsigned long long)running_seed);
+	return 0;
+}
+
+int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_behaves_like_the_naive_map),
+		cmocka_unit_test_teardown(table_behaves_like_the_naive_map, name_the_failed_seed),
 	};
 
+	if (count > 1)
+		only_seed = strtoull(arguments[1], NULL, 0);
 	return cmocka_run_group_tests_name("handle_model", tests, NULL, NULL);
 }

@@ -75,7 +75,8 @@ static void lines_have_a_stable_form(void **state)
 		  .object = 0x04500001,
 		  .arg = {65536, 1, 0, 0x20000}},
 		 NULL,
-		 "#12 1000345ns p1 residency/pressure 0x04500001 bytes=65536 from=1 to=0 offset=0x20000"},
+		 "#12 1000345ns p1 residency/pressure 0x04500001 bytes=65536 from=1 to=0 "
+		 "offset=0x20000"},
 		{{.sequence = 1,
 		  .type = VIDMM_EVENT_DOOR,
 		  .reason = VIDMM_DOOR_LOCK,

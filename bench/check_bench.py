@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The harness keeps its promises: valid JSON, ordered figures, one line per case asked for. Prints TAP.
+
+    check_bench.py VIDMM-BENCH
+"""
+
+import json
+import subprocess
+import sys
+
+
+def run(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+
+
+def main(program):
+    floors = ['floor.getpid', 'floor.malloc_free', 'floor.xadd']
+    listed = run(program, '--list').stdout.split()
+    report = run(program, '--json', '--rounds', '3', '--only', 'floor.getpid')
+    cases = json.loads(report.stdout)['cases']
+    table = run(program, '--rounds', '3', '--only', 'floor.xadd').stdout
+    results = [
+        ('the list is sorted, without repetition, and has the floors',
+         listed == sorted(set(listed)) and set(floors) <= set(listed)),
+        ('JSON holds the case that was asked for, and no other', [case['name'] for case in cases] == ['floor.getpid']),
+        ('fastest <= median <= slowest, and time passes',
+         all(0 < case['fastest'] <= case['median'] <= case['slowest'] for case in cases)),
+        ('the table names the case', 'floor.xadd' in table and 'floor.getpid' not in table),
+        ('an unknown option is a usage error', run(program, '--nonsense').returncode == 2),
+        ('no rounds is a usage error', run(program, '--rounds', '0').returncode == 2),
+    ]
+    print(f'1..{len(results)}')
+    for number, (name, good) in enumerate(results, 1):
+        print(f'{"ok" if good else "not ok"} {number} - {name}')
+    return 0 if all(good for _, good in results) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1]))
