@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_cli.py VIDMM: the program from outside. Exit codes, what goes where, JSON, options. TAP."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+VIDMM = sys.argv[1]
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
+EVERY = os.path.join(DATA, 'every-op.trace')
+IMPORTER = os.path.join(DATA, 'importer.trace')
+KEYS = set('''schema_version vidmm_version traces backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
+    aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
+    bytes_paged_out bytes_filled bytes_discarded evictions offers reclaims discarded bytes_written renames lock_waits
+    lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
+    virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
+tests = []
+
+
+def run(*args, env=None, text=None):
+    full = dict(os.environ, **(env or {}))
+    return subprocess.run([VIDMM, *args], capture_output=True, text=True, env=full, input=text)
+
+
+def replay(*args, **more):
+    return run('replay', *args, **more)
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def expect(done, code, out='', err=''):
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert out in done.stdout, done.stdout
+    assert err in done.stderr, done.stderr
+    return done
+
+
+@test
+def exit_code_0_for_a_clean_replay():
+    done = expect(replay(EVERY, '--verify', 'stamps'), 0, out='all right')
+    assert done.stderr == '', done.stderr
+
+
+@test
+def exit_code_1_for_a_program_that_does_not_fit():
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(open(EVERY).read().replace('1048576', '268435456').replace('400000 e 2 88\n', '')
+                .replace('#end 45', '#end 44'))
+        f.flush()
+        expect(replay(f.name, '--vram', '1M', '--aperture', '1M'), 1, err='vidmm: ')
+
+
+@test
+def exit_code_2_for_wrong_usage():
+    for args in ((), ('bogus',), ('replay',), ('replay', '--bogus', EVERY), ('replay', '--vram', 'much', EVERY),
+                 ('replay', '--vram', '0', EVERY), ('replay', '--verify', 'all', EVERY),
+                 ('replay', '--seed', 'x', EVERY), ('replay', '--switch', '1025', EVERY),
+                 ('replay', '--color', 'red', EVERY), ('replay', '--backend', 'win', EVERY),
+                 ('replay', '--compare', '', EVERY), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
+                 ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),
+                 ('rules', 'NOSUCH-01'), ('rules', 'LOCK', 'REN')):
+        done = expect(run(*args), 2)
+        assert done.stderr and not done.stdout, (args, done)
+
+
+@test
+def exit_code_3_names_file_and_line():
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(open(EVERY).read().replace('1500 c 3 65536', '1500 c 3 65537'))
+        f.flush()
+        done = expect(replay(f.name), 3, err='%s:15: buffer size 65537 is not a number of pages' % f.name)
+        assert done.stdout == '', done.stdout
+        # An error inside a submission is found by the replay itself, not by the measuring before it.
+        f.seek(0)
+        f.truncate()
+        f.write(open(EVERY).read().replace('8:2+128', '8:9+128'))
+        f.flush()
+        expect(replay(f.name), 3, err='%s:24: relocation 8:9+128' % f.name)
+
+
+@test
+def exit_code_4_for_what_the_machine_lacks():
+    expect(replay('/nonexistent.trace'), 4, err='/nonexistent.trace:1: cannot be opened: No such file')
+    expect(replay(EVERY, '--events', '/nonexistent/file'), 4, err='/nonexistent/file')
+
+
+@test
+def help_and_version_go_to_stdout():
+    expect(run('--help'), 0, out='replay TRACE')
+    expect(run('--version'), 0, out='vidmm ')
+    done = expect(replay('--help'), 0, out='--verify')
+    assert '--parse-only' not in done.stdout
+
+
+@test
+def rules_explain_one_a_family_or_all():
+    expect(run('rules', 'lock-07'), 0, out='ReadOnly together with WriteOnly')
+    family = expect(run('rules', 'LOCK'), 0, out='LOCK-07')
+    assert all(line.startswith('LOCK-') for line in family.stdout.splitlines())
+    assert len(run('rules').stdout.splitlines()) > 200
+
+
+@test
+def json_has_its_keys_and_plain_integers():
+    done = expect(replay(EVERY, IMPORTER, '--json', '--verify', 'full', '--vram', '2M', '--seed', '5'), 0)
+    report = json.loads(done.stdout)
+    assert set(report) == KEYS, set(report) ^ KEYS
+    assert report['vram_bytes'] == 2 << 20 and report['vram_percent'] is None and report['seed'] == 5
+    assert report['submissions'] == 7 and report['references'] == 16 and report['relocations'] == 8
+    assert report['exit_code'] == 0 and report['status'] == 'clean' and report['findings'] == []
+    assert [t['program'] for t in report['traces']] == ['every-op', 'importer']
+    assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
+        'traces', 'segments', 'findings', 'status'))
+    assert report['lost']['unmatched_imports'] == 2
+
+
+@test
+def json_repeats_but_for_the_clock_of_the_machine():
+    reports = []
+    for _ in range(2):
+        report = json.loads(replay(EVERY, '--json', '--seed', '9', '--switch', '300').stdout)
+        report.pop('wall_ns')
+        reports.append(report)
+    assert reports[0] == reports[1]
+    assert reports[0]['event_hash'].startswith('0x') and reports[0]['virtual_ns'] >= 907000
+
+
+@test
+def compare_shows_its_runs_side_by_side():
+    done = expect(replay(EVERY, '--compare', '100%,50%,4M'), 0, out='100 %')
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ['submissions', '5', '5', '5'] in lines, done.stdout
+    assert ['video', 'memory', '2.00', 'MiB', '1.00', 'MiB', '4.00', 'MiB'] in lines, done.stdout
+    report = json.loads(replay(EVERY, '--compare', '100%,1M', '--json').stdout)
+    assert [run['vram_percent'] for run in report['runs']] == [100.0, None]
+    assert set(report['runs'][0]) == KEYS
+
+
+@test
+def percentages_are_of_what_was_alive():
+    report = json.loads(replay(EVERY, '--json', '--vram', '200%').stdout)
+    assert report['peak_live_bytes'] == 16384 + 1048576 + 65536 + 8192 + 32768
+    assert report['vram_bytes'] == 3 << 20, report['vram_bytes']
+
+
+@test
+def quiet_says_nothing_when_all_is_well():
+    done = expect(replay(EVERY, '-q'), 0)
+    assert done.stdout == '' and done.stderr == ''
+
+
+@test
+def color_is_for_terminals_or_on_request():
+    assert '\033' not in replay(EVERY).stdout
+    assert '\033' in replay(EVERY, '--color', 'always').stdout
+    assert '\033' in replay(EVERY, '--color', 'always', env={'NO_COLOR': '1'}).stdout
+    assert '\033' not in replay(EVERY, '--color', 'never').stdout
+
+
+@test
+def events_are_lines_of_text():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'events')
+        expect(replay(EVERY, '--events', path, '-q'), 0)
+        first = open(path).read()
+        assert len(first.splitlines()) > 100 and first.endswith('\n')
+        expect(replay(EVERY, '--events', path, '-q'), 0)
+        assert open(path).read() == first
+
+
+@test
+def the_standard_input_is_a_recording_too():
+    text = open(EVERY).read()
+    expect(replay('-', '--vram', '2M', '-q', text=text), 0)
+    expect(replay('-', '--vram', '2M', '-q', text=text[:-1]), 3, err='-:55: last line cut short')
+
+
+@test
+def linux_threads_and_no_gpu_time_replay_too():
+    expect(replay(EVERY, '--backend', 'linux', '--gpu-time', 'none', '--verify', 'full', '-q'), 0)
+    expect(replay(EVERY, '--gpu-time', 'none', '--verify', 'full', '-q'), 0)
+
+
+@test
+def parse_only_counts_what_is_there():
+    expect(replay('--parse-only', EVERY), 0, out='45 events, 5 submissions, 12 references, 6 relocations')
+
+
+def main():
+    failed = 0
+    print('1..%d' % len(tests))
+    for number, function in enumerate(tests, 1):
+        try:
+            function()
+            print('ok %d - %s' % (number, function.__name__))
+        except AssertionError as error:
+            failed += 1
+            print('not ok %d - %s' % (number, function.__name__))
+            for line in str(error).splitlines():
+                print('# ' + line)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

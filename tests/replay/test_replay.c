@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole replays in this process: what the driver makes of recordings, and that it notices what goes wrong. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dropping_miniport.h"
+#include "recording.h"
+#include "replay.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+/* The messages of a replay, one after the other. */
+struct messages {
+	char text[16384];
+	size_t used;
+};
+
+static void keep_message(void *context, const char *text)
+{
+	struct messages *messages = context;
+	int added = snprintf(messages->text + messages->used,
+			     sizeof(messages->text) - messages->used, "%s\n", text);
+
+	if (added > 0 && messages->used + (size_t)added < sizeof(messages->text))
+		messages->used += (size_t)added;
+}
+
+static struct replay_options options_for(const struct replay_input *inputs, unsigned count,
+					 uint64_t vram_bytes, struct messages *messages)
+{
+	*messages = (struct messages){.used = 0};
+	return (struct replay_options){
+		.inputs = inputs,
+		.input_count = count,
+		.vram_bytes = vram_bytes,
+		.aperture_bytes = 64 * MIB,
+		.verify = REPLAY_VERIFY_STAMPS,
+		.host_kind = VIDMM_HOST_SIM,
+		.gpu_time = true,
+		.message = keep_message,
+		.message_context = messages,
+	};
+}
+
+static struct replay_input input_of(const struct recording *recording)
+{
+	return (struct replay_input){
+		.path = "recording", .data = recording->bytes, .size = recording->length};
+}
+
+static struct recording shipped(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/tests/replay/data/%s", getenv("VIDMM_SOURCE_ROOT"), name);
+	return recording_read(path);
+}
+
+/* More than fits, used in turn: every round pages every buffer in and out. */
+static struct recording cycle(unsigned buffers, unsigned rounds)
+{
+	struct recording recording;
+	unsigned i, round, number = 0;
+
+	recording_begin(&recording, "cycle", 0);
+	for (i = 1; i <= buffers; i++)
+		recording_event(&recording, "0 c %u 262144", i);
+	for (i = 1; i <= buffers; i++)
+		recording_event(&recording, "0 w %u 0 262144 p", i);
+	for (round = 0; round < rounds; round++) {
+		for (i = 1; i <= buffers; i++) {
+			number++;
+			recording_event(&recording,
+					"%u x %u 0 1 0 0 0 2 2 %uw %u @0 0:0+64 8:1+128",
+					number * 1000000, number, i, i % buffers + 1);
+		}
+	}
+	recording_end(&recording);
+	return recording;
+}
+
+static void expect(const struct replay_options *options, enum replay_status expected,
+		   struct replay_result *result)
+{
+	const struct messages *messages = options->message_context;
+
+	replay_run(options, result);
+	if (result->status != expected)
+		fail_msg("status %d, expected %d: %s", (int)result->status, (int)expected,
+			 messages->text);
+	if (expected == REPLAY_CLEAN)
+		assert_string_equal(messages->text, "");
+}
+
+static void every_event_replays_clean(void **state)
+{
+	struct recording recording = shipped("every-op.trace");
+	struct replay_input input = input_of(&recording);
+	struct replay_result result;
+	struct messages messages;
+	unsigned verify, backend;
+
+	(void)state;
+	for (verify = REPLAY_VERIFY_NONE; verify <= REPLAY_VERIFY_FULL; verify++) {
+		for (backend = VIDMM_HOST_LINUX; backend <= VIDMM_HOST_SIM; backend++) {
+			struct replay_options options = options_for(&input, 1, MIB, &messages);
+
+			options.verify = (enum replay_verify)verify;
+			options.host_kind = backend;
+			expect(&options, REPLAY_CLEAN, &result);
+			assert_int_equal(result.events, 45);
+			assert_int_equal(result.submissions, 5);
+			assert_int_equal(result.references, 12);
+			assert_int_equal(result.relocations, 6);
+			assert_int_equal(result.clamped_deltas, 1); /* 70000 into 65536 bytes */
+			assert_int_equal(result.unmatched_imports, 1);
+			assert_int_equal(result.offers, 2);
+			assert_int_equal(result.reclaims, 1);
+			assert_int_equal(result.verify_errors, 0);
+			assert_true(verify == REPLAY_VERIFY_NONE || result.blocks_checked > 0);
+			replay_result_finish(&result);
+		}
+	}
+	recording_free(&recording);
+}
+
+static void the_same_seed_gives_the_same_events(void **state)
+{
+	struct recording recording = cycle(12, 3);
+	struct replay_input input = input_of(&recording);
+	uint64_t hash[3], virtual_ns[3];
+	struct messages messages;
+	struct replay_result result;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct replay_options options = options_for(&input, 1, MIB, &messages);
+
+		options.seed = i < 2 ? 17 : 18;
+		options.switch_per_1024 = 200;
+		expect(&options, REPLAY_CLEAN, &result);
+		hash[i] = result.event_hash;
+		virtual_ns[i] = result.virtual_ns;
+		replay_result_finish(&result);
+	}
+	assert_int_equal(hash[0], hash[1]);
+	assert_int_equal(virtual_ns[0], virtual_ns[1]);
+	assert_int_not_equal(hash[0], hash[2]);
+	recording_free(&recording);
+}
+
+static void processes_share_what_they_export(void **state)
+{
+	struct recording recordings[2] = {shipped("every-op.trace"), shipped("importer.trace")};
+	struct replay_input inputs[2] = {input_of(&recordings[0]), input_of(&recordings[1])};
+	struct messages messages;
+	struct replay_options options = options_for(inputs, 2, MIB, &messages);
+	struct replay_result result;
+
+	(void)state;
+	expect(&options, REPLAY_CLEAN, &result);
+	/* One of a key that nobody exports, one before its export. */
+	assert_int_equal(result.unmatched_imports, 2);
+	assert_int_equal(result.foreign_accesses, 1); /* `b` of an imported buffer */
+	assert_int_equal(result.submissions, 7);
+	replay_result_finish(&result);
+	/* Alone, every import is of memory that nobody exported. */
+	options.inputs = &inputs[1];
+	options.input_count = 1;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.unmatched_imports, 3);
+	replay_result_finish(&result);
+	recording_free(&recordings[0]);
+	recording_free(&recordings[1]);
+}
+
+static void an_import_outlives_its_exporter(void **state)
+{
+	struct recording recordings[3];
+	struct replay_input inputs[3];
+	struct messages messages;
+	struct replay_options options;
+	struct replay_result result;
+	unsigned i;
+
+	(void)state;
+	recording_begin(&recordings[0], "exporter", 0);
+	recording_event(&recordings[0], "0 c 1 131072");
+	recording_event(&recordings[0], "10 x 1 0 1 0 0 0 1 0 1w");
+	recording_event(&recordings[0], "1000000 e 1 7");
+	recording_event(&recordings[0], "3000000 d 1");
+	recording_end(&recordings[0]);
+	recording_begin(&recordings[1], "first", 0);
+	recording_event(&recordings[1], "2000000 i 1 131072 7");
+	recording_event(&recordings[1], "6000000 x 1 0 1 0 0 0 1 0 1w");
+	recording_event(&recordings[1], "7000000 d 1");
+	recording_end(&recordings[1]);
+	recording_begin(&recordings[2], "second", 0);
+	recording_event(&recordings[2], "4000000 i 1 131072 7"); /* the exporter has closed it */
+	recording_event(&recordings[2], "5000000 x 1 0 1 0 0 0 1 0 1w");
+	recording_event(&recordings[2],
+			"8000000 x 2 0 1 0 0 0 1 0 1"); /* sees what the first wrote */
+	recording_event(&recordings[2], "9000000 d 1");
+	recording_event(&recordings[2], "9500000 i 2 131072 7"); /* now nobody has it */
+	recording_end(&recordings[2]);
+	for (i = 0; i < 3; i++)
+		inputs[i] = input_of(&recordings[i]);
+	options = options_for(inputs, 3, MIB, &messages);
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.unmatched_imports, 1);
+	replay_result_finish(&result);
+	for (i = 0; i < 3; i++)
+		recording_free(&recordings[i]);
+}
+
+static void memory_pressure_moves_content_and_loses_none(void **state)
+{
+	struct recording recording = cycle(64, 4);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, MIB, &messages);
+	struct replay_result result;
+	unsigned i;
+
+	(void)state;
+	options.aperture_bytes = 8 * MIB;
+	for (i = 0; i < 2; i++) {
+		options.gpu_time = i == 0;
+		expect(&options, REPLAY_CLEAN, &result);
+		assert_true(result.evictions > 64);
+		assert_true(result.bytes_paged_out > 16 * MIB && result.bytes_paged_in > 16 * MIB);
+		assert_true(result.peak_resident_bytes <= 9 * MIB);
+		assert_int_equal(result.peak_live_bytes, 16 * MIB);
+		replay_result_finish(&result);
+	}
+	recording_free(&recording);
+}
+
+static void one_wrong_block_is_named_with_its_history(void **state)
+{
+	struct recording recording = cycle(64, 4);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, MIB, &messages);
+	struct replay_result result;
+
+	(void)state;
+	options.aperture_bytes = 8 * MIB;
+	options.driver_entry = dropping_driver_entry;
+	dropping_every = 5;
+	expect(&options, REPLAY_FINDINGS, &result);
+	assert_true(dropping_dropped > 0);
+	assert_true(result.verify_errors > 0);
+	assert_non_null(strstr(messages.text, "of cycle block "));
+	assert_non_null(strstr(messages.text, "expected"));
+	assert_non_null(strstr(messages.text, "\n    "));
+	replay_result_finish(&result);
+	/* Without verification nobody knows. */
+	options = options_for(&input, 1, MIB, &messages);
+	options.aperture_bytes = 8 * MIB;
+	options.driver_entry = dropping_driver_entry;
+	options.verify = REPLAY_VERIFY_NONE;
+	expect(&options, REPLAY_CLEAN, &result);
+	replay_result_finish(&result);
+	/* And through the same wrapper, dropping nothing, all is well. */
+	options = options_for(&input, 1, MIB, &messages);
+	options.aperture_bytes = 8 * MIB;
+	options.driver_entry = dropping_driver_entry;
+	dropping_every = 0;
+	expect(&options, REPLAY_CLEAN, &result);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
+static void what_does_not_fit_a_command_buffer_is_cut(void **state)
+{
+	struct recording recording;
+	struct replay_input input;
+	struct messages messages;
+	struct replay_options options;
+	struct replay_result result;
+	unsigned i;
+
+	(void)state;
+	recording_begin(&recording, "big", 0);
+	for (i = 1; i <= 2500; i++)
+		recording_event(&recording, "0 c %u 4096", i);
+	for (i = 1; i <= 2; i++) {
+		unsigned k;
+
+		recording_part(&recording, "%u x %u 0 1 0 0 0 2500 40000", i * 1000, i);
+		for (k = 1; k <= 2500; k++)
+			recording_part(&recording, k % 3 ? " %u" : " %uw", k);
+		recording_part(&recording, " @0 0:2499 @7");
+		for (k = 1; k < 40000; k++)
+			recording_part(&recording, " 0:%u+%u", k * 7919 % 2500, k % 4096);
+		recording_line(&recording);
+	}
+	recording_end(&recording);
+	input = input_of(&recording);
+	options = options_for(&input, 1, 16 * MIB, &messages);
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.submissions, 2);
+	assert_int_equal(result.relocations, 80000);
+	assert_true(result.extra_renders >= 2 * 4);
+	assert_int_equal(result.renders, 2 + result.extra_renders);
+	assert_true(result.patches >= 80000 + 5000);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
+static void a_submission_larger_than_all_memory_is_a_finding(void **state)
+{
+	struct recording recording;
+	struct replay_input input;
+	struct messages messages;
+	struct replay_options options;
+	struct replay_result result;
+
+	(void)state;
+	recording_begin(&recording, "huge", 0);
+	recording_event(&recording, "0 c 1 8388608");
+	recording_event(&recording, "0 x 1 0 1 0 0 0 1 0 1w");
+	recording_event(&recording, "1000000 b 1 0");
+	recording_event(&recording, "2000000 x 2 0 1 0 0 0 1 0 1w");
+	recording_end(&recording);
+	input = input_of(&recording);
+	options = options_for(&input, 1, MIB, &messages);
+	options.aperture_bytes = 2 * MIB;
+	expect(&options, REPLAY_FINDINGS, &result);
+	assert_true(messages.used > 0);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
+static void bad_recordings_and_missing_files_end_with_their_status(void **state)
+{
+	static const char broken[] = "#gemtrace 1\n#program p\nno header\n";
+	struct replay_input input = {.path = "broken", .data = broken, .size = sizeof(broken) - 1};
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, MIB, &messages);
+	struct replay_result result;
+	uint64_t peak;
+
+	(void)state;
+	expect(&options, REPLAY_BAD_INPUT, &result);
+	assert_non_null(strstr(messages.text, "broken:3: header line \"#note\" expected"));
+	assert_int_equal(replay_measure(&options, &peak), REPLAY_BAD_INPUT);
+	replay_result_finish(&result);
+	input = (struct replay_input){.path = "/nonexistent/recording"};
+	expect(&options, REPLAY_ENVIRONMENT, &result);
+	replay_result_finish(&result);
+}
+
+static void a_break_in_the_middle_ends_the_replay_there(void **state)
+{
+	struct recording recording = cycle(8, 1);
+	struct replay_input input;
+	struct messages messages;
+	struct replay_options options;
+	struct replay_result result;
+
+	(void)state;
+	recording.length -= 30; /* into the last submission */
+	input = input_of(&recording);
+	options = options_for(&input, 1, MIB, &messages);
+	expect(&options, REPLAY_BAD_INPUT, &result);
+	assert_non_null(strstr(messages.text, "recording:"));
+	assert_true(result.submissions > 0 && result.submissions < 8);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
+static void the_most_bytes_alive_are_measured_over_all_processes(void **state)
+{
+	struct recording recordings[2];
+	struct replay_input inputs[2];
+	struct messages messages;
+	struct replay_options options;
+	uint64_t peak;
+
+	(void)state;
+	recording_begin(&recordings[0], "first", 1000);
+	recording_event(&recordings[0], "0 c 1 8192");
+	recording_event(&recordings[0], "100 d 1");
+	recording_event(&recordings[0], "100 c 2 4096");
+	recording_end(&recordings[0]);
+	recording_begin(&recordings[1], "second", 1050);
+	recording_event(&recordings[1], "0 c 1 16384"); /* beside the 8192 */
+	recording_event(&recordings[1], "60 i 2 4096 7");
+	recording_event(&recordings[1], "70 d 1");
+	recording_end(&recordings[1]);
+	inputs[0] = input_of(&recordings[0]);
+	inputs[1] = input_of(&recordings[1]);
+	options = options_for(inputs, 2, MIB, &messages);
+	assert_int_equal(replay_measure(&options, &peak), REPLAY_CLEAN);
+	assert_int_equal(peak, 8192 + 16384);
+	recording_free(&recordings[0]);
+	recording_free(&recordings[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_event_replays_clean),
+		cmocka_unit_test(the_same_seed_gives_the_same_events),
+		cmocka_unit_test(processes_share_what_they_export),
+		cmocka_unit_test(an_import_outlives_its_exporter),
+		cmocka_unit_test(memory_pressure_moves_content_and_loses_none),
+		cmocka_unit_test(one_wrong_block_is_named_with_its_history),
+		cmocka_unit_test(what_does_not_fit_a_command_buffer_is_cut),
+		cmocka_unit_test(a_submission_larger_than_all_memory_is_a_finding),
+		cmocka_unit_test(bad_recordings_and_missing_files_end_with_their_status),
+		cmocka_unit_test(a_break_in_the_middle_ends_the_replay_there),
+		cmocka_unit_test(the_most_bytes_alive_are_measured_over_all_processes),
+	};
+
+	return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+}

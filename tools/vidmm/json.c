@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary as JSON. The schema is in docs/replay.md: keys are added, never renamed or removed. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "summary.h"
+
+#define SCHEMA_VERSION 1
+
+struct number {
+	const char *key;
+	size_t offset; /* of a uint64_t in struct replay_result */
+};
+
+#define NUMBER(member)                                          \
+	{                                                       \
+#member, offsetof(struct replay_result, member) \
+	}
+
+static const struct number numbers[] = {
+	NUMBER(events),
+	NUMBER(submissions),
+	NUMBER(references),
+	NUMBER(relocations),
+	NUMBER(renders),
+	NUMBER(extra_renders),
+	NUMBER(patches),
+	NUMBER(splits),
+	NUMBER(bytes_paged_in),
+	NUMBER(bytes_paged_out),
+	NUMBER(bytes_filled),
+	NUMBER(bytes_discarded),
+	NUMBER(evictions),
+	NUMBER(offers),
+	NUMBER(reclaims),
+	NUMBER(discarded),
+	NUMBER(bytes_written),
+	NUMBER(renames),
+	NUMBER(lock_waits),
+	NUMBER(lock_wait_ns),
+	NUMBER(peak_live_bytes),
+	NUMBER(peak_resident_bytes),
+	NUMBER(peak_system_bytes),
+	NUMBER(blocks_checked),
+	NUMBER(verify_errors),
+	NUMBER(finding_count),
+	NUMBER(virtual_ns),
+	NUMBER(wall_ns),
+};
+
+static const struct number lost_numbers[] = {
+	NUMBER(clamped_deltas),  NUMBER(unmatched_imports), NUMBER(foreign_accesses),
+	NUMBER(refused_tilings), NUMBER(ignored_tilings),   NUMBER(ignored_exports),
+};
+
+static void add_numbers(json_t *object, const struct number *list, size_t count,
+			const struct replay_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)result + list[i].offset, sizeof(value));
+		json_object_set_new(object, list[i].key, json_integer((json_int_t)value));
+	}
+}
+
+static json_t *traces_of(const struct options *options, const struct replay_result *result)
+{
+	json_t *array = json_array();
+	unsigned i;
+
+	for (i = 0; i < result->process_count; i++) {
+		const struct trace_header *header = &result->headers[i];
+
+		json_t *file = json_string(options->inputs[i].path);
+
+		/* A file's name may be any bytes; the header's texts were made UTF-8 when read. */
+		json_array_append_new(array, json_pack("{s:o, s:s, s:s, s:s, s:s, s:s}", "file",
+						       file ? file : json_null(), "program",
+						       header->program, "note", header->note,
+						       "driver", header->driver, "chipset",
+						       header->chipset, "date", header->date));
+	}
+	return array;
+}
+
+static json_t *segments_of(const struct replay_result *result)
+{
+	json_t *array = json_array();
+	unsigned i;
+
+	for (i = 0; i < result->segment_count; i++) {
+		const struct vidmm_segment_statistics *segment = &result->segment[i];
+
+		json_array_append_new(
+			array, json_pack("{s:i, s:b, s:I, s:I}", "id", i + 1, "aperture",
+					 segment->aperture != 0, "size_bytes",
+					 (json_int_t)segment->size_bytes, "peak_resident_bytes",
+					 (json_int_t)segment->peak_resident_bytes));
+	}
+	return array;
+}
+
+static json_t *findings_of(const struct replay_result *result)
+{
+	json_t *array = json_array();
+	unsigned i;
+
+	for (i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
+		const struct replay_finding *finding = &result->findings[i];
+
+		json_array_append_new(
+			array,
+			json_pack("{s:o, s:s, s:I}", "rule",
+				  json_stringn(finding->text, strcspn(finding->text, ":")), "text",
+				  finding->text, "count", (json_int_t)finding->count));
+	}
+	return array;
+}
+
+static json_t *run_object(const struct options *options, const struct run *run)
+{
+	static const char *const statuses[] = {"clean", "findings", "usage", "bad input",
+					       "environment"};
+	static const char *const verifies[] = {"none", "stamps", "full"};
+	const struct replay_result *result = &run->result;
+	json_t *object = json_object(), *lost = json_object();
+	char hash[24];
+
+	snprintf(hash, sizeof(hash), "0x%016" PRIx64, result->event_hash);
+	json_object_set_new(object, "schema_version", json_integer(SCHEMA_VERSION));
+	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
+	json_object_set_new(object, "traces", traces_of(options, result));
+	json_object_set_new(
+		object, "backend",
+		json_string(options->replay.host_kind == VIDMM_HOST_SIM ? "sim" : "linux"));
+	json_object_set_new(object, "seed", json_integer((json_int_t)options->replay.seed));
+	json_object_set_new(object, "switch_per_1024",
+			    json_integer(options->replay.switch_per_1024));
+	json_object_set_new(object, "gpu_time",
+			    json_string(options->replay.gpu_time ? "model" : "none"));
+	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
+	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
+	json_object_set_new(object, "vram_percent",
+			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
+	json_object_set_new(object, "aperture_bytes",
+			    json_integer((json_int_t)options->replay.aperture_bytes));
+	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), result);
+	json_object_set_new(object, "segments", segments_of(result));
+	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), result);
+	json_object_set_new(object, "lost", lost);
+	json_object_set_new(object, "findings", findings_of(result));
+	json_object_set_new(object, "event_hash", json_string(hash));
+	json_object_set_new(object, "status", json_string(statuses[result->status]));
+	json_object_set_new(object, "exit_code", json_integer(result->status));
+	return object;
+}
+
+bool summary_json(FILE *file, const struct options *options, const struct run *runs, unsigned count)
+{
+	json_t *top, *array;
+	unsigned i;
+	bool good;
+
+	if (!options->compare) {
+		top = run_object(options, &runs[0]);
+	} else {
+		array = json_array();
+		for (i = 0; i < count; i++)
+			json_array_append_new(array, run_object(options, &runs[i]));
+		top = json_pack("{s:i, s:o}", "schema_version", SCHEMA_VERSION, "runs", array);
+	}
+	good = top && json_dumpf(top, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
+	json_decref(top);
+	return good;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* vidmm: the command line. Data goes to stdout, talk to stderr; exit codes are enum replay_status. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "parse_only.h"
+#include "progress.h"
+#include "rules.h"
+#include "summary.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+struct talk {
+	struct progress progress;
+	bool color;
+};
+
+static void say(void *context, const char *text)
+{
+	struct talk *talk = context;
+
+	progress_clear(&talk->progress);
+	fprintf(stderr, "%svidmm: %s%s\n", talk->color ? "\033[31m" : "", text,
+		talk->color ? "\033[0m" : "");
+}
+
+/* One call a line, because events may come from several threads. */
+static void write_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	char line[512];
+
+	vidmm_event_format(event, text, line, sizeof(line) - 1);
+	fprintf(context, "%s\n", line);
+}
+
+/* Video memory of each run; percentages need a look through the recordings first. */
+static enum replay_status size_runs(struct options *options, struct talk *talk, struct run *runs)
+{
+	enum replay_status status = REPLAY_CLEAN;
+	uint64_t peak_bytes = 0;
+	unsigned i;
+
+	for (i = 0; i < options->run_count && status == REPLAY_CLEAN; i++) {
+		runs[i].memory = options->runs[i];
+		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
+		if (options->runs[i].bytes)
+			continue;
+		talk->progress.what = "measuring";
+		if (peak_bytes == 0)
+			status = replay_measure(&options->replay, &peak_bytes);
+		runs[i].vram_bytes =
+			((uint64_t)((double)peak_bytes * options->runs[i].percent / 100) + MIB -
+			 1) /
+			MIB * MIB;
+	}
+	return status;
+}
+
+static enum replay_status run_all(struct options *options, struct talk *talk, struct run *runs)
+{
+	enum replay_status worst = size_runs(options, talk, runs);
+	unsigned i;
+
+	if (worst != REPLAY_CLEAN)
+		return worst;
+	talk->progress.what = "replaying";
+	for (i = 0; i < options->run_count; i++) {
+		enum replay_status status;
+
+		options->replay.vram_bytes = runs[i].vram_bytes;
+		status = replay_run(&options->replay, &runs[i].result);
+		if (status > worst)
+			worst = status;
+	}
+	progress_clear(&talk->progress);
+	return worst;
+}
+
+static bool open_events(struct options *options, FILE **file)
+{
+	*file = NULL;
+	if (!options->events_path)
+		return true;
+	*file = strcmp(options->events_path, "-") == 0 ? stdout : fopen(options->events_path, "w");
+	if (!*file) {
+		fprintf(stderr, "vidmm: %s: %s\n", options->events_path, strerror(errno));
+		return false;
+	}
+	options->replay.event = write_event;
+	options->replay.event_context = *file;
+	return true;
+}
+
+static enum replay_status report(const struct options *options, const struct run *runs,
+				 enum replay_status status)
+{
+	bool color = options_color(options, STDOUT_FILENO);
+
+	if (options->json) {
+		if (!summary_json(stdout, options, runs, options->run_count))
+			status = REPLAY_ENVIRONMENT;
+	} else if (!options->quiet && options->compare) {
+		summary_compare(stdout, options, runs, options->run_count, color);
+	} else if (!options->quiet) {
+		summary_print(stdout, options, &runs[0], color);
+	}
+	if (fflush(stdout) != 0) {
+		fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
+		return REPLAY_ENVIRONMENT;
+	}
+	return status;
+}
+
+static int replay_main(int argc, const char **argv)
+{
+	struct options options;
+	struct run *runs;
+	struct talk talk = {0};
+	FILE *events;
+	enum replay_status status = REPLAY_ENVIRONMENT;
+	int exit_code;
+	unsigned i;
+
+	if (!options_parse(argc, argv, &options, &exit_code)) {
+		options_finish(&options);
+		return exit_code;
+	}
+	talk.color = options_color(&options, STDERR_FILENO);
+	options.replay.message = say;
+	options.replay.message_context = &talk;
+	if (isatty(STDERR_FILENO) && !options.quiet) {
+		options.replay.progress = progress_update;
+		options.replay.progress_context = &talk.progress;
+	}
+	runs = calloc(options.run_count, sizeof(*runs));
+	if (options.parse_only) {
+		status = parse_only(&options.replay);
+	} else if (runs && open_events(&options, &events)) {
+		status = run_all(&options, &talk, runs);
+		/* Of a recording that cannot be read there is nothing to tell. */
+		if (status < REPLAY_BAD_INPUT)
+			status = report(&options, runs, status);
+		if (events && events != stdout && fclose(events) != 0)
+			status = REPLAY_ENVIRONMENT;
+	}
+	for (i = 0; runs && i < options.run_count; i++)
+		replay_result_finish(&runs[i].result);
+	free(runs);
+	options_finish(&options);
+	return (int)status;
+}
+
+static int help(FILE *file, int exit_code)
+{
+	fputs("usage: vidmm VERB [ARGUMENTS]\n"
+	      "  replay TRACE...   run recorded GPU memory traffic through the video memory manager\n"
+	      "  rules [ID]        explain a rule that a finding names, or list them\n"
+	      "  --version         print the version\n"
+	      "  --help            this text; `vidmm replay --help` has the options\n"
+	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
+	      file);
+	return exit_code;
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : NULL;
+
+	if (!verb)
+		return help(stderr, REPLAY_USAGE);
+	if (strcmp(verb, "replay") == 0)
+		return replay_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "rules") == 0)
+		return rules_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "--version") == 0) {
+		printf("vidmm %s\n", vidmm_version());
+		return REPLAY_CLEAN;
+	}
+	if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0 || strcmp(verb, "help") == 0)
+		return help(stdout, REPLAY_CLEAN);
+	fprintf(stderr, "vidmm: unknown verb \"%s\"\n", verb);
+	return help(stderr, REPLAY_USAGE);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "units.h"
+
+#define APERTURE_BYTES_DEFAULT ((uint64_t)1 << 30)
+
+/* What popt fills in; NULL where an option was not given. */
+struct raw {
+	char *vram, *aperture, *verify, *seed, *switch_chance, *backend, *gpu_time, *compare,
+		*color, *events;
+	int json, quiet, parse_only;
+};
+
+static bool usage(const char *format, const char *value)
+{
+	fprintf(stderr, "vidmm replay: ");
+	fprintf(stderr, format, value);
+	fprintf(stderr, "\ntry: vidmm replay --help\n");
+	return false;
+}
+
+/* The place of `text` in `words`; -1: none of them. NULL is the first. */
+static int choose(const char *text, const char *const *words)
+{
+	int i;
+
+	if (!text)
+		return 0;
+	for (i = 0; words[i]; i++) {
+		if (strcmp(text, words[i]) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static bool parse_memory(const char *text, struct memory_size *size)
+{
+	*size = (struct memory_size){0};
+	return units_parse_percent(text, &size->percent) || units_parse_size(text, &size->bytes);
+}
+
+static bool parse_runs(const struct raw *raw, struct options *options)
+{
+	char *list, *item, *rest = NULL;
+	bool good = true;
+
+	if (raw->compare && raw->vram)
+		return usage("--compare and --vram exclude each other%s", "");
+	if (!raw->compare) {
+		options->run_count = 1;
+		return parse_memory(raw->vram ? raw->vram : "100%", &options->runs[0]) ||
+		       usage("--vram wants a size or a percentage, not \"%s\"", raw->vram);
+	}
+	options->compare = true;
+	list = strdup(raw->compare);
+	for (item = list ? strtok_r(list, ",", &rest) : NULL; item && good;
+	     item = strtok_r(NULL, ",", &rest))
+		good = options->run_count < OPTIONS_RUNS_MAX &&
+		       parse_memory(item, &options->runs[options->run_count++]);
+	free(list);
+	return (good && options->run_count > 0) ||
+	       usage("--compare wants up to 8 sizes or percentages, not \"%s\"", raw->compare);
+}
+
+static bool parse_words(const struct raw *raw, struct options *options)
+{
+	static const char *const verifies[] = {"none", "stamps", "full", NULL};
+	static const char *const backends[] = {"sim", "linux", NULL};
+	static const char *const times[] = {"model", "none", NULL};
+	static const char *const colors[] = {"auto", "always", "never", NULL};
+	int verify = choose(raw->verify, verifies), backend = choose(raw->backend, backends);
+	int gpu_time = choose(raw->gpu_time, times), color = choose(raw->color, colors);
+
+	if (verify < 0)
+		return usage("--verify is none, stamps or full, not \"%s\"", raw->verify);
+	if (backend < 0)
+		return usage("--backend is sim or linux, not \"%s\"", raw->backend);
+	if (gpu_time < 0)
+		return usage("--gpu-time is model or none, not \"%s\"", raw->gpu_time);
+	if (color < 0)
+		return usage("--color is auto, always or never, not \"%s\"", raw->color);
+	options->replay.verify = (enum replay_verify)verify;
+	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
+	options->replay.gpu_time = gpu_time == 0;
+	options->color = (enum color_mode)color;
+	return true;
+}
+
+static bool parse_numbers(const struct raw *raw, struct options *options)
+{
+	uint64_t chance = 0;
+
+	options->replay.aperture_bytes = APERTURE_BYTES_DEFAULT;
+	if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
+		return usage("--aperture wants a size, not \"%s\"", raw->aperture);
+	options->replay.aperture_bytes = (options->replay.aperture_bytes + 4095) & ~(uint64_t)4095;
+	/* Seeds go through JSON, whose integers are signed. */
+	if (raw->seed && (!units_parse_u64(raw->seed, &options->replay.seed) ||
+			  options->replay.seed > INT64_MAX))
+		return usage("--seed wants a number, not \"%s\"", raw->seed);
+	if (raw->switch_chance && (!units_parse_u64(raw->switch_chance, &chance) || chance > 1024))
+		return usage("--switch wants a number up to 1024, not \"%s\"", raw->switch_chance);
+	options->replay.switch_per_1024 = (uint32_t)chance;
+	return true;
+}
+
+static bool take_inputs(poptContext context, struct options *options)
+{
+	const char **paths = poptGetArgs(context);
+	unsigned count = 0, i;
+	bool measured = false, piped = false;
+
+	while (paths && paths[count])
+		count++;
+	if (count == 0)
+		return usage("no recording given%s", "");
+	options->inputs = calloc(count, sizeof(*options->inputs));
+	if (!options->inputs)
+		return false;
+	for (i = 0; i < count; i++) {
+		options->inputs[i].path = strdup(paths[i]);
+		piped = piped || strcmp(paths[i], "-") == 0;
+	}
+	for (i = 0; i < options->run_count; i++)
+		measured = measured || options->runs[i].bytes == 0;
+	options->replay.inputs = options->inputs;
+	options->replay.input_count = count;
+	if (piped && (count > 1 || options->run_count > 1 || (measured && !options->parse_only)))
+		return usage(
+			"the standard input can be read only once: give --vram a size in bytes%s",
+			"");
+	return true;
+}
+
+static bool interpret(poptContext context, const struct raw *raw, struct options *options)
+{
+	options->json = raw->json;
+	options->quiet = raw->quiet;
+	options->parse_only = raw->parse_only;
+	if (!parse_runs(raw, options) || !parse_words(raw, options) ||
+	    !parse_numbers(raw, options) || !take_inputs(context, options))
+		return false;
+	if (raw->events && options->run_count > 1)
+		return usage("--events writes one run, --compare makes several%s", "");
+	options->events_path = raw->events ? strdup(raw->events) : NULL;
+	return true;
+}
+
+static void free_raw(struct raw *raw)
+{
+	free(raw->vram);
+	free(raw->aperture);
+	free(raw->verify);
+	free(raw->seed);
+	free(raw->switch_chance);
+	free(raw->backend);
+	free(raw->gpu_time);
+	free(raw->compare);
+	free(raw->color);
+	free(raw->events);
+}
+
+bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
+{
+	struct raw raw = {0};
+	int help = 0, code;
+	struct poptOption table[] = {
+		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
+		 "video memory; a percentage is of what the programs had alive at most (default 100%)",
+		 "SIZE|PERCENT%"},
+		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0, "aperture segment (default 1G)",
+		 "SIZE"},
+		{"compare", 0, POPT_ARG_STRING, &raw.compare, 0,
+		 "one run for each amount of video memory, side by side (100%,50%,25%)", "LIST"},
+		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,
+		 "check contents: none (default), stamps (each 64 KiB), full (each page)", "HOW"},
+		{"gpu-time", 0, POPT_ARG_STRING, &raw.gpu_time, 0,
+		 "model (default): the recording's pace and GPU time; none: as fast as it goes",
+		 "HOW"},
+		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
+		 "sim (default): one thread, virtual time; linux: real threads and time", "WHICH"},
+		{"seed", 0, POPT_ARG_STRING, &raw.seed, 0,
+		 "sim: of all that is drawn by chance (default 0)", "N"},
+		{"switch", 0, POPT_ARG_STRING, &raw.switch_chance, 0,
+		 "sim: chance in 1024 of changing threads where that is possible (default 0)", "N"},
+		{"events", 0, POPT_ARG_STRING, &raw.events, 0,
+		 "write every event as a line of text", "FILE"},
+		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "the summary as JSON (docs/replay.md)",
+		 NULL},
+		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
+		 "no summary and no progress, only what is wrong", NULL},
+		{"color", 0, POPT_ARG_STRING, &raw.color, 0, "auto (default), always, never",
+		 "WHEN"},
+		{"parse-only", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &raw.parse_only, 0,
+		 "read and check the recordings, and say how long that takes", NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+	bool go_on = false;
+
+	argv[0] = "vidmm replay"; /* popt shows it */
+	context = poptGetContext(NULL, argc, argv, table, 0);
+	memset(options, 0, sizeof(*options));
+	*exit_code = REPLAY_USAGE;
+	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
+	code = poptGetNextOpt(context);
+	if (code < -1) {
+		fprintf(stderr, "vidmm replay: %s: %s\ntry: vidmm replay --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	} else if (help) {
+		poptPrintHelp(context, stdout, 0);
+		*exit_code = REPLAY_CLEAN;
+	} else {
+		go_on = interpret(context, &raw, options);
+	}
+	free_raw(&raw);
+	poptFreeContext(context);
+	return go_on;
+}
+
+void options_finish(struct options *options)
+{
+	unsigned i;
+
+	for (i = 0; i < options->replay.input_count; i++)
+		free((void *)(uintptr_t)options->inputs[i].path);
+	free(options->inputs);
+	free(options->events_path);
+}
+
+bool options_color(const struct options *options, int fd)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (options->color != COLOR_AUTO)
+		return options->color == COLOR_ALWAYS;
+	return isatty(fd) && !(no_color && no_color[0] != '\0');
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "progress.h"
+
+#define INTERVAL_NS 100000000u
+#define WIDTH       40
+
+void progress_update(void *context, double fraction)
+{
+	struct progress *progress = context;
+	struct timespec time;
+	uint64_t now_ns;
+	int filled = (int)(fraction * WIDTH), i;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	now_ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	if (progress->drawn_ns == 0)
+		progress->drawn_ns = now_ns; /* what is done in an instant needs no bar */
+	if (now_ns - progress->drawn_ns < INTERVAL_NS)
+		return;
+	progress->drawn_ns = now_ns;
+	progress->shown = true;
+	fprintf(stderr, "\r%s [", progress->what);
+	for (i = 0; i < WIDTH; i++)
+		fputc(i < filled ? '#' : '.', stderr);
+	fprintf(stderr, "] %3d %%", (int)(fraction * 100));
+	fflush(stderr);
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (progress->shown)
+		fputs("\r\033[K", stderr);
+	progress->shown = false;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "umd.h"
+#include "world.h"
+
+/* A merged set of open recordings. */
+struct recordings {
+	const struct replay_options *options;
+	struct trace_reader **readers;
+	unsigned count;
+	struct trace_merge *merge;
+};
+
+static void complain(const struct replay_options *options, const char *text)
+{
+	if (options->message)
+		options->message(options->message_context, text);
+}
+
+static enum replay_status status_of(const struct replay_options *options, enum trace_result result,
+				    const struct trace_reader *reader)
+{
+	complain(options, reader ? trace_error(reader) : "out of memory");
+	return result == TRACE_BAD ? REPLAY_BAD_INPUT : REPLAY_ENVIRONMENT;
+}
+
+static enum replay_status open_recordings(struct recordings *recordings,
+					  const struct replay_options *options, unsigned flags)
+{
+	unsigned i;
+
+	*recordings = (struct recordings){.options = options};
+	recordings->readers = calloc(options->input_count, sizeof(struct trace_reader *));
+	if (!recordings->readers)
+		return status_of(options, TRACE_IO, NULL);
+	for (i = 0; i < options->input_count; i++) {
+		const struct replay_input *input = &options->inputs[i];
+		struct trace_reader **reader = &recordings->readers[recordings->count++];
+		enum trace_result result =
+			input->data ? trace_open_memory(input->path, input->data, input->size,
+							options->limits, reader)
+				    : trace_open_file(input->path, options->limits,
+						      flags | TRACE_READ_AHEAD, reader);
+
+		if (result != TRACE_OK)
+			return status_of(options, result, *reader);
+	}
+	recordings->merge = trace_merge_create(recordings->readers, recordings->count);
+	return recordings->merge ? REPLAY_CLEAN : status_of(options, TRACE_IO, NULL);
+}
+
+static void close_recordings(struct recordings *recordings)
+{
+	unsigned i;
+
+	trace_merge_destroy(recordings->merge);
+	for (i = 0; i < recordings->count; i++)
+		trace_close(recordings->readers[i]);
+	free(recordings->readers);
+}
+
+static void show_progress(const struct recordings *recordings)
+{
+	uint64_t done = 0, size = 0;
+	unsigned i;
+
+	for (i = 0; i < recordings->count; i++) {
+		uint64_t one_done, one_size;
+
+		trace_progress(recordings->readers[i], &one_done, &one_size);
+		done += one_done;
+		size += one_size;
+	}
+	if (size)
+		recordings->options->progress(recordings->options->progress_context,
+					      (double)done / (double)size);
+}
+
+/* TRACE_END as REPLAY_CLEAN with *event NULL. */
+static enum replay_status next_event(struct recordings *recordings, uint64_t count,
+				     unsigned *process, uint64_t *when_ns,
+				     const struct trace_event **event)
+{
+	enum trace_result result;
+
+	if (recordings->options->progress && count % 1024 == 0)
+		show_progress(recordings);
+	*event = NULL;
+	result = trace_merge_next(recordings->merge, process, when_ns, event);
+	if (result == TRACE_OK || result == TRACE_END)
+		return REPLAY_CLEAN;
+	return status_of(recordings->options, result, recordings->readers[*process]);
+}
+
+/* Bytes of all buffers alive, and the most there ever were. */
+struct live {
+	uint64_t bytes, peak_bytes;
+};
+
+static void count_live(struct live *live, const struct trace_event *event)
+{
+	if (event->op == TRACE_CLOSE)
+		live->bytes -= event->u.create.size_bytes;
+	if (event->op != TRACE_CREATE && event->op != TRACE_IMPORT)
+		return;
+	live->bytes += event->u.create.size_bytes;
+	if (live->bytes > live->peak_bytes)
+		live->peak_bytes = live->bytes;
+}
+
+enum replay_status replay_measure(const struct replay_options *options, uint64_t *peak_live_bytes)
+{
+	struct recordings recordings;
+	enum replay_status status = open_recordings(&recordings, options, TRACE_SKIM);
+	const struct trace_event *event;
+	struct live live = {0};
+	uint64_t count = 0, when_ns;
+	unsigned process;
+
+	while (status == REPLAY_CLEAN) {
+		status = next_event(&recordings, count++, &process, &when_ns, &event);
+		if (status != REPLAY_CLEAN || !event)
+			break;
+		count_live(&live, event);
+	}
+	close_recordings(&recordings);
+	*peak_live_bytes = live.peak_bytes;
+	return status;
+}
+
+static uint64_t wall_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static enum replay_status start_processes(struct world *world, const struct recordings *recordings)
+{
+	enum replay_status status = REPLAY_CLEAN;
+	unsigned i;
+
+	world->processes = calloc(recordings->count, sizeof(struct umd *));
+	world->result->headers = calloc(recordings->count, sizeof(struct trace_header));
+	if (!world->processes || !world->result->headers)
+		return status_of(world->options, TRACE_IO, NULL);
+	for (i = 0; i < recordings->count && status == REPLAY_CLEAN; i++) {
+		const struct trace_header *header = trace_header(recordings->readers[i]);
+
+		world->result->headers[world->result->process_count++] = *header;
+		world->process_count++;
+		status = umd_create(world, i, header, &world->processes[i]);
+	}
+	return status;
+}
+
+/* Every event at its time, or as fast as it goes. */
+static enum replay_status run_events(struct world *world, struct recordings *recordings,
+				     uint64_t start_ns)
+{
+	struct replay_result *result = world->result;
+	bool paced = world->options->gpu_time;
+	enum replay_status status;
+	const struct trace_event *event;
+	struct live live = {0};
+	uint64_t when_ns;
+	unsigned process;
+
+	for (;;) {
+		status = next_event(recordings, result->events, &process, &when_ns, &event);
+		if (status != REPLAY_CLEAN || !event)
+			return status;
+		result->events++;
+		count_live(&live, event);
+		result->peak_live_bytes = live.peak_bytes;
+		if (paced)
+			vidmm_sleep_until_ns(world->host, start_ns + when_ns);
+		status = umd_event(world->processes[process], event);
+		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
+			status = umd_poll_report(world->processes[process]);
+		if (status != REPLAY_CLEAN)
+			return status;
+		if (world->deadlocked)
+			return REPLAY_FINDINGS;
+	}
+}
+
+static void collect(struct world *world)
+{
+	struct replay_result *result = world->result;
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+	struct vidmm_counter submits, waits;
+
+	vidmm_adapter_statistics(world->adapter, &statistics);
+	vidmm_event_counter(world->host, VIDMM_EVENT_SUBMIT, &submits);
+	vidmm_event_counter(world->host, VIDMM_EVENT_LOCK, &waits);
+	result->patches = submits.sum[1];
+	result->bytes_paged_in = statistics.bytes_paged_in;
+	result->bytes_paged_out = statistics.bytes_paged_out;
+	result->bytes_filled = statistics.bytes_filled;
+	result->bytes_discarded = statistics.bytes_discarded;
+	result->evictions = statistics.evictions;
+	result->renames = statistics.renames;
+	result->lock_waits = statistics.lock_waits;
+	result->lock_wait_ns = waits.sum[1];
+	result->splits = statistics.splits;
+	result->peak_resident_bytes = statistics.peak_resident_bytes;
+	result->peak_system_bytes = statistics.peak_system_bytes;
+	result->segment_count = statistics.segment_count;
+	memcpy(result->segment, statistics.segment, sizeof(result->segment));
+}
+
+static enum replay_status check_everything(struct world *world)
+{
+	enum replay_status status = REPLAY_CLEAN;
+	unsigned i;
+
+	for (i = 0; i < world->process_count && status == REPLAY_CLEAN; i++)
+		status = umd_final_check(world->processes[i]);
+	return status;
+}
+
+static enum replay_status run_world(struct world *world, struct recordings *recordings)
+{
+	struct replay_result *result = world->result;
+	enum replay_status status = world_start(world);
+	uint64_t start_ns, wall_ns;
+
+	if (status == REPLAY_CLEAN)
+		status = start_processes(world, recordings);
+	if (status != REPLAY_CLEAN)
+		return status;
+	start_ns = vidmm_now_ns(world->host);
+	wall_ns = wall_clock_ns();
+	status = run_events(world, recordings, start_ns);
+	if (!world->deadlocked)
+		vidmm_adapter_wait_idle(world->adapter);
+	result->wall_ns = wall_clock_ns() - wall_ns;
+	result->virtual_ns = vidmm_now_ns(world->host) - start_ns;
+	/* Before the check, which is the replay's and not the programs' doing. */
+	collect(world);
+	if (status == REPLAY_CLEAN)
+		status = check_everything(world);
+	result->event_hash = vidmm_event_hash(world->host);
+	return status;
+}
+
+enum replay_status replay_run(const struct replay_options *options, struct replay_result *result)
+{
+	struct world world = {.options = options, .result = result};
+	struct recordings recordings;
+	enum replay_status status;
+
+	memset(result, 0, sizeof(*result));
+	status = open_recordings(&recordings, options, 0);
+	if (status == REPLAY_CLEAN) {
+		status = run_world(&world, &recordings);
+		world_stop(&world);
+	}
+	close_recordings(&recordings);
+	if (status == REPLAY_CLEAN && (result->verify_errors > 0 || result->finding_count > 0))
+		status = REPLAY_FINDINGS;
+	result->status = status;
+	return status;
+}
+
+void replay_result_finish(struct replay_result *result)
+{
+	free(result->headers);
+	result->headers = NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "replay.h"
+#include "rules.h"
+#include "rules_table.h"
+
+#define LINE_WIDTH 96
+
+/* Words wrapped at LINE_WIDTH, every line indented. */
+static void print_wrapped(const char *text, int indent)
+{
+	int column = 0;
+
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (column > 0 && indent + column + 1 + length > LINE_WIDTH) {
+			fputc('\n', stdout);
+			column = 0;
+		}
+		if (column == 0)
+			printf("%*s", indent, "");
+		else
+			fputc(' ', stdout);
+		printf("%.*s", length, text);
+		column += length + (column > 0);
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', stdout);
+}
+
+static void print_rule(const struct vidmm_rule *rule)
+{
+	printf("%s\n\n", rule->id);
+	print_wrapped(rule->text, 2);
+	printf("\n  if broken   %s\n  versions    %s\n  provenance  %s\n  source      %s\n",
+	       rule->error, rule->versions, rule->provenance, rule->source);
+}
+
+static void print_line(const struct vidmm_rule *rule)
+{
+	int room = LINE_WIDTH - 10, length = (int)strlen(rule->text);
+
+	if (length <= room) {
+		printf("%-8s  %s\n", rule->id, rule->text);
+		return;
+	}
+	/* Cut at a word, so that no character is cut either. */
+	while (room > 0 && rule->text[room] != ' ')
+		room--;
+	printf("%-8s  %.*s ...\n", rule->id, room, rule->text);
+}
+
+/* LOCK matches LOCK-07. */
+static bool in_family(const struct vidmm_rule *rule, const char *family)
+{
+	size_t length = strlen(family);
+
+	return strncasecmp(rule->id, family, length) == 0 && rule->id[length] == '-';
+}
+
+int rules_main(int argc, const char **argv)
+{
+	size_t i, shown = 0;
+
+	if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+		fprintf(stderr, "usage: vidmm rules [ID|FAMILY]\n");
+		return REPLAY_USAGE;
+	}
+	for (i = 0; i < vidmm_rules_count; i++) {
+		if (argc == 2 && strcasecmp(vidmm_rules[i].id, argv[1]) == 0) {
+			print_rule(&vidmm_rules[i]);
+			return REPLAY_CLEAN;
+		}
+	}
+	for (i = 0; i < vidmm_rules_count; i++) {
+		if (argc == 2 && !in_family(&vidmm_rules[i], argv[1]))
+			continue;
+		print_line(&vidmm_rules[i]);
+		shown++;
+	}
+	if (shown)
+		return REPLAY_CLEAN;
+	fprintf(stderr, "vidmm rules: no rule \"%s\"\n", argv[1]);
+	return REPLAY_USAGE;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows are one table, so that one run and compared runs show the same things in the same order. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "summary.h"
+#include "units.h"
+
+enum row_kind { ROW_COUNT, ROW_BYTES, ROW_TIME, ROW_GAP };
+
+struct row {
+	const char *label;
+	enum row_kind kind;
+	size_t offset; /* of a uint64_t in struct replay_result */
+};
+
+#define ROW(label, kind, member)                                    \
+	{                                                           \
+		label, kind, offsetof(struct replay_result, member) \
+	}
+
+static const struct row rows[] = {
+	ROW("submissions", ROW_COUNT, submissions),
+	ROW("references", ROW_COUNT, references),
+	ROW("relocations", ROW_COUNT, relocations),
+	ROW("addresses patched", ROW_COUNT, patches),
+	ROW("splits", ROW_COUNT, splits),
+	{"", ROW_GAP, 0},
+	ROW("paged in", ROW_BYTES, bytes_paged_in),
+	ROW("paged out", ROW_BYTES, bytes_paged_out),
+	ROW("evictions", ROW_COUNT, evictions),
+	ROW("offers", ROW_COUNT, offers),
+	ROW("reclaims", ROW_COUNT, reclaims),
+	ROW("discarded", ROW_COUNT, discarded),
+	{"", ROW_GAP, 0},
+	ROW("written by the CPU", ROW_BYTES, bytes_written),
+	ROW("renames", ROW_COUNT, renames),
+	ROW("lock waits", ROW_COUNT, lock_waits),
+	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
+	{"", ROW_GAP, 0},
+	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
+};
+
+#define LABEL_WIDTH 20
+#define VALUE_WIDTH 12
+
+struct paint {
+	const char *bold, *good, *bad, *dim, *off;
+};
+
+static struct paint paint_of(bool color)
+{
+	if (color)
+		return (struct paint){"\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"};
+	return (struct paint){"", "", "", "", ""};
+}
+
+static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
+			    size_t size)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)result + row->offset, sizeof(value));
+	switch (row->kind) {
+	case ROW_COUNT:
+		return units_count(value, text, size);
+	case ROW_BYTES:
+		return units_bytes(value, text, size);
+	default:
+		return units_time(value, text, size);
+	}
+}
+
+static void print_programs(FILE *file, const struct replay_result *result,
+			   const struct paint *paint)
+{
+	unsigned i;
+
+	for (i = 0; i < result->process_count; i++) {
+		const struct trace_header *header = &result->headers[i];
+
+		fprintf(file, "%s%s%s  %s\n", paint->bold, header->program, paint->off,
+			header->note);
+		fprintf(file, "%s%s, %s, recorded %s%s\n", paint->dim, header->driver,
+			header->chipset, header->date, paint->off);
+	}
+	fputc('\n', file);
+}
+
+static const char *memory_of(const struct run *run, char *text, size_t size)
+{
+	char bytes[32];
+
+	units_bytes(run->vram_bytes, bytes, sizeof(bytes));
+	if (run->memory.bytes)
+		snprintf(text, size, "%s", bytes);
+	else
+		snprintf(text, size, "%g %%", run->memory.percent);
+	return text;
+}
+
+static void print_note(FILE *file, const struct row *row, const struct replay_result *result)
+{
+	char text[32];
+
+	if (row->offset == offsetof(struct replay_result, submissions) && result->extra_renders)
+		fprintf(file, "   and %s more command buffers, where one was too small",
+			units_count(result->extra_renders, text, sizeof(text)));
+	if (row->offset == offsetof(struct replay_result, relocations) && result->clamped_deltas)
+		fprintf(file, "   %s point beyond their buffer and were clamped",
+			units_count(result->clamped_deltas, text, sizeof(text)));
+}
+
+static void print_segments(FILE *file, const struct replay_result *result)
+{
+	char peak[32], size[32];
+	unsigned i;
+
+	for (i = 0; i < result->segment_count; i++) {
+		const struct vidmm_segment_statistics *segment = &result->segment[i];
+
+		fprintf(file, "  %-*s%*s   of %s\n", LABEL_WIDTH,
+			segment->aperture ? "  aperture" : "  video memory", VALUE_WIDTH,
+			units_bytes(segment->peak_resident_bytes, peak, sizeof(peak)),
+			units_bytes(segment->size_bytes, size, sizeof(size)));
+	}
+}
+
+static void print_time(FILE *file, const struct options *options,
+		       const struct replay_result *result)
+{
+	char virtual_time[32], wall[32];
+	bool sim = options->replay.host_kind == VIDMM_HOST_SIM;
+
+	fprintf(file, "  %-*s%*s   of this machine\n", LABEL_WIDTH, "time", VALUE_WIDTH,
+		units_time(result->wall_ns, wall, sizeof(wall)));
+	if (sim && options->replay.gpu_time)
+		fprintf(file, "  %-*s%*s   of the simulation\n", LABEL_WIDTH, "", VALUE_WIDTH,
+			units_time(result->virtual_ns, virtual_time, sizeof(virtual_time)));
+}
+
+/* Things a recording asked for that this driver could not do as asked. */
+static void print_lost(FILE *file, const struct replay_result *result)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} lost[] = {
+		{result->unmatched_imports,
+		 "imports of memory that nobody exported: ordinary buffers"},
+		{result->foreign_accesses, "CPU accesses to another process's buffer: left out"},
+		{result->refused_tilings, "tilings that the GPU cannot have: linear"},
+		{result->ignored_tilings, "tiling changes of shared buffers: left out"},
+		{result->ignored_exports, "exports of buffers shared or in use already: left out"},
+	};
+	char text[32];
+	size_t i;
+
+	for (i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		if (lost[i].count)
+			fprintf(file, "  %-*s%*s   %s\n", LABEL_WIDTH, "not as recorded",
+				VALUE_WIDTH, units_count(lost[i].count, text, sizeof(text)),
+				lost[i].what);
+	}
+}
+
+static void verdict(char *text, size_t size, const struct options *options,
+		    const struct replay_result *result)
+{
+	char errors[32];
+
+	if (options->replay.verify == REPLAY_VERIFY_NONE)
+		snprintf(text, size, "not asked for");
+	else if (result->verify_errors)
+		snprintf(text, size, "%s wrong",
+			 units_count(result->verify_errors, errors, sizeof(errors)));
+	else
+		snprintf(text, size, "all right");
+}
+
+static void print_verdict(FILE *file, const struct options *options,
+			  const struct replay_result *result, const struct paint *paint)
+{
+	char text[48], count[32];
+
+	verdict(text, sizeof(text), options, result);
+	fprintf(file, "  %-*s%s%*s%s", LABEL_WIDTH, "contents",
+		options->replay.verify == REPLAY_VERIFY_NONE ? ""
+		: result->verify_errors                      ? paint->bad
+							     : paint->good,
+		VALUE_WIDTH, text, paint->off);
+	if (options->replay.verify != REPLAY_VERIFY_NONE)
+		fprintf(file, "   %s, %s blocks checked by the CPU, every use by the GPU",
+			options->replay.verify == REPLAY_VERIFY_FULL ? "each page" : "each 64 KiB",
+			units_count(result->blocks_checked, count, sizeof(count)));
+	fprintf(file, "\n  %-*s%s%*s%s\n", LABEL_WIDTH, "rules broken",
+		result->finding_count ? paint->bad : "", VALUE_WIDTH,
+		result->finding_count ? units_count(result->finding_count, count, sizeof(count))
+				      : "none",
+		paint->off);
+	if (result->status != REPLAY_CLEAN && !result->finding_count && !result->verify_errors)
+		fprintf(file, "  %s%s%s\n", paint->bad, "the replay ended early, see above",
+			paint->off);
+}
+
+void summary_print(FILE *file, const struct options *options, const struct run *run, bool color)
+{
+	const struct replay_result *result = &run->result;
+	struct paint paint = paint_of(color);
+	char text[64], peak[32];
+	size_t i;
+
+	print_programs(file, result, &paint);
+	fprintf(file, "  %-*s%*s", LABEL_WIDTH, "video memory", VALUE_WIDTH,
+		units_bytes(run->vram_bytes, text, sizeof(text)));
+	if (run->memory.bytes == 0)
+		fprintf(file, "   %g %% of the %s that were alive at most", run->memory.percent,
+			units_bytes(result->peak_live_bytes, peak, sizeof(peak)));
+	fprintf(file, "\n  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
+		units_bytes(options->replay.aperture_bytes, text, sizeof(text)));
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].kind != ROW_GAP) {
+			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,
+				value_of(&rows[i], result, text, sizeof(text)));
+			print_note(file, &rows[i], result);
+		}
+		fputc('\n', file);
+	}
+	print_segments(file, result);
+	fputc('\n', file);
+	print_lost(file, result);
+	print_time(file, options, result);
+	print_verdict(file, options, result, &paint);
+}
+
+static void compare_line(FILE *file, const char *label, const struct run *runs, unsigned count,
+			 const char *(*cell)(const struct run *run, char *text, size_t size))
+{
+	char text[64];
+	unsigned i;
+
+	fprintf(file, "  %-*s", LABEL_WIDTH, label);
+	for (i = 0; i < count; i++)
+		fprintf(file, "  %*s", VALUE_WIDTH, cell(&runs[i], text, sizeof(text)));
+	fputc('\n', file);
+}
+
+static const char *vram_cell(const struct run *run, char *text, size_t size)
+{
+	return units_bytes(run->vram_bytes, text, size);
+}
+
+static const char *wall_cell(const struct run *run, char *text, size_t size)
+{
+	return units_time(run->result.wall_ns, text, size);
+}
+
+static const char *virtual_cell(const struct run *run, char *text, size_t size)
+{
+	return units_time(run->result.virtual_ns, text, size);
+}
+
+static const char *errors_cell(const struct run *run, char *text, size_t size)
+{
+	return units_count(run->result.verify_errors, text, size);
+}
+
+static const char *findings_cell(const struct run *run, char *text, size_t size)
+{
+	return units_count(run->result.finding_count, text, size);
+}
+
+void summary_compare(FILE *file, const struct options *options, const struct run *runs,
+		     unsigned count, bool color)
+{
+	struct paint paint = paint_of(color);
+	char text[64];
+	size_t i;
+	unsigned k;
+
+	print_programs(file, &runs[0].result, &paint);
+	fputs(paint.bold, file);
+	compare_line(file, "", runs, count, memory_of);
+	fputs(paint.off, file);
+	compare_line(file, "video memory", runs, count, vram_cell);
+	fputc('\n', file);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].kind != ROW_GAP) {
+			fprintf(file, "  %-*s", LABEL_WIDTH, rows[i].label);
+			for (k = 0; k < count; k++)
+				fprintf(file, "  %*s", VALUE_WIDTH,
+					value_of(&rows[i], &runs[k].result, text, sizeof(text)));
+		}
+		fputc('\n', file);
+	}
+	compare_line(file, "time", runs, count, wall_cell);
+	if (options->replay.host_kind == VIDMM_HOST_SIM && options->replay.gpu_time)
+		compare_line(file, "simulated time", runs, count, virtual_cell);
+	if (options->replay.verify != REPLAY_VERIFY_NONE)
+		compare_line(file, "verify errors", runs, count, errors_cell);
+	compare_line(file, "rules broken", runs, count, findings_cell);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A source is a decoder, with or without a thread that runs it ahead of the reader: decompression costs more than
+ * parsing, and a second processor can do it meanwhile. The thread fills a ring of blocks; `lock` protects the ring's
+ * counters, a block's bytes belong to the thread while it is not counted as filled and to the reader afterwards.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_decode.h"
+#include "trace_source.h"
+
+#define BLOCKS      4u
+#define BLOCK_BYTES ((size_t)256 << 10)
+
+struct block {
+	char *bytes;
+	long size; /* as trace_decode_read returned it: 0 end, -1 failure */
+};
+
+struct trace_source {
+	struct trace_decode decode; /* the thread's alone, when there is one, but for `consumed` */
+	bool ahead;
+	pthread_t thread;
+	struct block block[BLOCKS];
+	size_t taken; /* of the oldest filled block, by the reader */
+
+	/* under lock */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned first, filled;
+	bool stop;
+};
+
+static void *read_ahead(void *arg)
+{
+	struct trace_source *source = arg;
+	long got;
+
+	do {
+		struct block *block;
+
+		pthread_mutex_lock(&source->lock);
+		while (source->filled == BLOCKS && !source->stop)
+			pthread_cond_wait(&source->changed, &source->lock);
+		block = &source->block[(source->first + source->filled) % BLOCKS];
+		if (source->stop)
+			block = NULL;
+		pthread_mutex_unlock(&source->lock);
+		if (!block)
+			break;
+		got = trace_decode_read(&source->decode, block->bytes, BLOCK_BYTES);
+		pthread_mutex_lock(&source->lock);
+		block->size = got;
+		source->filled++;
+		pthread_cond_signal(&source->changed);
+		pthread_mutex_unlock(&source->lock);
+	} while (got > 0);
+	return NULL;
+}
+
+/* Without a thread the source still works, only slower, so failing to start one is not an error. */
+static void start_ahead(struct trace_source *source)
+{
+	unsigned i;
+
+	for (i = 0; i < BLOCKS; i++) {
+		source->block[i].bytes = malloc(BLOCK_BYTES);
+		if (!source->block[i].bytes)
+			return;
+	}
+	pthread_mutex_init(&source->lock, NULL);
+	pthread_cond_init(&source->changed, NULL);
+	source->ahead = pthread_create(&source->thread, NULL, read_ahead, source) == 0;
+	if (!source->ahead) {
+		pthread_cond_destroy(&source->changed);
+		pthread_mutex_destroy(&source->lock);
+	}
+}
+
+struct trace_source *trace_source_file(const char *path, bool ahead)
+{
+	struct trace_source *source = calloc(1, sizeof(*source));
+
+	if (!source)
+		return NULL;
+	if (!trace_decode_init_file(&source->decode, path)) {
+		free(source);
+		return NULL;
+	}
+	/* A thread that waits for a pipe could not be stopped. */
+	if (ahead && strcmp(path, "-") != 0)
+		start_ahead(source);
+	return source;
+}
+
+struct trace_source *trace_source_memory(const void *data, size_t size)
+{
+	struct trace_source *source = calloc(1, sizeof(*source));
+
+	if (source && !trace_decode_init_memory(&source->decode, data, size)) {
+		free(source);
+		source = NULL;
+	}
+	return source;
+}
+
+void trace_source_close(struct trace_source *source)
+{
+	unsigned i;
+
+	if (!source)
+		return;
+	if (source->ahead) {
+		pthread_mutex_lock(&source->lock);
+		source->stop = true;
+		pthread_cond_signal(&source->changed);
+		pthread_mutex_unlock(&source->lock);
+		pthread_join(source->thread, NULL);
+		pthread_cond_destroy(&source->changed);
+		pthread_mutex_destroy(&source->lock);
+	}
+	for (i = 0; i < BLOCKS; i++)
+		free(source->block[i].bytes);
+	trace_decode_finish(&source->decode);
+	free(source);
+}
+
+/* The oldest filled block; the thread cannot touch it until it is given back. */
+static struct block *wait_filled(struct trace_source *source)
+{
+	struct block *block;
+
+	pthread_mutex_lock(&source->lock);
+	while (source->filled == 0)
+		pthread_cond_wait(&source->changed, &source->lock);
+	block = &source->block[source->first];
+	pthread_mutex_unlock(&source->lock);
+	return block;
+}
+
+static void give_back(struct trace_source *source)
+{
+	pthread_mutex_lock(&source->lock);
+	source->first = (source->first + 1) % BLOCKS;
+	source->filled--;
+	source->taken = 0;
+	pthread_cond_signal(&source->changed);
+	pthread_mutex_unlock(&source->lock);
+}
+
+static long read_blocks(struct trace_source *source, char *buffer, size_t size)
+{
+	struct block *block = wait_filled(source);
+
+	/* An end or a failure stays in the ring: every later read finds it again. */
+	if (block->size <= 0)
+		return block->size;
+	if (size > (size_t)block->size - source->taken)
+		size = (size_t)block->size - source->taken;
+	memcpy(buffer, block->bytes + source->taken, size);
+	source->taken += size;
+	if (source->taken == (size_t)block->size)
+		give_back(source);
+	return (long)size;
+}
+
+long trace_source_read(struct trace_source *source, char *buffer, size_t size, const char **why)
+{
+	long got = source->ahead ? read_blocks(source, buffer, size)
+				 : trace_decode_read(&source->decode, buffer, size);
+
+	if (got < 0)
+		*why = source->decode.why;
+	return got;
+}
+
+bool trace_source_bad_data(const struct trace_source *source)
+{
+	return source->decode.bad_data;
+}
+
+uint64_t trace_source_consumed(const struct trace_source *source)
+{
+	return atomic_load_explicit(&source->decode.consumed, memory_order_relaxed);
+}
+
+uint64_t trace_source_size(const struct trace_source *source)
+{
+	return source->decode.size;
+}

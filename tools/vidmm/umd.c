@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* One process: its device, and which event goes to which part of the driver. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "umd_private.h"
+
+static const char *error_name(HRESULT hr)
+{
+	static const struct {
+		HRESULT value;
+		const char *name;
+	} names[] = {
+		{E_OUTOFMEMORY, "out of memory"},
+		{E_INVALIDARG, "invalid argument"},
+		{E_NOTIMPL, "not implemented"},
+		{D3DERR_OUTOFVIDEOMEMORY, "out of video memory"},
+		{D3DERR_WASSTILLDRAWING, "was still drawing"},
+		{D3DERR_NOTAVAILABLE, "not available"},
+		{D3DDDIERR_DEVICEREMOVED, "device removed"},
+		{D3DDDIERR_INVALIDHANDLE, "invalid handle"},
+		{D3DDDIERR_CANTRENDERLOCKEDALLOCATION, "cannot render with a locked allocation"},
+		{D3DDDIERR_CANTEVICTPINNEDALLOCATION, "cannot evict a pinned allocation"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].value == hr)
+			return names[i].name;
+	}
+	return "failed";
+}
+
+enum replay_status umd_failed(struct umd *umd, const char *callback,
+			      const struct umd_buffer *buffer, HRESULT hr)
+{
+	struct world *world = umd->world;
+	char of[48] = "", reason[240];
+
+	if (buffer)
+		snprintf(of, sizeof(of), " of buffer %" PRIu32, buffer->id);
+	pthread_mutex_lock(&world->lock);
+	memcpy(reason, world->last_reason, sizeof(reason));
+	pthread_mutex_unlock(&world->lock);
+	world_message(world, "%s, line %" PRIu64 ": %s%s: %s (0x%08" PRIX32 ")%s%s", umd->name,
+		      umd->line, callback, of, error_name(hr), (uint32_t)hr, reason[0] ? "; " : "",
+		      reason);
+	return hr == E_OUTOFMEMORY ? REPLAY_ENVIRONMENT : REPLAY_FINDINGS;
+}
+
+enum replay_status umd_no_memory(struct umd *umd)
+{
+	world_message(umd->world, "out of memory");
+	return REPLAY_ENVIRONMENT;
+}
+
+/*
+ * The buffer where the GPU writes the errors it finds, in the aperture so that the GPU uses it in place while the
+ * driver keeps it locked (LKR-05) and looks into it without asking anybody.
+ */
+static enum replay_status create_report(struct umd *umd)
+{
+	struct softgpu_allocation private_data = {
+		.version = SOFTGPU_ALLOCATION_VERSION,
+		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED,
+		.size_bytes = UMD_PAGE_BYTES,
+		.segment_set = 0x2,
+	};
+	D3DDDI_ALLOCATIONINFO info = {
+		.pPrivateDriverData = &private_data,
+		.PrivateDriverDataSize = sizeof(private_data),
+	};
+	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1, .pAllocationInfo = &info};
+	D3DDDICB_LOCK lock = {0};
+	struct softgpu_report *report;
+	HRESULT hr = umd->callbacks->pfnAllocateCb(umd->handle, &allocate);
+
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnAllocateCb", NULL, hr);
+	lock.hAllocation = info.hAllocation;
+	hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnLockCb", NULL, hr);
+	report = lock.pData;
+	report->capacity = UMD_REPORT_ROOM;
+	umd->report_handle = info.hAllocation;
+	umd->report = report;
+	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_create(struct world *world, unsigned index,
+			      const struct trace_header *header, struct umd **result)
+{
+	struct umd *umd = calloc(1, sizeof(*umd));
+	vidmm_status status;
+
+	*result = umd;
+	if (!umd) {
+		world_message(world, "out of memory");
+		return REPLAY_ENVIRONMENT;
+	}
+	umd->world = world;
+	umd->index = index;
+	umd->base_ns = header->base_ns;
+	umd->bytes_per_ns = header->bytes_per_ns;
+	snprintf(umd->name, sizeof(umd->name), "%.63s", header->program);
+	status = vidmm_process_open(world->host, umd->name, &umd->process);
+	if (status >= 0)
+		status = vidmm_device_create(umd->process, world->adapter, &umd->device);
+	if (status < 0) {
+		world_message(world, "%s: no device: 0x%08" PRIX32, umd->name, (uint32_t)status);
+		return REPLAY_ENVIRONMENT;
+	}
+	umd->callbacks = vidmm_device_callbacks(umd->device);
+	umd->handle = vidmm_device_handle(umd->device);
+	return world->block_bytes ? create_report(umd) : REPLAY_CLEAN;
+}
+
+void umd_destroy(struct umd *umd)
+{
+	uint32_t i;
+
+	if (!umd)
+		return;
+	if (umd->process)
+		vidmm_process_close(umd->process);
+	for (i = 0; i < umd->buffer_count; i++) {
+		if (umd->buffers[i])
+			content_put(umd->buffers[i]->content);
+		free(umd->buffers[i]);
+	}
+	for (i = 0; i < umd->context_count; i++)
+		free(umd->contexts[i]);
+	free(umd->buffers);
+	free(umd->contexts);
+	free(umd->slots);
+	free(umd->pages);
+	free(umd);
+}
+
+/* Events of one live buffer. */
+static enum replay_status buffer_event(struct umd *umd, const struct trace_event *event)
+{
+	struct umd_buffer *buffer = umd_buffer_of(umd, event->id);
+
+	switch (event->op) {
+	case TRACE_EXPORT:
+		return umd_export(umd, buffer, event->u.key);
+	case TRACE_WRITE:
+		return umd_write(umd, buffer, event->u.range.offset, event->u.range.length);
+	case TRACE_READ:
+		return umd_read(umd, buffer, event->u.range.offset, event->u.range.length);
+	case TRACE_DOMAIN:
+		return umd_wait_idle(umd, buffer, event->u.domain.write != 0);
+	case TRACE_WAIT:
+		/* A wait of no time is a question. */
+		if (event->u.wait.timeout_ns == 0)
+			return umd_poll_busy(umd, buffer);
+		return umd_wait_idle(umd, buffer, false);
+	case TRACE_BUSY:
+		return umd_poll_busy(umd, buffer);
+	case TRACE_SYNC:
+		return umd_bracket(umd, buffer, event);
+	case TRACE_TILING:
+		return umd_buffer_tiling(umd, buffer, event->u.tiling.mode,
+					 event->u.tiling.stride_bytes);
+	case TRACE_ADVISE:
+		return umd_buffer_advise(umd, buffer, event->u.needed);
+	default:
+		/* m, u: every allocation is mapped by its locks. v: addresses are the memory manager's. */
+		return REPLAY_CLEAN;
+	}
+}
+
+enum replay_status umd_event(struct umd *umd, const struct trace_event *event)
+{
+	umd->line = event->line;
+	switch (event->op) {
+	case TRACE_SUBMIT:
+		return umd_submit(umd, event->u.submission);
+	case TRACE_CREATE:
+	case TRACE_IMPORT:
+		return umd_buffer_create(umd, event);
+	case TRACE_CLOSE:
+		return umd_buffer_close(umd, event->id);
+	case TRACE_CONTEXT_END:
+		return umd_context_end(umd, event->id);
+	case TRACE_CONTEXT: /* made when first used: many are never */
+	case TRACE_FENCE:   /* what a program waited for is in the times of its other events */
+		return REPLAY_CLEAN;
+	default:
+		return buffer_event(umd, event);
+	}
+}
+
+enum replay_status umd_poll_report(struct umd *umd)
+{
+	const struct softgpu_report *report = umd->report;
+	const struct softgpu_report_record *records;
+	uint64_t count;
+
+	if (!report)
+		return REPLAY_CLEAN;
+	count = __atomic_load_n(&report->count, __ATOMIC_ACQUIRE);
+	records = (const struct softgpu_report_record *)(report + 1);
+	for (; umd->report_seen < count; umd->report_seen++) {
+		const struct softgpu_report_record *record = &records[umd->report_seen];
+
+		if (umd->report_seen >= UMD_REPORT_ROOM) {
+			umd->world->result->verify_errors += count - umd->report_seen;
+			umd->report_seen = count;
+			break;
+		}
+		world_wrong_stamp(umd->world,
+				  &(struct softgpu_stamp){.buffer = record->buffer,
+							  .version = record->expected_version,
+							  .block = record->block},
+				  &(struct softgpu_stamp){.buffer = record->found_buffer,
+							  .version = record->found_version,
+							  .block = record->found_block},
+				  "the GPU");
+	}
+	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_final_check(struct umd *umd)
+{
+	enum replay_status status = umd_poll_report(umd);
+	uint32_t i;
+
+	for (i = 0; i < umd->buffer_count && status == REPLAY_CLEAN; i++) {
+		if (umd->buffers[i])
+			status = umd_check(umd, umd->buffers[i]);
+	}
+	return status;
+}
+
+uint32_t umd_handle_of(const struct umd *umd, uint32_t buffer)
+{
+	return umd->buffers[buffer - 1] ? umd->buffers[buffer - 1]->handle : 0;
+}
+
+uint32_t umd_process_id(const struct umd *umd)
+{
+	return vidmm_process_id(umd->process);
+}
+
+const char *umd_name(const struct umd *umd)
+{
+	return umd->name;
+}

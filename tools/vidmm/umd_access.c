@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CPU in a buffer's bytes: writes, reads, and the check of what must be there. A lock names the pages it is
+ * about; with verification also the page of the first touched block's stamp.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "umd_private.h"
+
+struct access {
+	struct umd_buffer *buffer;
+	uint64_t offset, length;
+	uint32_t first_block, last_block; /* touched, when content is verified */
+	char *base;                       /* where the buffer's first byte is, while locked */
+};
+
+static struct access access_to(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
+			       uint64_t length)
+{
+	struct access access = {.buffer = buffer, .offset = offset, .length = length};
+
+	if (umd->world->block_bytes) {
+		access.first_block = (uint32_t)(offset / umd->world->block_bytes);
+		access.last_block = (uint32_t)((offset + length - 1) / umd->world->block_bytes);
+	}
+	return access;
+}
+
+static bool is_whole(const struct access *access)
+{
+	return access->offset == 0 && access->length == access->buffer->size_bytes;
+}
+
+/* The page list of an access; 0 pages and no memory trouble: the whole buffer. False when out of memory. */
+static bool list_pages(struct umd *umd, const struct access *access, UINT *count)
+{
+	uint64_t first = access->offset / UMD_PAGE_BYTES;
+	uint64_t last = (access->offset + access->length - 1) / UMD_PAGE_BYTES;
+	uint64_t stamp = first, page;
+	UINT used = 0;
+
+	*count = 0;
+	if (umd->world->block_bytes)
+		stamp = (uint64_t)access->first_block * umd->world->block_bytes / UMD_PAGE_BYTES;
+	if (is_whole(access))
+		return true;
+	if (umd->page_room < last - first + 2) {
+		UINT *pages = realloc(umd->pages, (last - first + 2) * sizeof(*pages));
+
+		if (!pages)
+			return false;
+		umd->pages = pages;
+		umd->page_room = (uint32_t)(last - first + 2);
+	}
+	if (stamp < first)
+		umd->pages[used++] = (UINT)stamp;
+	for (page = first; page <= last; page++)
+		umd->pages[used++] = (UINT)page;
+	*count = used;
+	return true;
+}
+
+/* Locks for the access, waiting. access->base NULL: the buffer cannot be locked. */
+static enum replay_status begin(struct umd *umd, struct access *access, UINT flags)
+{
+	enum replay_status status;
+	UINT page_count;
+	char *data;
+
+	if (!list_pages(umd, access, &page_count))
+		return umd_no_memory(umd);
+	if (page_count == 0)
+		flags |= UMD_LOCK_ENTIRE;
+	status = umd_lock_waiting(umd, access->buffer, flags, page_count, &data);
+	access->base = NULL;
+	if (status == REPLAY_CLEAN && data)
+		access->base = page_count ? data - (size_t)umd->pages[0] * UMD_PAGE_BYTES : data;
+	return status;
+}
+
+static void check_blocks(struct umd *umd, const struct access *access)
+{
+	const struct content *content = access->buffer->content;
+	uint32_t block;
+
+	for (block = access->first_block; block <= access->last_block; block++) {
+		struct softgpu_stamp expected = {0}, found;
+		uint32_t version = content_version(content, block);
+
+		if (version == CONTENT_UNKNOWN)
+			continue;
+		if (version != 0) {
+			expected = (struct softgpu_stamp){content->number, version, block, 0};
+			expected.check = softgpu_stamp_check(content->number, version, block);
+		}
+		memcpy(&found, access->base + (size_t)block * content->block_bytes, sizeof(found));
+		umd->world->result->blocks_checked++;
+		if (memcmp(&found, &expected, sizeof(found)) == 0)
+			continue;
+		/* Version 0 is no stamp at all, yet the message must say whose block it is. */
+		expected.buffer = content->number;
+		expected.block = block;
+		world_wrong_stamp(umd->world, &expected, &found, "the CPU");
+	}
+}
+
+static enum replay_status write_stamps(struct umd *umd, const struct access *access)
+{
+	struct content *content = access->buffer->content;
+	uint32_t version = content_next_version(content), block;
+
+	for (block = access->first_block; block <= access->last_block; block++) {
+		struct softgpu_stamp stamp = {content->number, version, block, 0};
+
+		stamp.check = softgpu_stamp_check(content->number, version, block);
+		memcpy(access->base + (size_t)block * content->block_bytes, &stamp, sizeof(stamp));
+	}
+	if (access->last_block - access->first_block + 1 == content->block_count) {
+		content_set_all(content, version);
+		return REPLAY_CLEAN;
+	}
+	for (block = access->first_block; block <= access->last_block; block++) {
+		if (!content_set(content, block, version))
+			return umd_no_memory(umd);
+	}
+	return REPLAY_CLEAN;
+}
+
+/*
+ * Nobody looks at the bytes without verification, so then each page is only touched: what the write costs the
+ * program is not what a replay measures.
+ */
+static enum replay_status write_bytes(struct umd *umd, const struct access *access)
+{
+	uint64_t at = access->offset, end = access->offset + access->length;
+
+	umd->world->result->bytes_written += access->length;
+	if (access->buffer->content) {
+		memset(access->base + at,
+		       (int)(access->buffer->id * 37 + access->buffer->content->last_version),
+		       access->length);
+		return write_stamps(umd, access);
+	}
+	while (at < end) {
+		access->base[at] = (char)umd->line;
+		at = (at / UMD_PAGE_BYTES + 1) * UMD_PAGE_BYTES;
+	}
+	return REPLAY_CLEAN;
+}
+
+/*
+ * Every byte is new, so the old ones may go: another instance of the allocation will do (REN). The driver submits
+ * at every `x`, hence no unsubmitted command buffer names any instance. *done false: no renaming, lock as usual.
+ */
+static enum replay_status write_discarding(struct umd *umd, struct access *access, bool *done)
+{
+	const UINT flags = UMD_LOCK_WRITE_ONLY | UMD_LOCK_DISCARD | UMD_LOCK_NO_EXISTING_REFERENCE;
+	enum replay_status status;
+	HRESULT hr = umd_lock(umd, access->buffer, flags, 0, &access->base);
+
+	*done = SUCCEEDED(hr);
+	if (hr == E_NOTIMPL || hr == D3DERR_WASSTILLDRAWING)
+		return REPLAY_CLEAN;
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnLockCb", access->buffer, hr);
+	status = write_bytes(umd, access);
+	return status == REPLAY_CLEAN ? umd_unlock(umd, access->buffer) : status;
+}
+
+enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
+			     uint64_t length)
+{
+	struct access access = access_to(umd, buffer, offset, length);
+	enum replay_status status = umd_buffer_ready(umd, buffer);
+	bool done = false;
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	if (is_whole(&access) && buffer->tiling == UMD_LINEAR && buffer->key == UMD_NO_KEY &&
+	    buffer->brackets == 0)
+		status = write_discarding(umd, &access, &done);
+	if (status != REPLAY_CLEAN || done)
+		return status;
+	status = begin(umd, &access, buffer->content ? 0 : UMD_LOCK_WRITE_ONLY);
+	if (status != REPLAY_CLEAN || !access.base)
+		return status;
+	if (buffer->content)
+		check_blocks(umd, &access);
+	status = write_bytes(umd, &access);
+	return status == REPLAY_CLEAN ? umd_unlock(umd, buffer) : status;
+}
+
+enum replay_status umd_read(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
+			    uint64_t length)
+{
+	struct access access = access_to(umd, buffer, offset, length);
+	enum replay_status status = begin(umd, &access, UMD_LOCK_READ_ONLY);
+
+	if (status != REPLAY_CLEAN || !access.base)
+		return status;
+	if (buffer->content)
+		check_blocks(umd, &access);
+	return umd_unlock(umd, buffer);
+}
+
+enum replay_status umd_check(struct umd *umd, struct umd_buffer *buffer)
+{
+	struct access access = access_to(umd, buffer, 0, buffer->size_bytes);
+	enum replay_status status;
+
+	if (!buffer->content || buffer->handle == 0 || buffer->foreign)
+		return REPLAY_CLEAN;
+	status = begin(umd, &access, UMD_LOCK_READ_ONLY);
+	if (status != REPLAY_CLEAN || !access.base)
+		return status;
+	check_blocks(umd, &access);
+	return umd_unlock(umd, buffer);
+}

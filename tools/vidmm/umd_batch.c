@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command buffer being filled. A submission that does not fit the buffers that the miniport gives is cut, in
+ * command order, into parts with a pfnRenderCb each; an allocation is listed again in each part that names it.
+ */
+#include "umd_private.h"
+
+struct softgpu_operand umd_batch_operand(struct umd *umd, struct umd_slot *slot, uint64_t offset)
+{
+	umd->batch.operand_count++;
+	return (struct softgpu_operand){.allocation = umd_batch_list(umd, slot), .offset = offset};
+}
+
+void *umd_batch_command(struct umd *umd, uint16_t opcode, uint16_t flags, size_t size_bytes)
+{
+	struct umd_batch *batch = &umd->batch;
+	struct softgpu_command *command = (void *)(batch->context->commands + batch->used_bytes);
+
+	*command = (struct softgpu_command){opcode, flags, (uint32_t)size_bytes};
+	batch->used_bytes += (uint32_t)size_bytes;
+	return command;
+}
+
+/* Each part begins by saying where its errors go. */
+static void begin_part(struct umd *umd)
+{
+	struct umd_batch *batch = &umd->batch;
+	struct umd_slot slot = {.handle = umd->report_handle, .list_value = 1};
+	struct softgpu_report_command *report;
+
+	batch->part++;
+	batch->used_bytes = batch->allocation_count = batch->patch_count = batch->operand_count = 0;
+	if (umd->report_handle) {
+		report = umd_batch_command(umd, SOFTGPU_REPORT, 0, sizeof(*report));
+		report->operand = umd_batch_operand(umd, &slot, 0);
+	}
+}
+
+static enum replay_status render(struct umd *umd)
+{
+	struct umd_batch *batch = &umd->batch;
+	struct umd_context *context = batch->context;
+	D3DDDICB_RENDER render = {
+		.CommandLength = batch->used_bytes,
+		.NumAllocations = batch->allocation_count,
+		.NumPatchLocations = batch->patch_count,
+		.hContext = context->handle,
+	};
+	HRESULT hr = umd->callbacks->pfnRenderCb(umd->handle, &render);
+
+	/* Whatever the result, these are the buffers for the next call (DMA-11). */
+	context->commands = render.pNewCommandBuffer;
+	context->allocations = render.pNewAllocationList;
+	context->patches = render.pNewPatchLocationList;
+	context->command_bytes = render.NewCommandBufferSize;
+	context->allocation_room = render.NewAllocationListSize;
+	context->patch_room = render.NewPatchLocationListSize;
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnRenderCb", NULL, hr);
+	umd->world->result->renders++;
+	umd->world->result->extra_renders += batch->render_calls++ > 0;
+	return REPLAY_CLEAN;
+}
+
+void umd_batch_begin(struct umd *umd, struct umd_context *context)
+{
+	umd->batch.context = context;
+	umd->batch.render_calls = 0;
+	begin_part(umd);
+}
+
+enum replay_status umd_batch_end(struct umd *umd)
+{
+	return render(umd);
+}
+
+static bool has_room(const struct umd_batch *batch, size_t bytes, uint32_t allocations,
+		     uint32_t patches)
+{
+	const struct umd_context *context = batch->context;
+
+	return bytes <= context->command_bytes - batch->used_bytes &&
+	       allocations <= context->allocation_room - batch->allocation_count &&
+	       /* The miniport's list, as long as this one, also has an entry for each operand. */
+	       patches <= context->patch_room - batch->patch_count - batch->operand_count;
+}
+
+enum replay_status umd_batch_reserve(struct umd *umd, size_t bytes, uint32_t allocations,
+				     uint32_t patches)
+{
+	enum replay_status status;
+
+	if (__builtin_expect(has_room(&umd->batch, bytes, allocations, patches), 1))
+		return REPLAY_CLEAN;
+	status = render(umd);
+	if (status != REPLAY_CLEAN)
+		return status;
+	begin_part(umd);
+	if (has_room(&umd->batch, bytes, allocations, patches))
+		return REPLAY_CLEAN;
+	world_message(umd->world, "%s: command buffers became too small for a command", umd->name);
+	return REPLAY_FINDINGS;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts. A recorded context becomes one of the device's at its first submission. All rings go to node 0: the
+ * recorded kernel orders the submissions that share a buffer, on whatever ring; on one node the order of submission
+ * gives that, across nodes a driver would have to build it from synchronization objects.
+ */
+#include <stdlib.h>
+
+#include "grow.h"
+#include "umd_private.h"
+
+#define LEAST_COMMAND_BYTES 512u
+#define LEAST_LIST          4u
+
+static enum replay_status create(struct umd *umd, uint32_t number, struct umd_context **result)
+{
+	D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = 0, .EngineAffinity = 1};
+	struct umd_context *context;
+	HRESULT hr;
+
+	if (!grow_array((void **)&umd->contexts, &umd->context_room, umd->context_count,
+			sizeof(*umd->contexts)))
+		return umd_no_memory(umd);
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return umd_no_memory(umd);
+	hr = umd->callbacks->pfnCreateContextCb(umd->handle, &create);
+	if (FAILED(hr)) {
+		free(context);
+		return umd_failed(umd, "pfnCreateContextCb", NULL, hr);
+	}
+	context->number = number;
+	context->handle = create.hContext;
+	context->commands = create.pCommandBuffer;
+	context->allocations = create.pAllocationList;
+	context->patches = create.pPatchLocationList;
+	context->command_bytes = create.CommandBufferSize;
+	context->allocation_room = create.AllocationListSize;
+	context->patch_room = create.PatchLocationListSize;
+	umd->contexts[umd->context_count++] = context;
+	*result = context;
+	if (context->command_bytes < LEAST_COMMAND_BYTES || context->allocation_room < LEAST_LIST ||
+	    context->patch_room < LEAST_LIST) {
+		world_message(
+			umd->world,
+			"%s: a context of %u bytes, %u allocations and %u patch locations is too "
+			"small for any command",
+			umd->name, context->command_bytes, context->allocation_room,
+			context->patch_room);
+		return REPLAY_ENVIRONMENT;
+	}
+	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_context_find(struct umd *umd, uint32_t number, struct umd_context **context)
+{
+	uint32_t i;
+
+	/* The newest is nearly always the one in use. */
+	for (i = umd->context_count; i-- > 0;) {
+		if (umd->contexts[i]->number == number) {
+			*context = umd->contexts[i];
+			return REPLAY_CLEAN;
+		}
+	}
+	return create(umd, number, context);
+}
+
+enum replay_status umd_context_end(struct umd *umd, uint32_t number)
+{
+	uint32_t i;
+
+	for (i = 0; i < umd->context_count; i++) {
+		struct umd_context *context = umd->contexts[i];
+		D3DDDICB_DESTROYCONTEXT destroy = {.hContext = context->handle};
+		HRESULT hr;
+
+		if (context->number != number)
+			continue;
+		hr = umd->callbacks->pfnDestroyContextCb(umd->handle, &destroy);
+		if (FAILED(hr))
+			return umd_failed(umd, "pfnDestroyContextCb", NULL, hr);
+		if (umd->batch.context == context)
+			umd->batch.context = NULL;
+		free(context);
+		umd->contexts[i] = umd->contexts[--umd->context_count];
+		break;
+	}
+	return REPLAY_CLEAN;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Locks, and the events that are nothing but a lock: waiting for the GPU, asking for it, dma-buf brackets. */
+#include "umd_private.h"
+
+HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT page_count,
+		 char **data)
+{
+	D3DDDICB_LOCK lock = {
+		.hAllocation = buffer->handle,
+		.NumPages = page_count,
+		.pPages = page_count ? umd->pages : NULL,
+		.Flags.Value = flags,
+	};
+	HRESULT hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
+
+	if (SUCCEEDED(hr)) {
+		buffer->handle = lock.hAllocation;
+		*data = lock.pData;
+	}
+	return hr;
+}
+
+enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer)
+{
+	D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &buffer->handle};
+	HRESULT hr = umd->callbacks->pfnUnlockCb(umd->handle, &unlock);
+
+	return FAILED(hr) ? umd_failed(umd, "pfnUnlockCb", buffer, hr) : REPLAY_CLEAN;
+}
+
+/* LOCK-24 leaves the locking of a shared allocation to its creator. */
+static bool lockable(struct umd *umd, struct umd_buffer *buffer)
+{
+	if (buffer->foreign)
+		umd->world->result->foreign_accesses++;
+	return !buffer->foreign;
+}
+
+enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, UINT flags,
+				    UINT page_count, char **data)
+{
+	enum replay_status status;
+	HRESULT hr;
+
+	*data = NULL;
+	if (!lockable(umd, buffer))
+		return REPLAY_CLEAN;
+	status = umd_buffer_ready(umd, buffer);
+	if (status != REPLAY_CLEAN)
+		return status;
+	/* A driver tries first, so that it could do something else; this one has nothing else to do. */
+	hr = umd_lock(umd, buffer, flags | UMD_LOCK_DO_NOT_WAIT, page_count, data);
+	if (hr == D3DERR_WASSTILLDRAWING)
+		hr = umd_lock(umd, buffer, flags, page_count, data);
+	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
+}
+
+/* An allocation that does not exist yet, or whose content nobody wants, has nothing to wait for. */
+static bool may_be_busy(const struct umd_buffer *buffer)
+{
+	return buffer->handle != 0 && !buffer->offered;
+}
+
+enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing)
+{
+	char *data;
+	HRESULT hr;
+
+	if (!may_be_busy(buffer) || !lockable(umd, buffer))
+		return REPLAY_CLEAN;
+	hr = umd_lock(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY, 0, &data);
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnLockCb", buffer, hr);
+	return umd_unlock(umd, buffer);
+}
+
+enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer)
+{
+	char *data;
+	HRESULT hr;
+
+	if (!may_be_busy(buffer) || !lockable(umd, buffer))
+		return REPLAY_CLEAN;
+	hr = umd_lock(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT, 0, &data);
+	if (hr == D3DERR_WASSTILLDRAWING)
+		return REPLAY_CLEAN;
+	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : umd_unlock(umd, buffer);
+}
+
+enum replay_status umd_bracket(struct umd *umd, struct umd_buffer *buffer,
+			       const struct trace_event *event)
+{
+	enum replay_status status;
+	char *data;
+
+	if (event->u.sync.begin) {
+		status = umd_lock_waiting(umd, buffer, event->u.sync.write ? 0 : UMD_LOCK_READ_ONLY,
+					  0, &data);
+		if (status == REPLAY_CLEAN && data)
+			buffer->brackets++;
+		return status;
+	}
+	if (buffer->brackets == 0)
+		return REPLAY_CLEAN;
+	buffer->brackets--;
+	return umd_unlock(umd, buffer);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sharing. WDDM knows at creation whether memory is shared, a recorded process decides later: the driver then makes
+ * a shared allocation, lets the GPU copy the content, and forgets the old one. The recording's key stands for the
+ * global handle that the processes pass one another.
+ */
+#include "umd_private.h"
+
+/* On the context that the process used last, whose work on the buffer the copy must follow. */
+static enum replay_status copy_on_gpu(struct umd *umd, D3DKMT_HANDLE from, D3DKMT_HANDLE to,
+				      uint64_t size_bytes)
+{
+	struct umd_slot source = {.handle = from}, destination = {.handle = to, .list_value = 1};
+	struct umd_context *context = umd->batch.context;
+	struct softgpu_copy *copy;
+	enum replay_status status = REPLAY_CLEAN;
+
+	if (!context)
+		status = umd_context_find(umd, 0, &context);
+	if (status != REPLAY_CLEAN)
+		return status;
+	umd_batch_begin(umd, context);
+	status = umd_batch_reserve(umd, sizeof(*copy), 2, 2);
+	if (status != REPLAY_CLEAN)
+		return status;
+	copy = umd_batch_command(umd, SOFTGPU_COPY, 0, sizeof(*copy));
+	copy->source = umd_batch_operand(umd, &source, 0);
+	copy->destination = umd_batch_operand(umd, &destination, 0);
+	copy->length = size_bytes;
+	return umd_batch_end(umd);
+}
+
+/* Replaces the buffer's allocation, if it has one, by a shared one with the same content. */
+static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer,
+				      uint32_t *km_resource)
+{
+	struct umd_buffer old = *buffer;
+	D3DDDICB_ALLOCATE allocate = {0};
+	vidmm_status status = vidmm_resource_set_shared(umd->device, buffer);
+	enum replay_status result;
+
+	if (status < 0)
+		return umd_failed(umd, "vidmm_resource_set_shared", buffer, (HRESULT)status);
+	buffer->handle = 0;
+	result = umd_buffer_allocate(umd, buffer, true, &allocate);
+	*km_resource = allocate.hKMResource;
+	if (result != REPLAY_CLEAN || old.handle == 0)
+		return result;
+	result = copy_on_gpu(umd, old.handle, buffer->handle, buffer->size_bytes);
+	return result == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &old) : result;
+}
+
+enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64_t number)
+{
+	struct world *world = umd->world;
+	struct world_key *key;
+	uint32_t km_resource = 0;
+	vidmm_status shared;
+	enum replay_status status;
+
+	/* Shared already, under an older key or by another process. */
+	if (buffer->key != UMD_NO_KEY || buffer->brackets > 0) {
+		world->result->ignored_exports++;
+		return REPLAY_CLEAN;
+	}
+	status = buffer->offered ? umd_buffer_ready(umd, buffer) : REPLAY_CLEAN;
+	if (status == REPLAY_CLEAN)
+		status = make_shared(umd, buffer, &km_resource);
+	if (status != REPLAY_CLEAN)
+		return status;
+	key = world_add_key(world);
+	if (!key)
+		return umd_no_memory(umd);
+	*key = (struct world_key){
+		.key = number, .process = umd->index, .users = 1, .size_bytes = buffer->size_bytes};
+	if (buffer->content)
+		key->content = content_get(buffer->content);
+	buffer->key = (uint32_t)(key - world->keys);
+	shared = vidmm_resource_share(umd->device, km_resource, &key->global_handle);
+	return shared < 0 ? umd_failed(umd, "vidmm_resource_share", buffer, (HRESULT)shared)
+			  : REPLAY_CLEAN;
+}
+
+enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64_t number,
+			      bool *opened)
+{
+	struct world_key *key = world_find_key(umd->world, number);
+	uint32_t km_resource, handle = 0, count = 1;
+	vidmm_status status;
+
+	*opened = false;
+	if (!key || key->size_bytes < buffer->size_bytes)
+		return REPLAY_CLEAN;
+	status =
+		vidmm_resource_open(umd->device, key->global_handle, &km_resource, &handle, &count);
+	if (status < 0)
+		return umd_failed(umd, "vidmm_resource_open", buffer, (HRESULT)status);
+	key->users++;
+	buffer->handle = handle;
+	buffer->foreign = key->process != umd->index;
+	buffer->key = (uint32_t)(key - umd->world->keys);
+	if (key->content)
+		buffer->content = content_get(key->content);
+	*opened = true;
+	return REPLAY_CLEAN;
+}

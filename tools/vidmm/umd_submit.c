@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `x`: one command for each buffer listed, then a table with an address for each relocation. The commands only
+ * pretend to draw: they touch each buffer, or with verification check what is in it and write what comes next; the
+ * time is that of the recording's model.
+ */
+#include "grow.h"
+#include "umd_private.h"
+
+#define STALL_NS_MAX \
+	1000000000u /* a submission as long as the timeout of the GPU would end the device */
+
+/* Buffers become allocations and get their places; nothing is in the command buffer yet, so this may fail. */
+static enum replay_status fill_slots(struct umd *umd, const struct trace_submission *submission)
+{
+	uint32_t i;
+
+	while (umd->slot_room < submission->object_count) {
+		if (!grow_array((void **)&umd->slots, &umd->slot_room, umd->slot_room,
+				sizeof(*umd->slots)))
+			return umd_no_memory(umd);
+	}
+	for (i = 0; i < submission->object_count; i++) {
+		struct umd_buffer *buffer = umd_buffer_of(umd, submission->objects[i].id);
+		enum replay_status status = umd_buffer_ready(umd, buffer);
+		uint64_t last = buffer->size_bytes - 1;
+
+		if (status != REPLAY_CLEAN)
+			return status;
+		umd->slots[i] = (struct umd_slot){
+			.handle = buffer->handle,
+			.list_value = submission->objects[i].flags & TRACE_OBJECT_WRITE ? 1 : 0,
+			.last_offset = last > UINT32_MAX ? UINT32_MAX : (uint32_t)last,
+		};
+	}
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status put_stall(struct umd *umd, const struct trace_submission *submission)
+{
+	struct softgpu_stall *stall;
+	double ns = (double)umd->base_ns;
+	enum replay_status status;
+
+	if (!umd->world->options->gpu_time)
+		return REPLAY_CLEAN;
+	status = umd_batch_reserve(umd, sizeof(*stall), 0, 0);
+	if (status != REPLAY_CLEAN)
+		return status;
+	if (umd->bytes_per_ns > 0)
+		ns += (double)submission->referenced_bytes / umd->bytes_per_ns;
+	stall = umd_batch_command(umd, SOFTGPU_STALL, 0, sizeof(*stall));
+	stall->nanoseconds = ns > STALL_NS_MAX ? STALL_NS_MAX : (uint64_t)ns;
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status put_reference(struct umd *umd, struct umd_slot *slot)
+{
+	struct softgpu_reference *reference;
+	enum replay_status status = umd_batch_reserve(umd, sizeof(*reference), 1, 1);
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	reference =
+		umd_batch_command(umd, SOFTGPU_REFERENCE, slot->list_value ? SOFTGPU_FLAG_WRITE : 0,
+				  sizeof(*reference));
+	reference->operand = umd_batch_operand(umd, slot, 0);
+	return REPLAY_CLEAN;
+}
+
+/* One command for each run of blocks of one version. What nobody may rely on is not checked. */
+static enum replay_status put_stamps(struct umd *umd, struct umd_slot *slot,
+				     struct content *content)
+{
+	uint32_t first, count, new_version = 0;
+
+	if (slot->list_value)
+		new_version = content_next_version(content);
+	for (first = 0; first < content->block_count; first += count) {
+		uint32_t version = content_version(content, first);
+		uint16_t flags = slot->list_value ? SOFTGPU_FLAG_WRITE : 0;
+		struct softgpu_stamps *stamps;
+		enum replay_status status;
+
+		count = content_run(content, first);
+		if (version != CONTENT_UNKNOWN)
+			flags |= SOFTGPU_FLAG_VERIFY;
+		if (flags == 0)
+			continue;
+		status = umd_batch_reserve(umd, sizeof(*stamps), 1, 1);
+		if (status != REPLAY_CLEAN)
+			return status;
+		stamps = umd_batch_command(umd, SOFTGPU_STAMP, flags, sizeof(*stamps));
+		stamps->operand =
+			umd_batch_operand(umd, slot, (uint64_t)first * content->block_bytes);
+		stamps->first_block = first;
+		stamps->block_count = count;
+		stamps->block_size = content->block_bytes;
+		stamps->buffer = content->number;
+		stamps->expected_version = version;
+		stamps->new_version = new_version;
+	}
+	if (slot->list_value)
+		content_set_all(content, new_version);
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status put_objects(struct umd *umd, const struct trace_submission *submission)
+{
+	enum replay_status status = REPLAY_CLEAN;
+	uint32_t i;
+
+	for (i = 0; i < submission->object_count && status == REPLAY_CLEAN; i++) {
+		struct content *content = umd_buffer_of(umd, submission->objects[i].id)->content;
+		struct umd_slot *slot = &umd->slots[i];
+
+		if (content)
+			status = put_stamps(umd, slot, content);
+		/* Even a buffer of which nothing is known is used. */
+		if (status == REPLAY_CLEAN && slot->part != umd->batch.part)
+			status = put_reference(umd, slot);
+	}
+	return status;
+}
+
+/* As many relocations as fit; returns how many. */
+static uint32_t put_table(struct umd *umd, const struct trace_relocation *relocations,
+			  uint32_t count)
+{
+	struct umd_batch *batch = &umd->batch;
+	struct umd_context *context = batch->context;
+	struct softgpu_relocations *table;
+	D3DDDI_PATCHLOCATIONLIST *patch = context->patches + batch->patch_count;
+	uint32_t start = batch->used_bytes, i, clamped = 0;
+	uint32_t room = context->patch_room - batch->patch_count - batch->operand_count;
+	uint32_t slots = (context->command_bytes - start - (uint32_t)sizeof(*table)) / 8;
+
+	if (count > room)
+		count = room;
+	if (count > slots)
+		count = slots;
+	for (i = 0; i < count; i++) {
+		const struct trace_relocation *relocation = &relocations[i];
+		struct umd_slot *slot = &umd->slots[relocation->target];
+		uint32_t offset = relocation->delta;
+
+		if (__builtin_expect(slot->part != batch->part, 0)) {
+			if (batch->allocation_count == context->allocation_room)
+				break;
+			umd_batch_list(umd, slot);
+		}
+		clamped += offset > slot->last_offset;
+		patch[i].AllocationIndex = slot->index;
+		patch[i].Value = slot->index;
+		patch[i].DriverId = 0;
+		patch[i].AllocationOffset = offset > slot->last_offset ? slot->last_offset : offset;
+		patch[i].PatchOffset = start + (uint32_t)sizeof(*table) + i * 8;
+		patch[i].SplitOffset = start;
+	}
+	table = umd_batch_command(umd, SOFTGPU_RELOCATIONS,
+				  umd->world->block_bytes ? SOFTGPU_FLAG_CHECK : 0,
+				  sizeof(*table) + (size_t)i * 8);
+	table->count = i;
+	table->reserved = 0;
+	batch->patch_count += i;
+	umd->world->result->clamped_deltas += clamped;
+	return i;
+}
+
+static enum replay_status put_relocations(struct umd *umd,
+					  const struct trace_submission *submission)
+{
+	uint32_t done = 0;
+
+	while (done < submission->relocation_count) {
+		enum replay_status status =
+			umd_batch_reserve(umd, sizeof(struct softgpu_relocations) + 8, 1, 1);
+
+		if (status != REPLAY_CLEAN)
+			return status;
+		done += put_table(umd, submission->relocations + done,
+				  submission->relocation_count - done);
+	}
+	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission)
+{
+	struct replay_result *result = umd->world->result;
+	struct umd_context *context;
+	enum replay_status status = fill_slots(umd, submission);
+
+	if (status == REPLAY_CLEAN)
+		status = umd_context_find(umd, submission->context, &context);
+	if (status != REPLAY_CLEAN)
+		return status;
+	umd_batch_begin(umd, context);
+	status = put_stall(umd, submission);
+	if (status == REPLAY_CLEAN)
+		status = put_objects(umd, submission);
+	if (status == REPLAY_CLEAN)
+		status = put_relocations(umd, submission);
+	if (status == REPLAY_CLEAN)
+		status = umd_batch_end(umd);
+	result->submissions++;
+	result->references += submission->object_count;
+	result->relocations += submission->relocation_count;
+	return status;
+}
