@@ -68,7 +68,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	struct vmm_observe_config observe_config = {
 		.clock = clock_ns,
 		.clock_context = os,
-		.yield = yield,
+		.yield = options->kind == VIDMM_HOST_LINUX ? yield : NULL,
 		.threads = options->kind == VIDMM_HOST_LINUX,
 		.hash = options->hash_events,
 	};
