@@ -59,6 +59,24 @@ static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes,
 	return vmm_range_allocate(memory->arenas[*index].heap, &request, node, offset);
 }
 
+/* Pages that paging packets still read come free with those packets: where the limit is near, they are waited for. */
+static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	while (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
+		if (vmm_list_empty(&memory->deferred))
+			return false;
+		uint64_t oldest = vmm_container_of(memory->deferred.next, struct vmm_deferred, link)->sequence;
+
+		vmm_memory_flush_locked(adapter);
+		if (!vmm_ok(memory->engine->wait_locked(adapter, adapter->paging_timeline, oldest, VIDMM_WAIT_SPACE)))
+			return false;
+		vmm_backing_collect(memory);
+	}
+	return true;
+}
+
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, struct vmm_backing *backing)
 {
 	uint32_t index;
@@ -68,7 +86,7 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 
 	vmm_assert(!backing->arena);
 	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
-	if (memory->system_limit_bytes - memory->system_bytes < size_bytes)
+	if (!below_limit(memory, size_bytes))
 		return VMM_NO_MEMORY;
 	status = arena_allocate(memory, size_bytes, &index, &node, &offset);
 	if (!vmm_ok(status))
@@ -122,6 +140,7 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 		deferred = vmm_calloc(1, sizeof(*deferred));
 	if (!deferred) {
 		/* No memory for the note: wait instead, which needs none. A removed adapter copies nothing any more. */
+		vmm_memory_flush_locked(memory->adapter); /* the packet may still be in the making */
 		(void)!memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline, sequence,
 						   VIDMM_WAIT_SPACE);
 		vmm_backing_destroy(memory, backing);

@@ -18,6 +18,7 @@ struct creation {
 	DXGK_OPENALLOCATIONINFO *opens;
 	struct vmm_ref **refs;
 	struct vmm_allocation **allocations;
+	HANDLE *kmd_handles; /* for undoing, which must not fail */
 	void *kmd_resource;
 	bool new_kmd_resource;
 };
@@ -28,6 +29,7 @@ static void creation_free(struct creation *c)
 	vmm_free(c->opens);
 	vmm_free(c->refs);
 	vmm_free(c->allocations);
+	vmm_free(c->kmd_handles);
 }
 
 static NTSTATUS creation_init(struct creation *c)
@@ -38,7 +40,8 @@ static NTSTATUS creation_init(struct creation *c)
 	c->opens = vmm_calloc(count, sizeof(*c->opens));
 	c->refs = vmm_calloc(count, sizeof(*c->refs));
 	c->allocations = vmm_calloc(count, sizeof(*c->allocations));
-	if (!c->infos || !c->opens || !c->refs || !c->allocations)
+	c->kmd_handles = vmm_calloc(count, sizeof(*c->kmd_handles));
+	if (!c->infos || !c->opens || !c->refs || !c->allocations || !c->kmd_handles)
 		return STATUS_NO_MEMORY;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
@@ -66,6 +69,13 @@ static NTSTATUS ask_miniport(struct creation *c)
 		return status;
 	c->new_kmd_resource = c->resource && !c->resource->kmd;
 	c->kmd_resource = args.hResource;
+	return status;
+}
+
+static NTSTATUS check_answer(const struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
 	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i], c->device->process->id);
 	return status;
@@ -73,16 +83,14 @@ static NTSTATUS ask_miniport(struct creation *c)
 
 static void tell_miniport_destroyed(struct creation *c)
 {
-	HANDLE *handles = vmm_calloc(c->request->count + 1, sizeof(*handles));
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; handles && i < c->request->count; i++)
+	for (uint32_t i = 0; i < c->request->count; i++)
 		if (c->infos[i].hAllocation)
-			handles[count++] = c->infos[i].hAllocation;
+			c->kmd_handles[count++] = c->infos[i].hAllocation;
 	if (count || c->new_kmd_resource)
-		vmm_port_destroy_allocation(c->device->adapter->port, c->kmd_resource, handles, count,
+		vmm_port_destroy_allocation(c->device->adapter->port, c->kmd_resource, c->kmd_handles, count,
 					    c->new_kmd_resource);
-	vmm_free(handles);
 }
 
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
@@ -259,6 +267,9 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		goto out_free;
 	status = ask_miniport(&c);
 	if (!NT_SUCCESS(status))
+		goto out_resource; /* ALF-33: a miniport that fails has nothing left to undo, whatever it wrote */
+	status = check_answer(&c);
+	if (!NT_SUCCESS(status))
 		goto out_miniport;
 	status = make_objects(&c);
 	if (!NT_SUCCESS(status))
@@ -289,6 +300,7 @@ out_objects:
 	undo_objects(&c);
 out_miniport:
 	tell_miniport_destroyed(&c);
+out_resource:
 	if (c.new_resource)
 		vmm_resource_detach(c.resource);
 out_free:

@@ -36,7 +36,7 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		i->lock_count = 0; /* destroying a locked allocation drops the locks */
+		vmm_assert(i->lock_count == 0); /* its handles are gone, and their locks with them */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
@@ -90,6 +90,13 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
 }
 
+/* LOCK-30, Q-04: what a handle has locked is let go with it. */
+static void drop_locks(struct vmm_ref *ref)
+{
+	ref->instance->lock_count -= ref->lock_count;
+	ref->lock_count = 0;
+}
+
 /* The handles of further instances die with the allocation's own (REN-20). Process lock held. */
 static void destroy_extra_refs_locked(struct vmm_ref *ref)
 {
@@ -102,6 +109,7 @@ static void destroy_extra_refs_locked(struct vmm_ref *ref)
 
 		if (!other || other == ref || other->allocation != ref->allocation)
 			continue;
+		drop_locks(other);
 		vmm_handle_destroy(&process->handles, other->handle);
 		vmm_list_remove(&other->device_link);
 		vmm_list_remove(&other->resource_link);
@@ -128,15 +136,10 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 	vmm_handle_destroy(&process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);
-	if (ref->creator) {
-		struct vmm_list *link;
-
-		vmm_list_for_each (link, &a->instances)
-			vmm_container_of(link, struct vmm_instance, sibling)->lock_count = 0;
-		if (a->shared) { /* it may outlive its creator */
-			a->kmd_device = NULL;
-			a->owner = NULL;
-		}
+	drop_locks(ref);
+	if (ref->creator && a->shared) { /* it may outlive its creator */
+		a->kmd_device = NULL;
+		a->owner = NULL;
 	}
 	vmm_list_push_back(&memory->closed, &ref->zombie_link);
 	atomic_fetch_add(&memory->adapter->zombies, 1);

@@ -18,7 +18,7 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 {
 	if (instance->place != VMM_PLACE_LOST && instance->place != VMM_PLACE_FRESH)
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
-	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_next_sequence(memory) - 1);
+	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	if (instance->view.address)
 		vmm_os_view_release(&instance->view);
 	vmm_list_remove(&instance->sibling);

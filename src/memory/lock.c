@@ -161,11 +161,11 @@ static NTSTATUS synchronize(struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
-/* Paging work on it must be over whatever the flags say: until then its bytes are not where the view would show them. */
+/* Content that is being moved is waited for whatever the flags say: its bytes are not yet where the view would show them. */
 static bool paging_in_flight(struct attempt *a)
 {
 	uint32_t t = a->memory->adapter->paging_timeline;
-	uint64_t last = atomic_load_explicit(&a->instance->queued[t], memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
 
 	if (vmm_timeline_done(a->memory->adapter, t, last))
 		return false;
@@ -175,35 +175,56 @@ static bool paging_in_flight(struct attempt *a)
 	return true;
 }
 
-static NTSTATUS make_accessible(struct attempt *a)
+static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return instance->place != VMM_PLACE_MEMORY || memory->segment[instance->segment - 1].cpu_memory;
+}
+
+/* LOCK-49: a segment that the CPU cannot see is left for the lock. */
+static NTSTATUS leave_hidden_segment(struct attempt *a)
 {
 	struct vmm_memory *memory = a->memory;
-	struct vmm_instance *instance = a->instance;
-	vmm_status status = VMM_OK;
+	vmm_status status;
 
+	if (a->renamed) {
+		/* Nobody wants the old content (REN-15), so nothing is evicted and DonotEvict has nothing to forbid. */
+		status = vmm_residency_give_backing(memory, a->instance);
+		if (vmm_ok(status))
+			vmm_residency_drop(memory, a->instance, VIDMM_RESIDENCY_DISCARDED);
+		return status;
+	}
+	if (a->request->flags & DONOT_EVICT)
+		return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			     "it is in a segment that the CPU cannot see and DonotEvict is set");
+	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
+		/* LOCK-08: IgnoreSync lets the CPU in beside the GPU, but memory that the GPU uses cannot move. */
+		a->wait = !(a->request->flags & DONOT_WAIT);
+		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
+	status = vmm_residency_evict(memory, a->instance, VIDMM_RESIDENCY_LOCK);
+	if (vmm_ok(status))
+		vmm_memory_flush_locked(memory->adapter);
+	return status;
+}
+
+static NTSTATUS make_accessible(struct attempt *a)
+{
+	struct vmm_instance *instance = a->instance;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (!cpu_can_see(a->memory, instance))
+		status = leave_hidden_segment(a);
+	if (!NT_SUCCESS(status) || a->wait)
+		return status;
 	if (instance->place == VMM_PLACE_FRESH || instance->place == VMM_PLACE_LOST) {
-		status = vmm_residency_give_backing(memory, instance);
+		status = vmm_residency_give_backing(a->memory, instance);
 		if (!vmm_ok(status))
 			return status;
 		instance->place = VMM_PLACE_SYSTEM;
-	} else if (instance->place == VMM_PLACE_MEMORY &&
-		   !vmm_memory_segment(memory, instance->segment)->cpu_memory) {
-		/* LOCK-49: a segment that the CPU cannot see is left for the lock. */
-		if (a->request->flags & DONOT_EVICT)
-			return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-				     "it is in a segment that the CPU cannot see and DonotEvict is set");
-		if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
-			a->wait = true;
-			return STATUS_SUCCESS;
-		}
-		status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
-		if (!vmm_ok(status))
-			return status;
-		vmm_memory_flush_locked(memory->adapter);
 	}
 	if (paging_in_flight(a))
 		return STATUS_SUCCESS;
-	return vmm_view_show(memory, instance);
+	return vmm_view_show(a->memory, instance);
 }
 
 static NTSTATUS find(struct attempt *a)
@@ -256,11 +277,14 @@ static NTSTATUS attempt(struct attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	status = make_accessible(a);
+	if (!NT_SUCCESS(status) && a->renamed && vmm_rename_is_growth(a->ref))
+		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	if (a->renamed)
 		vmm_rename_commit(a->device, a->ref, a->request->handle);
 	uint64_t first = a->request->page_count ? a->request->pages[0] : 0; /* the first listed page */
+	a->ref->lock_count++;
 	if (!a->instance->lock_count++)
 		a->instance->lock_flags = a->request->flags;
 	a->request->handle = a->ref->handle;
@@ -309,11 +333,11 @@ static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *h
 	}
 	for (uint32_t i = 0; i < index; i++)
 		uses += handles[i] == handles[index];
-	if (ref->instance->lock_count >= uses)
+	if (ref->lock_count >= uses)
 		return STATUS_SUCCESS;
 	vmm_finding(device->adapter->observe, "LOCK-28", device->process->id, handles[index],
 		    "unlock of 0x%08x, which is locked %u times and named %u times", handles[index],
-		    ref->instance->lock_count, uses);
+		    ref->lock_count, uses);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -327,7 +351,10 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) /* LOCK-29: all are checked before any is released */
 		status = check_unlock_locked(device, handles, i);
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
-		vmm_ref_lookup_locked(device, handles[i])->instance->lock_count--;
+		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
+
+		ref->lock_count--;
+		ref->instance->lock_count--;
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0, 0, 0, 0, 0);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);

@@ -14,7 +14,8 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
 	uint64_t size = segment->aperture ? vmm_min_u64(segment->port->size_bytes, segment->port->commit_limit_bytes)
 					  : segment->port->size_bytes;
-	return vmm_range_heap_create(vmm_align_down(size, VMM_PAGE_SIZE), VMM_PAGE_SIZE, &segment->heap);
+	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
+	return vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
 }
 
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
@@ -93,30 +94,57 @@ void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backi
 	vmm_backing_destroy(adapter->memory, backing);
 }
 
-vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
-				     uint32_t *segment, uint64_t *address, uint32_t *range)
+/* From the end, so that long-lived DMA buffers do not fragment the space of allocations. */
+static struct vmm_range_request dma_request(struct vmm_backing *backing)
 {
-	struct vmm_memory *memory = adapter->memory;
-	/* From the end, so that long-lived DMA buffers do not fragment the space of allocations. */
-	struct vmm_range_request request = {.size_bytes = backing->size_bytes, .flags = VMM_RANGE_FROM_END, .owner = backing};
+	return (struct vmm_range_request){
+		.size_bytes = backing->size_bytes, .flags = VMM_RANGE_FROM_END, .owner = backing};
+}
+
+vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing, uint32_t segment_set,
+				     struct vmm_dma_place *place)
+{
+	const struct vmm_range_request request = dma_request(backing);
 
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		vmm_range_node range;
 		uint64_t offset;
 
 		if (!(segment_set & 1u << i) || !memory->segment[i].aperture)
 			continue;
-		if (!vmm_ok(vmm_range_allocate(memory->segment[i].heap, &request, range, &offset)))
+		if (!vmm_ok(vmm_range_allocate(memory->segment[i].heap, &request, &range, &offset)))
 			continue;
 		vmm_status status = vmm_paging_map_buffer(memory, backing, i + 1, offset);
 		if (!vmm_ok(status)) {
-			vmm_range_free(memory->segment[i].heap, *range);
+			vmm_range_free(memory->segment[i].heap, range);
 			return status;
 		}
-		*segment = i + 1;
-		*address = memory->segment[i].port->gpu_base + offset;
+		*place = (struct vmm_dma_place){
+			.segment = i + 1, .range = range, .address = memory->segment[i].port->gpu_base + offset};
 		return VMM_OK;
 	}
 	return VMM_NO_VIDEO_MEMORY;
+}
+
+vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
+				     uint32_t *segment, uint64_t *address, uint32_t *range)
+{
+	struct vmm_memory *memory = adapter->memory;
+	const struct vmm_range_request request = dma_request(backing);
+	struct vmm_dma_place place;
+	vmm_status status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
+
+	/* PAG-01: that allocations fill the aperture is no reason why nothing could be submitted any more. */
+	for (uint32_t i = 0; i < memory->segment_count && status == VMM_NO_VIDEO_MEMORY; i++)
+		if ((segment_set & 1u << i) && memory->segment[i].aperture &&
+		    vmm_ok(vmm_residency_make_room(memory, &memory->segment[i], &request)))
+			status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
+	if (!vmm_ok(status))
+		return status;
+	*segment = place.segment;
+	*address = place.address;
+	*range = place.range;
+	return VMM_OK;
 }
 
 void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range)

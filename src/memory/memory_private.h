@@ -25,6 +25,7 @@ struct vmm_segment {
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
 	bool aperture;
+	uint64_t capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	struct vmm_list lru[VMM_POLICY_CLASS_COUNT]; /* head: least recently used */
@@ -46,6 +47,12 @@ struct vmm_paging_buffer {
 	uint64_t last_sequence; /* reusable once the paging timeline has completed it */
 };
 #define VMM_PAGING_BUFFERS_MAX 64u
+
+/* Where a DMA buffer is mapped. */
+struct vmm_dma_place {
+	uint32_t segment, range;
+	uint64_t address;
+};
 
 struct vmm_memory {
 	struct vmm_adapter *adapter;
@@ -92,7 +99,8 @@ void vmm_arenas_finish(struct vmm_memory *memory);
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
-uint64_t vmm_paging_next_sequence(const struct vmm_memory *memory); /* of the packet that the commands collected now will be in */
+/* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
+uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -110,11 +118,19 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
 bool vmm_instance_unused(const struct vmm_instance *instance); /* no prepared packet uses its memory */
+/* Evicts what is idle until a range of that size and place is free. VMM_NO_VIDEO_MEMORY: the GPU uses the rest. */
+vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request);
 
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_view_hide(struct vmm_instance *instance);
 vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
+
+/* ---- memory.c ---- */
+/* As vmm_memory_dma_map_locked, where there is room; nobody is evicted for it. */
+vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing, uint32_t segment_set,
+				     struct vmm_dma_place *place);
 
 /* ---- instance.c ---- */
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
@@ -125,6 +141,8 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags, struct vmm_ref **chosen,
 			   struct vmm_instance **wait_for);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
+bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
+void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 
 /* ---- validate.c ---- */
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,

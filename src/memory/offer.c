@@ -13,40 +13,47 @@ static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t hand
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* Both locks held. Calls fn for each allocation that entry `index` of the set names. */
+/* Entries of one call, each an allocation or all those of a resource; `rule` is the one that a bad entry breaks. */
+struct walk {
+	struct vmm_device *device;
+	const struct vmm_handle_set *set;
+	const char *rule;
+};
 typedef NTSTATUS each_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
 
-static NTSTATUS each_of_resource(struct vmm_device *device, const void *runtime, each_fn *fn, void *context)
+static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, each_fn *fn, void *context)
 {
-	struct vmm_resource *resource = vmm_resource_find_locked(device, runtime);
+	struct vmm_resource *resource = vmm_resource_find_locked(walk->device, runtime);
 	struct vmm_list *link;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!resource)
-		return broke(device, "OFR-02", 0, "the device has no resource with that runtime handle");
+		return broke(walk->device, walk->rule, 0, "the device has no resource with that runtime handle");
 	vmm_list_for_each (link, &resource->refs) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, resource_link);
 
-		if (!ref->extra)
-			status = fn(device, ref, context);
+		/* Of a renamed allocation's handles the newest instance's stands for all (REN-20). */
+		if (ref->instance->state == VMM_INSTANCE_CURRENT)
+			status = fn(walk->device, ref, context);
 		if (!NT_SUCCESS(status))
 			break;
 	}
 	return status;
 }
 
-static NTSTATUS each_entry(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t index, each_fn *fn,
-			   void *context)
+/* Both locks held. Calls fn for each allocation that entry `index` names. */
+static NTSTATUS each_entry(const struct walk *walk, uint32_t index, each_fn *fn, void *context)
 {
-	if (set->resources)
-		return each_of_resource(device, set->resources[index], fn, context);
-	struct vmm_ref *ref = vmm_ref_lookup_locked(device, set->allocations[index]);
+	if (walk->set->resources)
+		return each_of_resource(walk, walk->set->resources[index], fn, context);
+	uint32_t handle = walk->set->allocations[index];
+	struct vmm_ref *ref = vmm_ref_lookup_locked(walk->device, handle);
 
 	if (!ref) {
-		vmm_ref_report(device, set->allocations[index], "OFR-02", "offer or reclaim");
+		vmm_ref_report(walk->device, handle, walk->rule, "list of allocations");
 		return STATUS_INVALID_PARAMETER;
 	}
-	return fn(device, ref, context);
+	return fn(walk->device, ref, context);
 }
 
 static NTSTATUS check_set(struct vmm_device *device, const struct vmm_handle_set *set)
@@ -101,6 +108,7 @@ static void unlock_both(struct vmm_device *device)
 
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t priority)
 {
+	const struct walk walk = {device, set, "OFR-02"};
 	NTSTATUS status = check_set(device, set);
 
 	if (!NT_SUCCESS(status))
@@ -112,9 +120,9 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	}
 	lock_both(device);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(device, set, i, may_offer, NULL);
+		status = each_entry(&walk, i, may_offer, NULL);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(device, set, i, do_offer, &priority);
+		status = each_entry(&walk, i, do_offer, &priority);
 	unlock_both(device);
 	return status;
 }
@@ -137,10 +145,12 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		lost |= i->discarded;
+		lost |= i->discarded && i->state == VMM_INSTANCE_CURRENT; /* REN-20: the others' content is nobody's */
 		i->discarded = false;
 		if (i->place == VMM_PLACE_LOST)
 			i->place = VMM_PLACE_FRESH; /* state machine 4.1: LOST by an offer, reclaimed */
+		else if (i->place == VMM_PLACE_MEMORY || i->place == VMM_PLACE_APERTURE)
+			vmm_residency_touch(device->adapter->memory, i); /* wanted back: about to be used */
 	}
 	allocation->offer = 0;
 	reclass_all(device->adapter->memory, allocation);
@@ -153,17 +163,18 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set, int32_t *discarded)
 {
+	const struct walk walk = {device, set, "OFR-02"};
 	NTSTATUS status = check_set(device, set);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	lock_both(device);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(device, set, i, may_touch, NULL);
+		status = each_entry(&walk, i, may_touch, NULL);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++) {
 		if (discarded)
 			discarded[i] = 0;
-		status = each_entry(device, set, i, do_reclaim, discarded ? &discarded[i] : NULL);
+		status = each_entry(&walk, i, do_reclaim, discarded ? &discarded[i] : NULL);
 	}
 	unlock_both(device);
 	return status;
@@ -178,14 +189,11 @@ static NTSTATUS check_shape(struct vmm_device *device, const struct vmm_shape *s
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS each_of_shape(struct vmm_device *device, const struct vmm_shape *shape, uint32_t index, each_fn *fn,
-			      void *context)
+static struct vmm_handle_set set_of_shape(const struct vmm_shape *shape)
 {
-	struct vmm_handle_set set = {.resources = shape->resource ? &shape->resource : NULL,
-				     .allocations = shape->handles,
-				     .count = shape->count};
-
-	return each_entry(device, &set, index, fn, context);
+	return (struct vmm_handle_set){.resources = shape->resource ? &shape->resource : NULL,
+				       .allocations = shape->handles,
+				       .count = shape->resource ? 1 : shape->count};
 }
 
 static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void *context)
@@ -197,18 +205,19 @@ static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void
 
 NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape, const uint32_t *priorities)
 {
-	uint32_t count = shape->resource ? 1 : shape->count;
-	NTSTATUS status = check_shape(device, shape, priorities, "PRI-03");
+	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct walk walk = {device, &set, "PRI-03"};
+	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	lock_both(device);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
-		status = each_of_shape(device, shape, i, may_touch, NULL);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++)
+		status = each_entry(&walk, i, may_touch, NULL);
+	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++) {
 		uint32_t priority = priorities[i];
 
-		status = each_of_shape(device, shape, i, do_priority, &priority);
+		status = each_entry(&walk, i, do_priority, &priority);
 	}
 	unlock_both(device);
 	return status;
@@ -231,17 +240,18 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape, uint32_t *residency)
 {
-	uint32_t count = shape->resource ? 1 : shape->count;
-	NTSTATUS status = check_shape(device, shape, residency, "PRI-04");
+	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct walk walk = {device, &set, "PRI-04"};
+	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	lock_both(device);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
-		status = each_of_shape(device, shape, i, may_touch, NULL);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++)
+		status = each_entry(&walk, i, may_touch, NULL);
+	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++) {
 		residency[i] = RESIDENT_GPU;
-		status = each_of_shape(device, shape, i, do_residency, &residency[i]);
+		status = each_entry(&walk, i, do_residency, &residency[i]);
 	}
 	unlock_both(device);
 	return status;

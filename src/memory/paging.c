@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-uint64_t vmm_paging_next_sequence(const struct vmm_memory *memory)
+uint64_t vmm_paging_sequence(const struct vmm_memory *memory)
 {
 	const struct vmm_adapter *adapter = memory->adapter;
 
-	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued, memory_order_relaxed) + 1;
+	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued, memory_order_relaxed) +
+	       memory->pending;
 }
 
 static vmm_status paging_buffer_add(struct vmm_memory *memory)
@@ -46,49 +47,72 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory)
 static vmm_status paging_buffer_map(struct vmm_memory *memory)
 {
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
-	uint32_t segment, set;
-	uint64_t address;
+	struct vmm_dma_place place;
 
 	if (!memory->caps->paging_buffer_segment || buffer->segment)
 		return VMM_OK;
-	set = 1u << (memory->caps->paging_buffer_segment - 1);
-	vmm_status status = vmm_memory_dma_map_locked(memory->adapter, &buffer->backing, set, &segment, &address,
-						      &buffer->range);
+	vmm_status status = vmm_dma_map_in_free_space(memory, &buffer->backing,
+						      1u << (memory->caps->paging_buffer_segment - 1), &place);
 	if (!vmm_ok(status))
 		return status;
 	vmm_memory_flush_locked(memory->adapter);
-	buffer->segment = segment;
-	buffer->address = address;
+	buffer->segment = place.segment;
+	buffer->range = place.range;
+	buffer->address = place.address;
 	return VMM_OK;
+}
+
+static void paging_buffer_free(struct vmm_memory *memory, struct vmm_paging_buffer *buffer)
+{
+	vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
+	vmm_free(buffer->private_data);
+	memset(buffer, 0, sizeof(*buffer));
+}
+
+static vmm_status paging_buffer_use(struct vmm_memory *memory, uint32_t index)
+{
+	memory->current_buffer = index;
+	memory->start = memory->write = 0; /* DMA-06: a new buffer starts on a page */
+	memory->private_start = memory->private_write = 0;
+	return paging_buffer_map(memory);
+}
+
+/* One more buffer, current. Without room for it nothing has changed. */
+static vmm_status paging_buffer_grow(struct vmm_memory *memory)
+{
+	uint32_t before = memory->current_buffer;
+	vmm_status status = paging_buffer_add(memory);
+
+	if (!vmm_ok(status))
+		return status;
+	status = paging_buffer_use(memory, memory->buffer_count - 1);
+	if (status == VMM_NO_VIDEO_MEMORY || status == VMM_NO_MEMORY) {
+		paging_buffer_free(memory, &memory->buffer[--memory->buffer_count]);
+		memory->current_buffer = before;
+	}
+	return status;
 }
 
 /* Makes a buffer whose packets are complete current. Nothing may be pending. */
 static vmm_status paging_buffer_next(struct vmm_memory *memory)
 {
-	uint32_t next = memory->buffer_count;
+	uint32_t oldest = (memory->current_buffer + 1) % memory->buffer_count;
+	vmm_status status;
 
 	vmm_assert(!memory->pending);
 	for (uint32_t i = 1; i <= memory->buffer_count; i++) {
 		uint32_t candidate = (memory->current_buffer + i) % memory->buffer_count;
 
 		if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline,
-				      memory->buffer[candidate].last_sequence)) {
-			next = candidate;
-			break;
-		}
+				      memory->buffer[candidate].last_sequence))
+			return paging_buffer_use(memory, candidate);
 	}
-	if (next == memory->buffer_count && !vmm_ok(paging_buffer_add(memory))) {
-		next = (memory->current_buffer + 1) % memory->buffer_count;
-		vmm_status status = memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
-								memory->buffer[next].last_sequence,
-								VIDMM_WAIT_PAGING_BUFFER);
-		if (!vmm_ok(status))
-			return status;
-	}
-	memory->current_buffer = next;
-	memory->start = memory->write = 0; /* DMA-06: a new buffer starts on a page */
-	memory->private_start = memory->private_write = 0;
-	return paging_buffer_map(memory);
+	status = paging_buffer_grow(memory);
+	if (status != VMM_NO_MEMORY && status != VMM_NO_VIDEO_MEMORY)
+		return status;
+	status = memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
+					     memory->buffer[oldest].last_sequence, VIDMM_WAIT_PAGING_BUFFER);
+	return vmm_ok(status) ? paging_buffer_use(memory, oldest) : status;
 }
 
 uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
@@ -97,7 +121,7 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
 
 	if (!memory->pending)
-		return vmm_paging_next_sequence(memory) - 1;
+		return vmm_paging_sequence(memory);
 	struct vmm_paging_portion portion = {
 		.segment = buffer->segment,
 		.address = buffer->address,
@@ -131,11 +155,10 @@ static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS
  */
 static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args, UINT *idle_flag, UINT idle_bit)
 {
-	bool fresh_buffer = false;
-
 	args->MultipassOffset = 0;
 	for (;;) {
 		struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
+		bool whole = memory->write == 0; /* what a whole buffer has no room for, none has */
 
 		args->pDmaBuffer = buffer->backing.address + memory->write;
 		args->DmaSize = memory->caps->paging_buffer_bytes - memory->write;
@@ -160,7 +183,7 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 			*idle_flag |= idle_bit;
 			continue;
 		}
-		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER || (fresh_buffer && !written)) {
+		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER || (whole && !written)) {
 			paging_fatal(memory, args->Operation, status);
 			return VMM_DEVICE_REMOVED;
 		}
@@ -168,7 +191,6 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 		vmm_status next = paging_buffer_next(memory);
 		if (!vmm_ok(next))
 			return next;
-		fresh_buffer = true;
 	}
 }
 
@@ -338,8 +360,7 @@ void vmm_paging_buffers_destroy(struct vmm_memory *memory)
 		/* The adapter has stopped: the mapping went with it. */
 		if (buffer->segment)
 			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap, buffer->range);
-		vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
-		vmm_free(buffer->private_data);
+		paging_buffer_free(memory, buffer);
 	}
 	memory->buffer_count = 0;
 	vmm_backing_destroy(memory, &memory->dummy_page);

@@ -46,17 +46,35 @@ static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instan
 	return ref;
 }
 
-/* REN-04: a new instance has the creation parameters of the first; the miniport is not asked. */
-static struct vmm_ref *grow(struct vmm_device *device, struct vmm_ref *like)
+/* An instance that was made for a lock which then failed: as if it had never been. */
+void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref)
 {
-	struct vmm_allocation *allocation = like->allocation;
-	struct vmm_instance *instance = vmm_calloc(1, sizeof(*instance));
+	struct vmm_instance *instance = ref->instance;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_handle_destroy(&device->process->handles, ref->handle);
+	vmm_list_remove(&ref->device_link);
+	vmm_list_remove(&ref->resource_link);
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_instance_finish(device->adapter->memory, instance);
+	vmm_free(instance);
+	vmm_free(ref);
+}
+
+bool vmm_rename_is_growth(const struct vmm_ref *ref)
+{
+	return ref->extra && ref->instance->generation == 0; /* it has not been current yet */
+}
+
+static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref *like, struct vmm_instance *instance)
+{
 	struct vmm_ref *ref = vmm_calloc(1, sizeof(*ref));
 
-	if (!instance || !ref)
-		goto out_free;
+	if (!ref)
+		return NULL;
 	*ref = *like;
 	ref->extra = true;
+	ref->lock_count = 0;
 	ref->instance = instance;
 	vmm_list_init(&ref->device_link);
 	vmm_list_init(&ref->resource_link);
@@ -69,22 +87,38 @@ static struct vmm_ref *grow(struct vmm_device *device, struct vmm_ref *like)
 			vmm_list_push_back(&ref->resource->refs, &ref->resource_link);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
-	if (!ref->handle)
-		goto out_free;
-	vmm_instance_init(instance, allocation);
+	if (ref->handle)
+		return ref;
+	vmm_free(ref);
+	return NULL;
+}
+
+/*
+ * REN-04: a new instance has the creation parameters of the first; the miniport is not asked. It comes with its
+ * memory, or not at all.
+ */
+static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *like)
+{
+	struct vmm_instance *instance = vmm_calloc(1, sizeof(*instance));
+	struct vmm_ref *ref = instance ? extra_ref(device, like, instance) : NULL;
+
+	if (!ref) {
+		vmm_free(instance);
+		return NULL;
+	}
+	vmm_instance_init(instance, like->allocation);
 	instance->handle = ref->handle;
 	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock really takes it */
-	return ref;
-out_free:
-	vmm_free(ref);
-	vmm_free(instance);
+	if (vmm_ok(vmm_residency_give_backing(device->adapter->memory, instance)))
+		return ref;
+	vmm_rename_undo_growth(device, ref);
 	return NULL;
 }
 
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle)
 {
 	struct vmm_allocation *allocation = ref->allocation;
-	bool grown = ref->extra && ref->instance->generation == 0;
+	bool grown = vmm_rename_is_growth(ref);
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &allocation->instances) {
@@ -124,24 +158,19 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 	struct vmm_instance *pick = from_pool(ref->allocation, any_state, &busy);
 
 	*wait_for = NULL;
-	if (pick) {
-		*chosen = ref_of(device, pick);
-	} else if (may_grow(ref->allocation)) {
+	*chosen = pick ? ref_of(device, pick) : NULL;
+	if (!*chosen && may_grow(ref->allocation))
 		*chosen = grow(device, ref);
-		if (!*chosen)
-			return STATUS_NO_MEMORY;
-	} else if (busy) {
-		*wait_for = busy;
+	if (*chosen)
 		return STATUS_SUCCESS;
-	} else {
-		vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
-			   ref->handle,
-			   "REN-11: discard lock of 0x%08x: %u instances (limit %u), none of them retired; submit what "
-			   "names them, then lock with NoExistingReference",
-			   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
-		return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
-	}
-	return STATUS_SUCCESS;
+	*wait_for = busy;
+	if (busy)
+		return STATUS_SUCCESS;
+	vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id, ref->handle,
+		   "REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
+		   "them retired; submit what names them, then lock with NoExistingReference",
+		   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
+	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
 }
 
 /* Called for the references of one submission in patch-list order. */
@@ -167,15 +196,20 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	return STATUS_SUCCESS;
 }
 
+/*
+ * REF-02: a use retires every older instance, except those the same submission named with DoNotRetireInstance
+ * (REN-18). A kept one goes at the next use of the allocation that does not name it so again (REF-06).
+ */
 void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
 {
 	struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_list *link;
 
+	allocation->used_generation = vmm_max_u64(allocation->used_generation, instance->generation);
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_PREVIOUS && i->generation < instance->generation &&
+		if (i->state == VMM_INSTANCE_PREVIOUS && i->generation < allocation->used_generation &&
 		    i->kept_by != submission)
 			i->state = VMM_INSTANCE_RETIRED;
 	}

@@ -88,14 +88,18 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
 	return vmm_backing_create(memory, instance->allocation->size_bytes, true, &instance->backing);
 }
 
-/* The last paging packet that touches the instance: the CPU and other placements wait for it like for a GPU write. */
-static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance)
+/*
+ * The last paging packet that touches the instance. Where it moves the content, the CPU waits for it like for a GPU
+ * write; mapping and unmapping leave the bytes where the CPU sees them.
+ */
+static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance, bool moves_content)
 {
 	uint32_t t = memory->adapter->paging_timeline;
-	uint64_t sequence = vmm_paging_next_sequence(memory);
+	uint64_t sequence = vmm_paging_sequence(memory);
 
 	vmm_mark_used(&instance->queued[t], sequence);
-	vmm_mark_used(&instance->written[t], sequence);
+	if (moves_content)
+		vmm_mark_used(&instance->written[t], sequence);
 }
 
 static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -129,7 +133,7 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 	}
 	if (!vmm_ok(status))
 		return status;
-	mark_paged(memory, instance);
+	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
 	memory->figures.evictions++;
@@ -151,7 +155,7 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
-	mark_paged(memory, instance);
+	mark_paged(memory, instance, true);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence, VIDMM_WAIT_LOCK);
 	leave_segment(memory, instance);
@@ -177,7 +181,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	} else if (instance->place == VMM_PLACE_APERTURE) {
 		(void)!vmm_paging_unmap(memory, instance);
 		leave_segment(memory, instance);
-		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_next_sequence(memory));
+		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
 	} else {
 		uint64_t last = atomic_load_explicit(&instance->queued[memory->adapter->paging_timeline],
@@ -189,10 +193,13 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
-/* An offered victim is not copied anywhere (OFR-09). */
+/*
+ * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
+ * buffer may still name of an older one is kept.
+ */
 static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (!instance->allocation->offer)
+	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS)
 		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	instance->discarded = true;
@@ -264,18 +271,45 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 	}
 }
 
-/* Content for the new place; on failure the instance is where it was. */
+vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request)
+{
+	struct vmm_search search = {
+		.memory = memory, .segment = segment, .request = *request, .preparation = UINT64_MAX};
+	vmm_range_node node;
+	uint64_t offset;
+	vmm_status status = find_space(&search, &node, &offset);
+
+	if (vmm_ok(status))
+		vmm_range_free(segment->heap, node);
+	return status;
+}
+
+static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	bool had_one = instance->backing.arena != 0;
+	vmm_status status = vmm_residency_give_backing(memory, instance);
+
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_paging_map(memory, instance);
+	if (!vmm_ok(status) && !had_one)
+		vmm_backing_destroy(memory, &instance->backing);
+	return status;
+}
+
+/* Content for the new place; on failure the instance is what it was. */
 static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *instance, enum vmm_place from)
 {
 	vmm_status status;
 
 	if (instance->place == VMM_PLACE_APERTURE)
-		return vmm_paging_map(memory, instance);
+		return map_backing(memory, instance);
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
 	if (vmm_ok(status)) /* PAG-12 */
-		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_next_sequence(memory));
+		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	return status;
 }
 
@@ -287,11 +321,6 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	uint64_t offset;
 	vmm_status status;
 
-	if (search->segment->aperture) {
-		status = vmm_residency_give_backing(memory, instance);
-		if (!vmm_ok(status))
-			return status;
-	}
 	status = find_space(search, &node, &offset);
 	if (!vmm_ok(status))
 		return status;
@@ -305,7 +334,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
-	mark_paged(memory, instance);
+	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
 	residency_event(memory, instance, VIDMM_RESIDENCY_REFERENCED, 0);
 	return VMM_OK;
 }
@@ -358,7 +387,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 
 		if (instance->lock_count && !search.segment->aperture)
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
-		if (allocation->size_bytes > search.segment->port->size_bytes)
+		if (allocation->size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in(&search, instance);
 		if (status != VMM_NO_VIDEO_MEMORY)
@@ -374,6 +403,13 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
 }
 
+static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t preparation)
+{
+	instance->prepared = preparation;
+	vmm_residency_touch(memory, instance);
+	return VMM_OK;
+}
+
 vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct vmm_instance *instance, bool write,
 					   uint64_t preparation)
 {
@@ -382,12 +418,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct v
 	uint32_t set = write ? allocation->write_set : allocation->read_set; /* SEG-19 */
 	bool resident = instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE;
 
-	if (vmm_likely(resident && (set & 1u << (instance->segment - 1)) &&
-		       !(instance->lock_count && instance->place == VMM_PLACE_MEMORY))) {
-		instance->prepared = preparation;
-		vmm_residency_touch(memory, instance);
-		return VMM_OK;
-	}
+	bool serves = resident && (set & 1u << (instance->segment - 1));
+
+	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY)))
+		return stay(memory, instance, preparation);
 	if (resident) {
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
@@ -395,6 +429,12 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct v
 		vmm_status status = vmm_residency_evict(memory, instance,
 							instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
 									     : VIDMM_RESIDENCY_REFERENCED);
+		/*
+		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
+		 * goes on seeing it there.
+		 */
+		if (status == VMM_NOT_SUPPORTED && serves)
+			return stay(memory, instance, preparation);
 		if (!vmm_ok(status))
 			return status;
 	}

@@ -27,6 +27,7 @@ struct check {
 	struct vmm_memory *memory;
 	const DXGK_ALLOCATIONINFO *info;
 	uint32_t process;
+	bool primary;
 };
 
 static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
@@ -39,6 +40,16 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 		    what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment, i->SupportedReadSegmentSet,
 		    i->SupportedWriteSegmentSet, i->EvictionSegmentSet, i->PreferredSegment.Value, i->AllocationPriority);
 	return STATUS_INVALID_PARAMETER;
+}
+
+static bool history_buffer_is_valid(const struct check *c)
+{
+	uint32_t f = c->info->Flags.Value;
+	bool coherent = false;
+
+	for (uint32_t i = 0; i < c->memory->segment_count; i++)
+		coherent |= c->memory->segment[i].port->flags.CacheCoherent;
+	return (f & CPU_VISIBLE) && !(coherent && !(f & CACHED)) && !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
 }
 
 static NTSTATUS check_flags(const struct check *c)
@@ -57,12 +68,12 @@ static NTSTATUS check_flags(const struct check *c)
 		return refuse(c, "ALF-09", "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
-	if (f & USE_ALTERNATE_VA)
+	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
 		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
-	if ((f & HISTORY_BUFFER) && !(f & CPU_VISIBLE))
-		return refuse(c, "ALF-24", "HistoryBuffer without CpuVisible");
+	if ((f & HISTORY_BUFFER) && !history_buffer_is_valid(c))
+		return refuse(c, "ALF-24", "HistoryBuffer takes CpuVisible, Cached with a coherent aperture, and no other flag");
 	return STATUS_SUCCESS;
 }
 
@@ -121,10 +132,10 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item, uint32_t process)
 {
-	struct check check = {.memory = memory, .info = info, .process = process};
+	struct check check = {.memory = memory, .info = info, .process = process, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
-	if (!(item->flags & PRIMARY) && item->source_id)
+	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32", "VidPnSourceId on an allocation that is not a primary");
 	status = check_figures(&check);
 	if (NT_SUCCESS(status))

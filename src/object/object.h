@@ -209,6 +209,7 @@ struct vmm_allocation {
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;
 	uint64_t ordered_by, ordered_generation; /* newest instance that submission has named so far (REF-03) */
+	uint64_t used_generation; /* newest instance that a queued submission uses (REF-02) */
 	struct vmm_list instances; /* guarded by the paging lock */
 	struct vmm_instance first;
 };
@@ -223,6 +224,7 @@ struct vmm_ref {
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;                    /* a further handle of a renamed allocation: owns no open of its own */
+	uint32_t lock_count;           /* its part of instance->lock_count; guarded by the paging lock */
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 

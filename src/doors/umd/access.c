@@ -118,7 +118,8 @@ HRESULT APIENTRY vmm_umd_reclaim(HANDLE device, const D3DDDICB_RECLAIMALLOCATION
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDICB_RECLAIMALLOCATIONS args = *data;
 	status = copy_set(&copy, args.pResources, args.HandleList, args.NumAllocations);
-	if (NT_SUCCESS(status) && args.pDiscarded && args.NumAllocations) {
+	/* Only with a list, whose copy bounds the count. */
+	if (NT_SUCCESS(status) && args.pDiscarded && args.NumAllocations && (args.pResources || args.HandleList)) {
 		discarded = args.NumAllocations <= VMM_ARRAY_LENGTH(local)
 				    ? local
 				    : vmm_calloc(args.NumAllocations, sizeof(*discarded));
@@ -132,6 +133,12 @@ HRESULT APIENTRY vmm_umd_reclaim(HANDLE device, const D3DDDICB_RECLAIMALLOCATION
 	vmm_umd_copy_done(discarded, local);
 	copy_set_done(&copy);
 	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
+}
+
+/* A list of no entries is still a list, which a resource excludes (PRI-03, PRI-04). */
+static struct vmm_shape shape_of(void *resource, const D3DKMT_HANDLE *given, const uint32_t *copy, uint32_t count)
+{
+	return (struct vmm_shape){.resource = resource, .handles = copy ? copy : given, .count = count};
 }
 
 HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY *data)
@@ -152,7 +159,7 @@ HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY 
 	if (NT_SUCCESS(status) && args.pPriorities)
 		status = vmm_umd_copy_in(args.pPriorities, args.hResource ? 1 : args.NumAllocations, VMM_UMD_HANDLES_MAX,
 					 sizeof(uint32_t), local_values, sizeof(local_values), &values);
-	struct vmm_shape shape = {.resource = args.hResource, .handles = handles, .count = args.NumAllocations};
+	struct vmm_shape shape = shape_of(args.hResource, args.HandleList, handles, args.NumAllocations);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_set_priority(call.device, &shape, values);
 	vmm_umd_copy_done(handles, local_handles);
@@ -177,11 +184,11 @@ HRESULT APIENTRY vmm_umd_query_residency(HANDLE device, const D3DDDICB_QUERYRESI
 	if (args.HandleList)
 		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX, sizeof(uint32_t),
 					 local_handles, sizeof(local_handles), &handles);
-	if (NT_SUCCESS(status) && count > VMM_ARRAY_LENGTH(local_values)) {
+	if (NT_SUCCESS(status) && handles && count > VMM_ARRAY_LENGTH(local_values)) {
 		values = vmm_calloc(count, sizeof(*values));
 		status = values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 	}
-	struct vmm_shape shape = {.resource = args.hResource, .handles = handles, .count = args.NumAllocations};
+	struct vmm_shape shape = shape_of(args.hResource, args.HandleList, handles, args.NumAllocations);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_query_residency(call.device, &shape, args.pResidencyStatus ? values : NULL);
 	for (uint32_t i = 0; NT_SUCCESS(status) && i < count; i++)

@@ -95,30 +95,10 @@ NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLT
 NOT_BUILT(pfnSubmitPresentToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *value)
 #endif
 
-void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
+/* What came with WDDM 2. */
+static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 {
-	table->pfnSetDisplayModeCb = unbuilt_pfnSetDisplayModeCb;
-	table->pfnPresentCb = unbuilt_pfnPresentCb;
-	table->pfnEscapeCb = unbuilt_pfnEscapeCb;
-	table->pfnCreateOverlayCb = unbuilt_pfnCreateOverlayCb;
-	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
-	table->pfnFlipOverlayCb = unbuilt_pfnFlipOverlayCb;
-	table->pfnDestroyOverlayCb = unbuilt_pfnDestroyOverlayCb;
-	table->pfnCreateSynchronizationObjectCb = unbuilt_pfnCreateSynchronizationObjectCb;
-	table->pfnDestroySynchronizationObjectCb = unbuilt_pfnDestroySynchronizationObjectCb;
-	table->pfnWaitForSynchronizationObjectCb = unbuilt_pfnWaitForSynchronizationObjectCb;
-	table->pfnSignalSynchronizationObjectCb = unbuilt_pfnSignalSynchronizationObjectCb;
-	table->pfnSetAsyncCallbacksCb = unbuilt_pfnSetAsyncCallbacksCb;
-	table->pfnSetDisplayPrivateDriverFormatCb = unbuilt_pfnSetDisplayPrivateDriverFormatCb;
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-	table->pfnCreateSynchronizationObject2Cb = unbuilt_pfnCreateSynchronizationObject2Cb;
-	table->pfnWaitForSynchronizationObject2Cb = unbuilt_pfnWaitForSynchronizationObject2Cb;
-	table->pfnSignalSynchronizationObject2Cb = unbuilt_pfnSignalSynchronizationObject2Cb;
-	table->pfnPresentMultiPlaneOverlayCb = unbuilt_pfnPresentMultiPlaneOverlayCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3
-	table->pfnLogUMDMarkerCb = unbuilt_pfnLogUMDMarkerCb;
-#endif
+	(void)table;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 	table->pfnMakeResidentCb = unbuilt_pfnMakeResidentCb;
 	table->pfnEvictCb = unbuilt_pfnEvictCb;
@@ -166,4 +146,31 @@ void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnSubmitPresentBltToHwQueueCb = unbuilt_pfnSubmitPresentBltToHwQueueCb;
 	table->pfnSubmitPresentToHwQueueCb = unbuilt_pfnSubmitPresentToHwQueueCb;
 #endif
+}
+
+void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnSetDisplayModeCb = unbuilt_pfnSetDisplayModeCb;
+	table->pfnPresentCb = unbuilt_pfnPresentCb;
+	table->pfnEscapeCb = unbuilt_pfnEscapeCb;
+	table->pfnCreateOverlayCb = unbuilt_pfnCreateOverlayCb;
+	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
+	table->pfnFlipOverlayCb = unbuilt_pfnFlipOverlayCb;
+	table->pfnDestroyOverlayCb = unbuilt_pfnDestroyOverlayCb;
+	table->pfnCreateSynchronizationObjectCb = unbuilt_pfnCreateSynchronizationObjectCb;
+	table->pfnDestroySynchronizationObjectCb = unbuilt_pfnDestroySynchronizationObjectCb;
+	table->pfnWaitForSynchronizationObjectCb = unbuilt_pfnWaitForSynchronizationObjectCb;
+	table->pfnSignalSynchronizationObjectCb = unbuilt_pfnSignalSynchronizationObjectCb;
+	table->pfnSetAsyncCallbacksCb = unbuilt_pfnSetAsyncCallbacksCb;
+	table->pfnSetDisplayPrivateDriverFormatCb = unbuilt_pfnSetDisplayPrivateDriverFormatCb;
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+	table->pfnCreateSynchronizationObject2Cb = unbuilt_pfnCreateSynchronizationObject2Cb;
+	table->pfnWaitForSynchronizationObject2Cb = unbuilt_pfnWaitForSynchronizationObject2Cb;
+	table->pfnSignalSynchronizationObject2Cb = unbuilt_pfnSignalSynchronizationObject2Cb;
+	table->pfnPresentMultiPlaneOverlayCb = unbuilt_pfnPresentMultiPlaneOverlayCb;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3
+	table->pfnLogUMDMarkerCb = unbuilt_pfnLogUMDMarkerCb;
+#endif
+	fill_wddm2(table);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a lock of an allocation answers, from the text of the LOCK, REN and SWZ rules alone: which flags, on what
+ * allocation, in which state. It knows nothing of how vidmm does it.
+ */
+#ifndef VMM_TESTS_CONFORMANCE_LOCK_ORACLE_H
+#define VMM_TESTS_CONFORMANCE_LOCK_ORACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct oracle_allocation {
+	bool cpu_visible, aperture, swizzled, cached, shared;
+	bool coherent; /* the adapter has a coherent aperture */
+	bool hidden;   /* now in a segment that the CPU cannot see */
+	bool reading, writing; /* by the GPU, now */
+};
+
+struct oracle_answer {
+	int32_t result;    /* HRESULT */
+	const char *rules; /* of a refusal: the finding names one of these; NULL: no finding */
+	bool waits;        /* for the GPU */
+	bool renames;      /* another handle comes back */
+	bool may_rename;
+	bool evicts;
+};
+
+struct oracle_answer oracle_lock(uint32_t flags, const struct oracle_allocation *a);
+
+#endif

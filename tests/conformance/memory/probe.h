@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * softgpu under observation: every table that softgpu registers is replaced by one that logs the calls of memory
+ * management with their arguments and lets a test change an answer. The program is linked with
+ * --wrap=DxgkInitialize, so softgpu itself does not know.
+ *
+ * One world at a time. The log may be read while the adapter is idle.
+ */
+#ifndef VMM_TESTS_CONFORMANCE_PROBE_H
+#define VMM_TESTS_CONFORMANCE_PROBE_H
+
+#include <support/test.h>
+
+#include <d3dkmddi.h>
+#include <dispmprt.h>
+
+enum probe_ddi {
+	PROBE_CREATE = 1, /* an entry per allocation; count 0: an empty resource */
+	PROBE_DESTROY,    /* an entry per allocation; object NULL and flags 1: the resource alone */
+	PROBE_OPEN,
+	PROBE_CLOSE,
+	PROBE_RENDER,
+	PROBE_PATCH,
+	PROBE_SUBMIT,
+	PROBE_PAGING,
+	PROBE_STOP
+};
+
+struct probe_call {
+	uint32_t ddi;
+	NTSTATUS status;
+	HANDLE object; /* allocation, open allocation or context */
+	HANDLE device; /* of OPEN and CLOSE */
+	uint32_t flags;
+	uint32_t count; /* of allocations in the call */
+	uint32_t fence;
+	/* of PAGING: as the call came in, and what it wrote */
+	DXGKARG_BUILDPAGINGBUFFER paging;
+	uint64_t written_bytes;
+	DXGK_ALLOCATIONLIST list[4]; /* of RENDER and PATCH: the first entries */
+};
+
+enum { PROBE_CALLS = 8192 };
+
+struct probe {
+	struct probe_call call[PROBE_CALLS];
+	uint32_t calls;
+
+	/* Changes of answers; all NULL or 0: softgpu's own. `context` is for the functions. */
+	void *context;
+	void (*edit_caps)(void *context, DXGK_DRIVERCAPS *caps);
+	void (*edit_segments)(void *context, DXGK_QUERYSEGMENTOUT3 *out);
+	void (*edit_allocation)(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index);
+	/* Before softgpu sees the call: true answers it with *status instead. */
+	bool (*answer_paging)(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status);
+	NTSTATUS create_status;  /* the answer of the next creation; softgpu's work is undone, its handles stay in place */
+	NTSTATUS open_status;    /* the same of the next open */
+	uint32_t open_null;      /* 1..: that element of the next open is left NULL */
+};
+extern struct probe probe;
+
+void probe_reset(void);
+void probe_forget(void); /* the log alone */
+/* How many calls of that kind; PROBE_PAGING: of that operation (-1: any) for that allocation (NULL: any). */
+uint32_t probe_count(uint32_t ddi);
+uint32_t probe_paging_count(int operation, HANDLE allocation);
+/* The index-th such call (from 0), or NULL. */
+const struct probe_call *probe_find(uint32_t ddi, uint32_t index);
+const struct probe_call *probe_find_paging(int operation, HANDLE allocation, uint32_t index);
+/* The miniport's handle of the allocation that was created last. */
+HANDLE probe_last_created(void);
+
+#endif

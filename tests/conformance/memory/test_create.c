@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a miniport may answer in DxgkDdiCreateAllocation: each wrong answer fails the call with its rule, is undone
+ * in the miniport and leaves the caller's structures alone (ALF, SEG, PRI-02).
+ */
+#include "world.h"
+
+enum {
+	CPU_VISIBLE = 0x1, PERMANENT = 0x2, CACHED = 0x4, PROTECTED = 0x8, EXISTING = 0x10, EXISTING_KERNEL = 0x20,
+	FROM_END = 0x40, SWIZZLED = 0x80, OVERLAY = 0x100, CAPTURE = 0x200, ALTERNATE_VA = 0x400, SYNCHRONOUS = 0x800,
+	MIRRORED = 0x1000, INSTANCED = 0x2000, HISTORY = 0x4000
+};
+
+static void edit_none(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)context;
+	(void)info;
+	(void)index;
+}
+
+static void set_flags(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)index;
+	info->Flags.Value = *(const UINT *)context;
+}
+
+/* One creation with that change of the answer. */
+static HRESULT create(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t), void *context,
+		      D3DKMT_HANDLE *a)
+{
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+
+	client_forget(&w->client);
+	probe_forget();
+	probe.edit_allocation = edit;
+	probe.context = context;
+	HRESULT result = client_try_allocate(&w->device, &wish, NULL, a, NULL);
+	probe.edit_allocation = NULL;
+	return result;
+}
+
+static void expect_refused(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t), void *context,
+			   const char *rule)
+{
+	D3DKMT_HANDLE a;
+
+	assert_int_equal(create(w, edit, context, &a), E_INVALIDARG);
+	if (!client_found(&w->client, rule) || w->client.findings != 1)
+		fail_msg("expected %s, got %u findings, first: %s", rule, w->client.findings, w->client.finding[0]);
+	assert_int_equal(a, 0);
+	assert_int_equal(probe_count(PROBE_CREATE), 1);
+	assert_int_equal(probe_count(PROBE_OPEN), 0);
+	assert_int_equal(probe_count(PROBE_DESTROY), 1);
+	assert_int_equal(world_statistics(w).allocations, 1); /* the gate */
+	client_forget(&w->client);
+}
+
+static void expect_flags_refused(struct world *w, UINT flags, const char *rule)
+{
+	expect_refused(w, set_flags, &flags, rule);
+}
+
+/* A legal answer that asks for what is not built: nobody broke a contract. */
+static void expect_flags_not_built(struct world *w, UINT flags)
+{
+	D3DKMT_HANDLE a;
+
+	assert_int_equal(create(w, set_flags, &flags, &a), E_NOTIMPL);
+	assert_int_equal(w->client.findings, 0);
+	assert_int_equal(a, 0);
+	assert_int_equal(probe_count(PROBE_DESTROY), 1);
+}
+
+static void expect_flags_fine(struct world *w, UINT flags)
+{
+	D3DKMT_HANDLE a;
+
+	assert_int_equal(create(w, set_flags, &flags, &a), S_OK);
+	assert_int_equal(w->client.findings, 0);
+	assert_int_equal(client_deallocate(&w->device, a), S_OK);
+}
+
+static void alf_02_reserved_flags_are_refused(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t bit = 15; bit < 32; bit++) /* 15 to 18 have a meaning from 2.0 on */
+		expect_flags_refused(&w, CPU_VISIBLE | 1u << bit, "ALF-02");
+	expect_flags_fine(&w, CPU_VISIBLE);
+	expect_flags_fine(&w, 0);
+	world_stop(&w);
+}
+
+static void alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_flags_refused(&w, PERMANENT, "ALF-04");
+	expect_flags_not_built(&w, PERMANENT | CPU_VISIBLE);
+	expect_flags_refused(&w, CACHED, "ALF-05");
+	expect_flags_fine(&w, CACHED | CPU_VISIBLE);
+	world_stop(&w);
+}
+
+static void alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_flags_refused(&w, PROTECTED | PERMANENT | CPU_VISIBLE, "ALF-07");
+	expect_flags_refused(&w, PROTECTED | EXISTING, "ALF-07");
+	expect_flags_refused(&w, PROTECTED | EXISTING_KERNEL, "ALF-07");
+	expect_flags_not_built(&w, PROTECTED);
+	expect_flags_refused(&w, EXISTING | PERMANENT | CPU_VISIBLE, "ALF-09");
+	expect_flags_refused(&w, EXISTING | EXISTING_KERNEL, "ALF-09");
+	expect_flags_not_built(&w, EXISTING);
+	expect_flags_refused(&w, EXISTING_KERNEL | PERMANENT | CPU_VISIBLE, "ALF-10");
+	expect_flags_not_built(&w, EXISTING_KERNEL);
+	world_stop(&w);
+}
+
+static void alf_16_cached_is_a_hint(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_CACHED);
+
+	client_lock(&w.device, a, WRITE_ONLY);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void alf_17_fromendofsegment_places_at_the_end(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	uint64_t vram = world_statistics(&w).segment[0].size_bytes;
+	D3DKMT_HANDLE low = allocate_in(&w.device, PAGE, CPU, VRAM);
+	D3DKMT_HANDLE high = allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_FROM_END, VRAM);
+
+	use_now(&w, low, false);
+	use_now(&w, high, false);
+	const struct probe_call *first = probe_find_paging(DXGK_OPERATION_FILL, NULL, 0);
+	const struct probe_call *second = probe_find_paging(DXGK_OPERATION_FILL, NULL, 1);
+	assert_true(first->paging.Fill.Destination.SegmentAddress.QuadPart < (LONGLONG)vram / 2);
+	assert_true(second->paging.Fill.Destination.SegmentAddress.QuadPart == (LONGLONG)(vram - PAGE));
+	world_stop(&w);
+}
+
+static void alf_21_alf_23_flags_for_primaries_and_links(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_flags_refused(&w, CPU_VISIBLE | ALTERNATE_VA, "ALF-21");
+	expect_flags_refused(&w, MIRRORED | INSTANCED, "ALF-23");
+	expect_flags_not_built(&w, MIRRORED);
+	expect_flags_not_built(&w, INSTANCED);
+	expect_flags_not_built(&w, SYNCHRONOUS);
+	expect_flags_not_built(&w, OVERLAY);
+	expect_flags_not_built(&w, CAPTURE);
+	world_stop(&w);
+}
+
+static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
+{
+	static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
+	struct client_options options = {.registry = &incoherent, .registry_count = 1};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_flags_refused(&w, HISTORY, "ALF-24");
+	expect_flags_refused(&w, HISTORY | CPU_VISIBLE, "ALF-24"); /* the aperture is coherent: Cached too */
+	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | CACHED | FROM_END, "ALF-24");
+	expect_flags_not_built(&w, HISTORY | CPU_VISIBLE | CACHED);
+	world_stop(&w);
+	world_start(&w, state, &options);
+	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | FROM_END, "ALF-24");
+	expect_flags_not_built(&w, HISTORY | CPU_VISIBLE);
+	world_stop(&w);
+}
+
+static void alf_32_only_a_primary_has_a_source(void **state)
+{
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DDDI_ALLOCATIONINFO info = {
+		.pPrivateDriverData = &wish, .PrivateDriverDataSize = sizeof(wish), .VidPnSourceId = 1};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-32"));
+	client_forget(&w.client);
+	assert_int_equal(info.hAllocation, 0);
+	assert_int_equal(probe_count(PROBE_CREATE), probe_count(PROBE_DESTROY));
+	info.VidPnSourceId = 0;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	info.Flags.Primary = 1; /* legal, and not built */
+	info.VidPnSourceId = 1;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_NOTIMPL);
+	assert_int_equal(w.client.findings, 0);
+	world_stop(&w);
+}
+
+static void clear_handle(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	if (index == *(const UINT *)context)
+		info->hAllocation = NULL;
+}
+
+static void alf_33_the_miniports_refusals_reach_the_caller(void **state)
+{
+	static const struct {
+		NTSTATUS status;
+		HRESULT result;
+	} answers[] = {
+		{STATUS_INVALID_PARAMETER, E_INVALIDARG},
+		{STATUS_NO_MEMORY, E_OUTOFMEMORY},
+		{STATUS_GRAPHICS_DRIVER_MISMATCH, (HRESULT)0xC0262009},
+	};
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, NULL);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		/* The failing miniport leaves its handles in place; they are not ours to destroy. */
+		probe.create_status = answers[i].status;
+		assert_int_equal(create(&w, edit_none, NULL, &a), answers[i].result);
+		assert_int_equal(a, 0);
+		assert_int_equal(w.client.findings, 0);
+		assert_int_equal(probe_count(PROBE_DESTROY), 0);
+	}
+	assert_int_equal(create(&w, edit_none, NULL, &a), S_OK);
+	world_stop(&w);
+}
+
+static void alf_33_any_other_status_is_the_miniports_mistake(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, NULL);
+	probe.create_status = STATUS_UNSUCCESSFUL;
+	assert_int_equal(create(&w, edit_none, NULL, &a), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-33"));
+	assert_int_equal(a, 0);
+	assert_int_equal(probe_count(PROBE_DESTROY), 0);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static void alf_33_a_missing_handle_undoes_the_whole_call(void **state)
+{
+	struct softgpu_allocation wish[3];
+	D3DDDI_ALLOCATIONINFO info[3] = {{0}};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 3, .pAllocationInfo = info};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (int i = 0; i < 3; i++) {
+		wish[i] = wish_of(PAGE, CPU, 0);
+		info[i].pPrivateDriverData = &wish[i];
+		info[i].PrivateDriverDataSize = sizeof(wish[i]);
+		info[i].hAllocation = 0x77;
+	}
+	for (UINT bad = 0; bad < 3; bad++) {
+		probe_forget();
+		probe.edit_allocation = clear_handle;
+		probe.context = &bad;
+		assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+		assert_true(client_found(&w.client, "ALF-33"));
+		client_forget(&w.client);
+		assert_int_equal(probe_count(PROBE_DESTROY), 2);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(info[i].hAllocation, 0x77);
+		assert_int_equal(args.hKMResource, 0);
+	}
+	probe.edit_allocation = NULL;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	world_stop(&w);
+}
+
+/* ---- sizes, sets, preferences ---- */
+
+struct figures {
+	SIZE_T size;
+	UINT alignment, read, write, eviction, preferred, priority;
+};
+
+static const struct figures good = {PAGE, PAGE, 3, 3, 0, 1, D3DDDI_ALLOCATIONPRIORITY_NORMAL};
+
+static void set_figures(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	const struct figures *f = context;
+
+	(void)index;
+	info->Size = f->size;
+	info->Alignment = f->alignment;
+	info->SupportedReadSegmentSet = f->read;
+	info->SupportedWriteSegmentSet = f->write;
+	info->EvictionSegmentSet = f->eviction;
+	info->PreferredSegment.Value = f->preferred;
+	info->AllocationPriority = f->priority;
+}
+
+static void expect_figures_refused(struct world *w, struct figures f, const char *rule)
+{
+	expect_refused(w, set_figures, &f, rule);
+}
+
+static void expect_figures_fine(struct world *w, struct figures f)
+{
+	D3DKMT_HANDLE a;
+
+	assert_int_equal(create(w, set_figures, &f, &a), S_OK);
+	assert_int_equal(w->client.findings, 0);
+	assert_int_equal(client_deallocate(&w->device, a), S_OK);
+}
+
+static void seg_11_size_and_alignment(void **state)
+{
+	struct figures f = good;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_figures_fine(&w, f);
+	f.size = 0;
+	expect_figures_refused(&w, f, "SEG-11");
+	f.size = SIZE_MAX;
+	expect_figures_refused(&w, f, "SEG-11");
+	f = good;
+	f.alignment = 3 * PAGE;
+	expect_figures_refused(&w, f, "SEG-11");
+	f.alignment = 0; /* a page */
+	expect_figures_fine(&w, f);
+	f.alignment = 16;
+	expect_figures_fine(&w, f);
+	world_stop(&w);
+}
+
+static void seg_11_addresses_are_multiples_of_the_alignment_and_sizes_whole_pages(void **state)
+{
+	struct softgpu_allocation wish = wish_of(PAGE + 1, CPU, VRAM);
+	struct world w;
+
+	world_start(&w, state, NULL);
+	use_now(&w, allocate_in(&w.device, PAGE, 0, VRAM), false);
+	for (uint32_t shift = 13; shift < 22; shift++) {
+		wish.alignment = 1u << shift;
+		D3DKMT_HANDLE a = allocate_wish(&w.device, &wish);
+		probe_forget();
+		client_reference(&w.context, a, false);
+		client_submit(&w.context);
+		client_idle(&w.client);
+		const struct probe_call *fill = probe_find_paging(DXGK_OPERATION_FILL, NULL, 0);
+		assert_non_null(fill);
+		assert_true(fill->paging.Fill.Destination.SegmentAddress.QuadPart % wish.alignment == 0);
+		assert_int_equal(fill->paging.Fill.FillSize, 2 * PAGE);
+	}
+	world_stop(&w);
+}
+
+static void seg_16_preferences_lie_in_the_supported_sets(void **state)
+{
+	struct figures f = good;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	f.read = f.write = VRAM;
+	f.preferred = 2;
+	expect_figures_refused(&w, f, "SEG-16");
+	f.preferred = 3; /* no such segment */
+	expect_figures_refused(&w, f, "SEG-16");
+	f.preferred = 1 | 2 << 6; /* the second preference counts as well */
+	expect_figures_refused(&w, f, "SEG-16");
+	f.preferred = 31 << 24;
+	expect_figures_refused(&w, f, "SEG-16");
+	f.preferred = 0;
+	expect_figures_fine(&w, f);
+	f.read = APERTURE; /* read or write set is enough on 1.x */
+	f.preferred = 1 | 2 << 6;
+	expect_figures_fine(&w, f);
+	world_stop(&w);
+}
+
+static void seg_19_the_sets_name_existing_segments_and_are_not_empty(void **state)
+{
+	struct figures f = good;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	f.preferred = 0;
+	f.read = 0;
+	expect_figures_refused(&w, f, "SEG-19");
+	f = good;
+	f.preferred = 0;
+	f.write = 0;
+	expect_figures_refused(&w, f, "SEG-19");
+	f.write = 4;
+	expect_figures_refused(&w, f, "SEG-19");
+	f.write = 3;
+	f.read = 0x80000001;
+	expect_figures_refused(&w, f, "SEG-19");
+	world_stop(&w);
+}
+
+static void seg_20_eviction_goes_through_apertures_only(void **state)
+{
+	struct figures f = good;
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, NULL);
+	f.eviction = VRAM;
+	expect_figures_refused(&w, f, "SEG-20");
+	f.eviction = VRAM | APERTURE;
+	expect_figures_refused(&w, f, "SEG-20");
+	f.eviction = 4;
+	expect_figures_refused(&w, f, "SEG-20");
+	f.eviction = APERTURE; /* legal, and not built */
+	assert_int_equal(create(&w, set_figures, &f, &a), E_NOTIMPL);
+	assert_int_equal(w.client.findings, 0);
+	world_stop(&w);
+}
+
+static void pri_02_a_priority_must_be_given(void **state)
+{
+	struct figures f = good;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	f.priority = 0;
+	expect_figures_refused(&w, f, "PRI-02");
+	f.priority = D3DDDI_ALLOCATIONPRIORITY_NORMAL + 1;
+	expect_figures_fine(&w, f);
+	world_stop(&w);
+}
+
+static void private_data_goes_to_the_miniport_and_comes_back(void **state)
+{
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish, .PrivateDriverDataSize = sizeof(wish)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	info.pPrivateDriverData = NULL; /* bytes announced and none given */
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	assert_int_equal(probe_count(PROBE_CREATE), 0);
+	info.pPrivateDriverData = &wish;
+	info.PrivateDriverDataSize = UINT32_MAX;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	info.PrivateDriverDataSize = sizeof(wish);
+	args.PrivateDriverDataSize = 8;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	args.PrivateDriverDataSize = 0;
+	args.NumAllocations = UINT32_MAX;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	args.NumAllocations = 1;
+	args.pAllocationInfo = NULL;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+	assert_int_equal(probe_count(PROBE_CREATE), 0);
+	args.pAllocationInfo = &info;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(alf_02_reserved_flags_are_refused),
+		BOTH(alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it),
+		BOTH(alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others),
+		BOTH(alf_16_cached_is_a_hint),
+		BOTH(alf_17_fromendofsegment_places_at_the_end),
+		BOTH(alf_21_alf_23_flags_for_primaries_and_links),
+		BOTH(alf_24_a_history_buffer_is_visible_and_nothing_else),
+		BOTH(alf_32_only_a_primary_has_a_source),
+		BOTH(alf_33_the_miniports_refusals_reach_the_caller),
+		BOTH(alf_33_any_other_status_is_the_miniports_mistake),
+		BOTH(alf_33_a_missing_handle_undoes_the_whole_call),
+		BOTH(seg_11_size_and_alignment),
+		BOTH(seg_11_addresses_are_multiples_of_the_alignment_and_sizes_whole_pages),
+		BOTH(seg_16_preferences_lie_in_the_supported_sets),
+		BOTH(seg_19_the_sets_name_existing_segments_and_are_not_empty),
+		BOTH(seg_20_eviction_goes_through_apertures_only),
+		BOTH(pri_02_a_priority_must_be_given),
+		BOTH(private_data_goes_to_the_miniport_and_comes_back),
+	};
+
+	return cmocka_run_group_tests_name("creation", tests, NULL, NULL);
+}

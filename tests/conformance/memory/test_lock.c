@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* LOCK: what a lock gives, what it refuses, and what it waits for. lock_flags has the whole space of flags. */
+#include "world.h"
+
+static void lock_01_a_bit_in_value_is_the_field(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+	D3DDDICB_LOCK args = {.hAllocation = a};
+	static const struct {
+		D3DDDICB_LOCKFLAGS fields;
+		UINT value;
+	} same[] = {
+		{{.ReadOnly = 1}, READ_ONLY},
+		{{.WriteOnly = 1}, WRITE_ONLY},
+		{{.DonotWait = 1}, DONOT_WAIT},
+		{{.IgnoreSync = 1}, IGNORE_SYNC},
+		{{.LockEntire = 1}, LOCK_ENTIRE},
+		{{.DonotEvict = 1}, DONOT_EVICT},
+		{{.AcquireAperture = 1}, ACQUIRE_APERTURE},
+		{{.Discard = 1}, DISCARD},
+		{{.NoExistingReference = 1}, NO_EXISTING_REFERENCE},
+		{{.UseAlternateVA = 1}, USE_ALTERNATE_VA},
+		{{.IgnoreReadSync = 1}, IGNORE_READ_SYNC},
+	};
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		assert_int_equal(same[i].fields.Value, same[i].value);
+	args.Flags = same[0].fields;
+	args.Flags.WriteOnly = 1;
+	assert_int_equal(w.device.cb->pfnLockCb(w.device.handle, &args), E_INVALIDARG);
+	expect_lock_refused(&w, a, READ_ONLY | WRITE_ONLY, E_INVALIDARG, "LOCK-07");
+	world_stop(&w);
+}
+
+static void lock_02_reserved_bits_are_refused(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	for (uint32_t bit = 11; bit < 32; bit++)
+		expect_lock_refused(&w, a, 1u << bit, E_INVALIDARG, "LOCK-02");
+	assert_non_null(client_lock(&w.device, a, 0));
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_03_what_is_written_under_a_lock_is_there_under_the_next(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, 64 * KIB, CPU);
+
+	client_write(&w.device, a, 64 * KIB, 0x1000);
+	client_expect(&w.device, a, 64 * KIB, 0x1000);
+	use_now(&w, a, false);
+	client_expect(&w.device, a, 64 * KIB, 0x1000);
+	evict_by_pressure(&w, a);
+	client_expect(&w.device, a, 64 * KIB, 0x1000);
+	world_stop(&w);
+}
+
+static void lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t round = 0; round < 3; round++) {
+		D3DKMT_HANDLE a = client_allocate(&w.device, 256 * KIB, CPU);
+		D3DKMT_HANDLE b = client_allocate(&w.device, 256 * KIB, CPU);
+
+		/* One is seen by the CPU first, the other by the GPU; both get what a former owner filled. */
+		use_now(&w, b, false);
+		for (uint32_t i = 0; i < 2; i++) {
+			const uint32_t *words = client_lock(&w.device, i ? b : a, READ_ONLY);
+
+			for (uint32_t n = 0; n < 64 * KIB; n++)
+				assert_int_equal(words[n], 0);
+			assert_int_equal(client_unlock(&w.device, i ? b : a), S_OK);
+		}
+		client_write(&w.device, a, 256 * KIB, 0xAAAA0000);
+		client_write(&w.device, b, 256 * KIB, 0xBBBB0000);
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		assert_int_equal(client_deallocate(&w.device, b), S_OK);
+	}
+	world_stop(&w);
+}
+
+static void lock_04_the_address_stays_through_every_move(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, 64 * KIB, CPU);
+	void *at = client_lock(&w.device, a, 0);
+
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, true);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	assert_ptr_equal(client_lock(&w.device, a, 0), at);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	evict_by_pressure(&w, a);
+	assert_ptr_equal(client_lock(&w.device, a, 0), at);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_04_a_locked_allocation_under_pressure_keeps_address_and_content(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 64 * KIB, CPU, VRAM);
+
+	client_write(&w.device, a, 64 * KIB, 0x70);
+	use_now(&w, a, true);
+	uint32_t *words = client_lock(&w.device, a, 0);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	words[1] = 0xCAFE;
+	evict_by_pressure(&w, a); /* nothing else is left to go */
+	assert_int_equal(words[0], 0x70);
+	assert_int_equal(words[1], 0xCAFE);
+	words[2] = 0xF00D;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, false);
+	words = client_lock(&w.device, a, 0);
+	assert_int_equal(words[1], 0xCAFE);
+	assert_int_equal(words[2], 0xF00D);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_05_a_plain_lock_waits_for_the_gpu(void **state)
+{
+	struct world w;
+	struct helper h;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	for (uint32_t write = 0; write < 2; write++) {
+		gate_close(&w);
+		client_fill(&w.context, a, PAGE, 0x11 + write);
+		client_submit(&w.context);
+		lock_elsewhere(&h, &w, a, 0);
+		assert_int_equal(atomic_load(&h.state), 1);
+		gate_open(&w);
+		helper_join(&h);
+		assert_int_equal(h.result, S_OK);
+		assert_true(h.gate_was_open);
+		assert_int_equal(*(uint32_t *)h.data, 0x11 + write);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+	}
+	world_stop(&w);
+}
+
+static void lock_05_an_idle_allocation_is_not_waited_for(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), b = client_allocate(&w.device, PAGE, CPU);
+
+	use_now(&w, b, true);
+	gate_close(&w);
+	client_reference(&w.context, a, true);
+	client_submit(&w.context);
+	client_lock(&w.device, b, 0); /* returns although the GPU is at work on something else */
+	assert_int_equal(client_unlock(&w.device, b), S_OK);
+	world_stop(&w);
+}
+
+static void lock_07_readonly_with_writeonly_is_invalid(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	expect_lock_refused(&w, a, READ_ONLY | WRITE_ONLY, E_INVALIDARG, "LOCK-07");
+	client_lock(&w.device, a, READ_ONLY);
+	client_lock(&w.device, a, WRITE_ONLY);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+/* Busy for reading only, or for writing too. The gate is closed when this returns. */
+static D3DKMT_HANDLE make_busy(struct world *w, uint32_t segment_set, bool write)
+{
+	D3DKMT_HANDLE a = allocate_in(&w->device, PAGE, CPU, segment_set);
+
+	use_now(w, a, true);
+	gate_close(w);
+	client_reference(&w->context, a, write);
+	client_submit(&w->context);
+	return a;
+}
+
+static void lock_08_donotwait_fails_at_once_while_busy(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = make_busy(&w, 0, false);
+
+	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	assert_int_equal(client_unlock(&w.device, a), E_INVALIDARG); /* nothing was given out */
+	assert_true(client_found(&w.client, "LOCK-28"));
+	client_forget(&w.client);
+	gate_open(&w);
+	client_idle(&w.client);
+	client_lock(&w.device, a, DONOT_WAIT);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_10_ignoresync_with_donotwait_goes_in_while_the_gpu_works(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t write = 0; write < 2; write++) {
+		D3DKMT_HANDLE a = make_busy(&w, APERTURE, write);
+
+		client_lock(&w.device, a, IGNORE_SYNC | DONOT_WAIT);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		gate_open(&w);
+	}
+	world_stop(&w);
+}
+
+static void expect_wait(struct world *w, D3DKMT_HANDLE a, uint32_t flags)
+{
+	struct helper h;
+
+	lock_elsewhere(&h, w, a, flags);
+	gate_open(w);
+	helper_join(&h);
+	assert_int_equal(h.result, S_OK);
+	assert_true(h.gate_was_open);
+	assert_int_equal(client_unlock(&w->device, a), S_OK);
+}
+
+static void lock_11_ignoresync_alone_waits(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	expect_wait(&w, make_busy(&w, APERTURE, false), IGNORE_SYNC);
+	world_stop(&w);
+}
+
+static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **state)
+{
+	static const uint32_t flags[] = {DONOT_WAIT, IGNORE_SYNC | DONOT_WAIT, IGNORE_SYNC, IGNORE_READ_SYNC,
+					 IGNORE_READ_SYNC | DONOT_WAIT};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		D3DKMT_HANDLE a = make_busy(&w, VRAM, true), renamed = a; /* in memory alone: LOCK-13 does not count */
+
+		assert_int_equal(client_try_lock(&w.device, &renamed, DISCARD | flags[i], NULL), S_OK);
+		assert_int_not_equal(renamed, a);
+		assert_int_equal(client_unlock(&w.device, renamed), S_OK);
+		gate_open(&w);
+	}
+	world_stop(&w);
+}
+
+static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout(void **state)
+{
+	static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
+	struct client_options options = {.registry = &incoherent, .registry_count = 1};
+	static const uint32_t flags[] = {IGNORE_SYNC, IGNORE_SYNC | DONOT_WAIT, IGNORE_READ_SYNC};
+	struct softgpu_allocation tiled = wish_of(64 * KIB, CPU | SOFTGPU_ALLOCATION_TILED_X, 0);
+	struct world w;
+
+	world_start(&w, state, &options);
+	tiled.stride_bytes = 512;
+	D3DKMT_HANDLE memory = allocate_in(&w.device, PAGE, CPU, VRAM);
+	D3DKMT_HANDLE cached = allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_CACHED, APERTURE);
+	D3DKMT_HANDLE swizzled = allocate_wish(&w.device, &tiled);
+	D3DKMT_HANDLE plain = allocate_in(&w.device, PAGE, CPU, 0);
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		expect_lock_refused(&w, memory, flags[i], E_INVALIDARG, "LOCK-13");
+		expect_lock_refused(&w, cached, flags[i], E_INVALIDARG, "LOCK-13");
+		expect_lock_refused(&w, swizzled, flags[i], E_INVALIDARG, "LOCK-13");
+		client_lock(&w.device, plain, flags[i]);
+		assert_int_equal(client_unlock(&w.device, plain), S_OK);
+	}
+	world_stop(&w);
+}
+
+static void lock_13_cached_is_fine_where_an_aperture_is_coherent(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_CACHED, APERTURE);
+
+	client_lock(&w.device, a, IGNORE_READ_SYNC);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_14_ignoresync_with_acquireaperture_is_invalid(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	expect_lock_refused(&w, a, IGNORE_SYNC | ACQUIRE_APERTURE, E_INVALIDARG, "LOCK-14");
+	/* Legal, and not built. */
+	expect_lock_refused(&w, a, ACQUIRE_APERTURE, E_NOTIMPL, NULL);
+	expect_lock_refused(&w, a, ACQUIRE_APERTURE | DONOT_WAIT, E_NOTIMPL, NULL);
+	world_stop(&w);
+}
+
+static void lock_15_ignorereadsync_waits_for_writes_only(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE read = make_busy(&w, APERTURE, false);
+
+	client_lock(&w.device, read, IGNORE_READ_SYNC);
+	assert_int_equal(client_unlock(&w.device, read), S_OK);
+	gate_open(&w);
+	expect_wait(&w, make_busy(&w, APERTURE, true), IGNORE_READ_SYNC);
+	world_stop(&w);
+}
+
+static void lock_16_ignorereadsync_with_donotwait(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE read = make_busy(&w, APERTURE, false);
+
+	client_lock(&w.device, read, IGNORE_READ_SYNC | DONOT_WAIT);
+	assert_int_equal(client_unlock(&w.device, read), S_OK);
+	gate_open(&w);
+	D3DKMT_HANDLE write = make_busy(&w, APERTURE, true);
+	expect_lock_refused(&w, write, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	world_stop(&w);
+}
+
+static void lock_50_ignoresync_and_ignorereadsync_together(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE write = make_busy(&w, APERTURE, true);
+
+	client_lock(&w.device, write, IGNORE_SYNC | IGNORE_READ_SYNC | DONOT_WAIT);
+	assert_int_equal(client_unlock(&w.device, write), S_OK);
+	expect_wait(&w, write, IGNORE_SYNC | IGNORE_READ_SYNC);
+	D3DKMT_HANDLE read = make_busy(&w, APERTURE, false);
+	client_lock(&w.device, read, IGNORE_SYNC | IGNORE_READ_SYNC);
+	assert_int_equal(client_unlock(&w.device, read), S_OK);
+	world_stop(&w);
+}
+
+static void lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock(void **state)
+{
+	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
+	struct client_options options = {.registry = &hidden, .registry_count = 1};
+	struct world w;
+
+	world_start(&w, state, &options);
+	D3DKMT_HANDLE a = client_allocate(&w.device, 64 * KIB, CPU);
+
+	client_write(&w.device, a, 64 * KIB, 0x4900);
+	use_now(&w, a, true);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	expect_lock_refused(&w, a, DONOT_EVICT, D3DERR_NOTAVAILABLE, "LOCK-49");
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	client_expect(&w.device, a, 64 * KIB, 0x4900);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	client_lock(&w.device, a, DONOT_EVICT); /* LOCK-40: where nothing must be evicted it changes nothing */
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void lock_49_donotwait_does_not_wait_for_the_way_out_either(void **state)
+{
+	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
+	struct client_options options = {.registry = &hidden, .registry_count = 1};
+	struct world w;
+
+	world_start(&w, state, &options);
+	D3DKMT_HANDLE a = make_busy(&w, 0, false);
+
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	/* It would have to leave its segment, and the GPU reads it there. */
+	expect_lock_refused(&w, a, IGNORE_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_lock_refused(&w, a, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_wait(&w, a, IGNORE_READ_SYNC);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	world_stop(&w);
+}
+
+static void lock_40_donotevict_changes_nothing_where_nothing_must_go(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	client_lock(&w.device, a, DONOT_EVICT);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, true);
+	client_lock(&w.device, a, DONOT_EVICT);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(lock_01_a_bit_in_value_is_the_field),
+		BOTH(lock_02_reserved_bits_are_refused),
+		BOTH(lock_03_what_is_written_under_a_lock_is_there_under_the_next),
+		BOTH(lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is),
+		BOTH(lock_04_the_address_stays_through_every_move),
+		BOTH(lock_04_a_locked_allocation_under_pressure_keeps_address_and_content),
+		BOTH(lock_05_a_plain_lock_waits_for_the_gpu),
+		BOTH(lock_05_an_idle_allocation_is_not_waited_for),
+		BOTH(lock_07_readonly_with_writeonly_is_invalid),
+		BOTH(lock_08_donotwait_fails_at_once_while_busy),
+		BOTH(lock_09_lock_12_lock_16_discard_makes_the_other_flags_void),
+		BOTH(lock_10_ignoresync_with_donotwait_goes_in_while_the_gpu_works),
+		BOTH(lock_11_ignoresync_alone_waits),
+		BOTH(lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout),
+		BOTH(lock_13_cached_is_fine_where_an_aperture_is_coherent),
+		BOTH(lock_14_ignoresync_with_acquireaperture_is_invalid),
+		BOTH(lock_15_ignorereadsync_waits_for_writes_only),
+		BOTH(lock_16_ignorereadsync_with_donotwait),
+		BOTH(lock_40_donotevict_changes_nothing_where_nothing_must_go),
+		BOTH(lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock),
+		BOTH(lock_49_donotwait_does_not_wait_for_the_way_out_either),
+		BOTH(lock_50_ignoresync_and_ignorereadsync_together),
+	};
+
+	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* PAG: the paging operations that the miniport is asked for, with their arguments and in their order. */
+#include "world.h"
+
+#define TRANSFER DXGK_OPERATION_TRANSFER
+#define FILL     DXGK_OPERATION_FILL
+#define MAP      DXGK_OPERATION_MAP_APERTURE_SEGMENT
+#define UNMAP    DXGK_OPERATION_UNMAP_APERTURE_SEGMENT
+#define APERTURE_BASE ((LONGLONG)1 << 40)
+
+static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
+
+static void pag_02_nothing_that_the_gpu_uses_is_evicted(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, CPU, VRAM), next = allocate_in(&w.device, 2 * MIB, 0, VRAM);
+
+	client_write(&w.device, busy, 3 * MIB, 0x20);
+	use_now(&w, busy, false);
+	gate_close(&w);
+	client_reference(&w.context, busy, true);
+	client_submit(&w.context);
+	client_reference(&w.context, next, false);
+	client_submit(&w.context); /* accepted; it must wait for the fence */
+	for (int i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, busy), IN_VRAM);
+	assert_int_equal(client_residency(&w.device, next), EVICTED);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, busy), EVICTED);
+	assert_int_equal(client_residency(&w.device, next), IN_VRAM);
+	client_expect(&w.device, busy, 3 * MIB, 0x20);
+	world_stop(&w);
+}
+
+static void pag_02_what_one_buffer_names_is_resident_together(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[8];
+
+	world_start(&w, state, &small);
+	for (int i = 0; i < 8; i++)
+		a[i] = allocate_in(&w.device, MIB, CPU, VRAM);
+	for (int round = 0; round < 6; round++) {
+		for (int i = 0; i < 4; i++)
+			client_reference(&w.context, a[(round * 3 + i) % 8], true);
+		client_submit(&w.context);
+		client_idle(&w.client);
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(client_residency(&w.device, a[(round * 3 + i) % 8]), IN_VRAM);
+	}
+	world_stop(&w);
+}
+
+static void pag_03_pag_04_pag_05_a_move_is_one_whole_transfer(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 64 * KIB, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	use_now(&w, a, true); /* no content yet */
+	assert_int_equal(probe_paging_count(-1, kmd), 1);
+	const DXGKARG_BUILDPAGINGBUFFER *fill = &probe_find_paging(FILL, kmd, 0)->paging;
+	assert_int_equal(fill->Fill.FillSize, 64 * KIB);
+	assert_int_equal(fill->Fill.FillPattern, 0);
+	assert_int_equal(fill->Fill.Destination.SegmentId, 1);
+	evict_by_pressure(&w, a);
+	const DXGKARG_BUILDPAGINGBUFFER *out = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	assert_int_equal(out->Transfer.Source.SegmentId, 1);
+	assert_true(out->Transfer.Source.SegmentAddress.QuadPart == fill->Fill.Destination.SegmentAddress.QuadPart);
+	assert_int_equal(out->Transfer.Destination.SegmentId, 0);
+	assert_non_null(out->Transfer.Destination.pMdl);
+	assert_int_equal(out->Transfer.TransferOffset, 0);
+	assert_int_equal(out->Transfer.MdlOffset, 0);
+	assert_int_equal(out->Transfer.TransferSize, 64 * KIB);
+	assert_int_equal(out->Transfer.Flags.Value, 0x18); /* TransferStart and TransferEnd, linear */
+	use_now(&w, a, false);
+	const DXGKARG_BUILDPAGINGBUFFER *in = &probe_find_paging(TRANSFER, kmd, 1)->paging;
+	assert_int_equal(in->Transfer.Source.SegmentId, 0);
+	assert_non_null(in->Transfer.Source.pMdl);
+	assert_int_equal(in->Transfer.Destination.SegmentId, 1);
+	assert_int_equal(in->Transfer.Flags.Value, 0x18);
+	assert_int_equal(in->MultipassOffset, 0);
+	assert_int_equal(probe_paging_count(-1, kmd), 3);
+	world_stop(&w);
+}
+
+static bool insufficient_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	uint32_t *calls = context;
+
+	if (args->Operation != TRANSFER || (*calls)++)
+		return false;
+	args->MultipassOffset = 77;
+	*status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	return true;
+}
+
+static void pag_07_an_operation_goes_on_in_a_new_buffer(void **state)
+{
+	struct world w;
+	uint32_t calls = 0;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, PAGE, 0x70);
+	probe.context = &calls;
+	probe.answer_paging = insufficient_once;
+	use_now(&w, a, false);
+	probe.answer_paging = NULL;
+	const DXGKARG_BUILDPAGINGBUFFER *first = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	const struct probe_call *again = probe_find_paging(TRANSFER, kmd, 1);
+	assert_int_equal(first->MultipassOffset, 0);
+	assert_int_equal(again->paging.MultipassOffset, 77);
+	assert_true((uintptr_t)again->paging.pDmaBuffer % PAGE == 0);
+	assert_true(again->paging.DmaSize >= first->DmaSize);
+	assert_int_equal(again->status, STATUS_SUCCESS);
+	client_expect(&w.device, a, PAGE, 0x70);
+	world_stop(&w);
+}
+
+static void pag_07_operations_are_packed(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	for (int i = 0; i < 3; i++)
+		client_reference(&w.context, allocate_in(&w.device, PAGE, CPU, VRAM), true);
+	probe_forget();
+	client_submit(&w.context);
+	client_idle(&w.client);
+	for (uint32_t i = 0; i + 1 < 3; i++) {
+		const struct probe_call *one = probe_find(PROBE_PAGING, i), *next = probe_find(PROBE_PAGING, i + 1);
+		assert_ptr_equal((char *)one->paging.pDmaBuffer + one->written_bytes, next->paging.pDmaBuffer);
+		assert_int_equal(next->paging.DmaSize, one->paging.DmaSize - one->written_bytes);
+	}
+	world_stop(&w);
+}
+
+static void pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others(void **state)
+{
+	static const struct vidmm_registry_value one_page = {"PagingBufferSize", 512};
+	struct client_options options = {.vram_bytes = 4 * MIB, .registry = &one_page, .registry_count = 1};
+	struct world w;
+	D3DKMT_HANDLE a[64];
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < 64; i++) {
+		a[i] = allocate_in(&w.device, PAGE, CPU, VRAM);
+		client_write(&w.device, a[i], PAGE, i << 16);
+		client_reference(&w.context, a[i], true);
+	}
+	client_submit(&w.context);
+	evict_by_pressure(&w, a[0]);
+	for (uint32_t i = 0; i < 64; i++)
+		client_expect(&w.device, a[i], PAGE, i << 16);
+	world_stop(&w);
+}
+
+static bool busy_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	uint32_t *calls = context;
+
+	if (args->Operation != TRANSFER || (*calls)++)
+		return false;
+	*status = STATUS_GRAPHICS_ALLOCATION_BUSY;
+	return true;
+}
+
+static void pag_08_a_busy_answer_is_repeated_with_the_allocation_idle(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	for (uint32_t out = 0; out < 2; out++) {
+		uint32_t calls = 0;
+
+		client_write(&w.device, a, PAGE, 0x80 + out);
+		if (out)
+			use_now(&w, a, false);
+		probe_forget();
+		probe.context = &calls;
+		probe.answer_paging = busy_once;
+		if (out)
+			evict_by_pressure(&w, a);
+		else
+			use_now(&w, a, false);
+		probe.answer_paging = NULL;
+		assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+		assert_int_equal(probe_find_paging(TRANSFER, kmd, 0)->paging.Transfer.Flags.AllocationIsIdle, 0);
+		assert_int_equal(probe_find_paging(TRANSFER, kmd, 1)->paging.Transfer.Flags.AllocationIsIdle, 1);
+		client_expect(&w.device, a, PAGE, 0x80 + out);
+	}
+	world_stop(&w);
+}
+
+static void pag_10_map_and_unmap_name_device_range_and_pages(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 3 * PAGE, CPU, APERTURE);
+	HANDLE kmd = probe_last_created(), device = probe_find(PROBE_OPEN, 0)->device;
+
+	use_now(&w, a, true);
+	const DXGKARG_BUILDPAGINGBUFFER *map = &probe_find_paging(MAP, kmd, 0)->paging;
+	assert_ptr_equal(map->MapApertureSegment.hDevice, device);
+	assert_int_equal(map->MapApertureSegment.SegmentId, 2);
+	assert_int_equal(map->MapApertureSegment.NumberOfPages, 3);
+	assert_non_null(map->MapApertureSegment.pMdl);
+	assert_int_equal(map->MapApertureSegment.MdlOffset, 0);
+	assert_int_equal(map->MapApertureSegment.Flags.Value, 0); /* not Cached */
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	client_idle(&w.client);
+	const DXGKARG_BUILDPAGINGBUFFER *unmap = &probe_find_paging(UNMAP, kmd, 0)->paging;
+	assert_ptr_equal(unmap->UnmapApertureSegment.hDevice, device);
+	assert_int_equal(unmap->UnmapApertureSegment.SegmentId, 2);
+	assert_int_equal(unmap->UnmapApertureSegment.OffsetInPages, map->MapApertureSegment.OffsetInPages);
+	assert_int_equal(unmap->UnmapApertureSegment.NumberOfPages, 3);
+	assert_true(unmap->UnmapApertureSegment.DummyPage.QuadPart != 0);
+	assert_int_equal(probe_paging_count(-1, kmd), 2);
+	world_stop(&w);
+}
+
+static void pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture(void **state)
+{
+	for (uint64_t coherent = 0; coherent < 2; coherent++) {
+		const struct vidmm_registry_value value = {"ApertureCoherent", coherent};
+		const struct client_options options = {.registry = &value, .registry_count = 1};
+		struct world w;
+
+		world_start(&w, state, &options);
+		for (uint32_t cached = 0; cached < 2; cached++) {
+			D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU | (cached ? SOFTGPU_ALLOCATION_CACHED : 0),
+						      APERTURE);
+			HANDLE kmd = probe_last_created();
+			use_now(&w, a, false);
+			assert_int_equal(probe_find_paging(MAP, kmd, 0)->paging.MapApertureSegment.Flags.CacheCoherent,
+					 cached && coherent);
+		}
+		world_stop(&w);
+	}
+}
+
+static void pag_12_the_backing_store_is_given_up_while_resident(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 2 * MIB, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+	uint64_t before = world_statistics(&w).system_bytes;
+
+	client_write(&w.device, a, 2 * MIB, 0x12);
+	assert_true(world_statistics(&w).system_bytes == before + 2 * MIB);
+	use_now(&w, a, false);
+	/* Collected when something is destroyed or memory is asked for. */
+	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)), S_OK);
+	assert_true(world_statistics(&w).system_bytes == before);
+	evict_by_pressure(&w, a); /* so even content that was only read is copied back */
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+	client_expect(&w.device, a, 2 * MIB, 0x12);
+	world_stop(&w);
+}
+
+static void pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 4 * MIB, CPU, APERTURE), b = allocate_in(&w.device, 5 * MIB, CPU, APERTURE);
+
+	client_write(&w.device, a, 4 * MIB, 0x17000000);
+	client_write(&w.device, b, 5 * MIB, 0x71000000);
+	probe_forget();
+	use_now(&w, a, false);
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
+	use_now(&w, b, false);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	use_now(&w, a, false);
+	assert_int_equal(probe_paging_count(MAP, NULL), 3);
+	assert_int_equal(probe_paging_count(UNMAP, NULL), 2);
+	assert_int_equal(probe_paging_count(-1, NULL), 5);
+	client_expect(&w.device, a, 4 * MIB, 0x17000000);
+	client_expect(&w.device, b, 5 * MIB, 0x71000000);
+	world_stop(&w);
+}
+
+/* The last render call's entry for the only allocation it named. */
+static DXGK_ALLOCATIONLIST rendered(const struct world *w)
+{
+	const struct probe_call *last = NULL;
+
+	(void)w;
+	for (uint32_t i = 0; probe_find(PROBE_RENDER, i); i++)
+		last = probe_find(PROBE_RENDER, i);
+	assert_non_null(last);
+	assert_int_equal(last->count, 1);
+	return last->list[0];
+}
+
+static void pag_30_a_list_entry_carries_the_last_known_place(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM), b = allocate_in(&w.device, PAGE, CPU, APERTURE);
+	DXGK_ALLOCATIONLIST e;
+
+	use_now(&w, a, true);
+	e = rendered(&w);
+	assert_int_equal(e.SegmentId, 0);
+	assert_true(e.PhysicalAddress.QuadPart == 0);
+	assert_int_equal(e.WriteOperation, 1);
+	use_now(&w, a, false);
+	e = rendered(&w);
+	assert_int_equal(e.SegmentId, 1);
+	const struct probe_call *fill = probe_find_paging(FILL, NULL, 0);
+	assert_true(e.PhysicalAddress.QuadPart == fill->paging.Fill.Destination.SegmentAddress.QuadPart);
+	assert_int_equal(e.WriteOperation, 0);
+	assert_int_equal(e.Reserved, 0);
+	evict_by_pressure(&w, a);
+	use_now(&w, a, false);
+	e = rendered(&w);
+	assert_int_equal(e.SegmentId, 0);
+	assert_true(e.PhysicalAddress.QuadPart == 0);
+	use_now(&w, b, false);
+	use_now(&w, b, false);
+	e = rendered(&w);
+	assert_int_equal(e.SegmentId, 2);
+	assert_true(e.PhysicalAddress.QuadPart >= APERTURE_BASE);
+	world_stop(&w);
+}
+
+static void pag_31_writeoperation_makes_it_written_by_that_buffer(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, APERTURE);
+
+	gate_close(&w);
+	client_reference(&w.context, a, false);
+	client_submit(&w.context);
+	client_lock(&w.device, a, IGNORE_READ_SYNC | DONOT_WAIT);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	/* The entry says it, whatever the commands do. */
+	client_use(&w.context, a, true);
+	client_submit(&w.context);
+	expect_lock_refused(&w, a, IGNORE_READ_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	world_stop(&w);
+}
+
+static void pag_33_a_paging_buffer_is_patched_without_lists_before_it_is_submitted(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	use_now(&w, allocate_in(&w.device, PAGE, CPU, VRAM), false);
+	uint32_t paging = UINT32_MAX, patch = UINT32_MAX, submit = UINT32_MAX;
+
+	for (uint32_t i = 0; i < probe.calls; i++) {
+		const struct probe_call *c = &probe.call[i];
+		if (c->ddi == PROBE_PAGING && paging == UINT32_MAX)
+			paging = i;
+		if (c->ddi == PROBE_PATCH && (c->flags & 1) && patch == UINT32_MAX)
+			patch = i;
+		if (c->ddi == PROBE_SUBMIT && (c->flags & 1) && submit == UINT32_MAX)
+			submit = i;
+	}
+	assert_true(paging < patch && patch < submit && submit < probe.calls);
+	assert_int_equal(probe.call[patch].count, 0);
+	assert_int_equal(probe.call[patch].fence, probe.call[submit].fence);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(pag_02_nothing_that_the_gpu_uses_is_evicted),
+		BOTH(pag_02_what_one_buffer_names_is_resident_together),
+		BOTH(pag_03_pag_04_pag_05_a_move_is_one_whole_transfer),
+		BOTH(pag_07_an_operation_goes_on_in_a_new_buffer),
+		BOTH(pag_07_operations_are_packed),
+		BOTH(pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others),
+		BOTH(pag_08_a_busy_answer_is_repeated_with_the_allocation_idle),
+		BOTH(pag_10_map_and_unmap_name_device_range_and_pages),
+		BOTH(pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture),
+		BOTH(pag_12_the_backing_store_is_given_up_while_resident),
+		BOTH(pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing),
+		BOTH(pag_30_a_list_entry_carries_the_last_known_place),
+		BOTH(pag_31_writeoperation_makes_it_written_by_that_buffer),
+		BOTH(pag_33_a_paging_buffer_is_patched_without_lists_before_it_is_submitted),
+	};
+
+	return cmocka_run_group_tests_name("paging", tests, NULL, NULL);
+}

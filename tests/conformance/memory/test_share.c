@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resources and sharing: who belongs to what, in which order the miniport hears of it, who may lock, and that a
+ * shared allocation lives until its last opener is gone (ALF-34 to ALF-36, LOCK-24, REN-14).
+ */
+#include "world.h"
+
+/* Stand-ins for the runtime's resource handles. */
+static int runtime[8];
+#define RESOURCE(n) ((HANDLE)&runtime[n])
+
+struct shared {
+	D3DKMT_HANDLE allocation, km_resource, global;
+};
+
+static HRESULT allocate_many(struct client_device *device, HANDLE resource, uint32_t count, D3DKMT_HANDLE *out,
+			     D3DKMT_HANDLE *km_resource)
+{
+	struct softgpu_allocation wish[4];
+	D3DDDI_ALLOCATIONINFO info[4] = {{0}};
+	D3DDDICB_ALLOCATE args = {.hResource = resource, .NumAllocations = count, .pAllocationInfo = info};
+
+	for (uint32_t i = 0; i < count; i++) {
+		wish[i] = wish_of(PAGE, CPU, 0);
+		info[i].pPrivateDriverData = &wish[i];
+		info[i].PrivateDriverDataSize = sizeof(wish[i]);
+	}
+	HRESULT result = device->cb->pfnAllocateCb(device->handle, &args);
+	for (uint32_t i = 0; i < count; i++)
+		out[i] = info[i].hAllocation;
+	*km_resource = args.hKMResource;
+	return result;
+}
+
+static struct shared share_one(struct client_device *device, HANDLE resource)
+{
+	struct shared s;
+
+	assert_int_equal(vidmm_resource_set_shared(device->device, resource), 0);
+	assert_int_equal(allocate_many(device, resource, 1, &s.allocation, &s.km_resource), S_OK);
+	assert_int_equal(vidmm_resource_share(device->device, s.km_resource, &s.global), 0);
+	assert_int_not_equal(s.global, 0);
+	return s;
+}
+
+static struct shared open_it(struct client_device *device, uint32_t global)
+{
+	struct shared s = {.global = global};
+	uint32_t count = 1;
+
+	assert_int_equal(vidmm_resource_open(device->device, global, &s.km_resource, &s.allocation, &count), 0);
+	assert_int_equal(count, 1);
+	return s;
+}
+
+static HRESULT free_resource(struct client_device *device, HANDLE resource)
+{
+	D3DDDICB_DEALLOCATE args = {.hResource = resource};
+
+	return device->cb->pfnDeallocateCb(device->handle, &args);
+}
+
+static void second_device(struct world *w, struct client_device *second)
+{
+	*second = w->device;
+	assert_int_equal(vidmm_device_create(w->device.process, w->client.adapter, &second->device), 0);
+	second->handle = vidmm_device_handle(second->device);
+}
+
+static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void **state)
+{
+	struct world w;
+	struct client_device other, second;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	second_device(&w, &second);
+	struct shared ours = share_one(&w.device, RESOURCE(0)), theirs = open_it(&other, ours.global);
+	struct shared also_ours = open_it(&second, ours.global);
+	D3DKMT_HANDLE handle = theirs.allocation;
+	void *data = &handle;
+
+	client_write(&w.device, ours.allocation, PAGE, 0x2400);
+	assert_int_equal(client_try_lock(&other, &handle, 0, &data), E_INVALIDARG);
+	assert_true(client_found(&w.client, "LOCK-24"));
+	assert_null(data);
+	assert_int_equal(handle, theirs.allocation);
+	client_forget(&w.client);
+	assert_int_equal(client_unlock(&other, theirs.allocation), E_INVALIDARG);
+	client_forget(&w.client);
+	client_expect(&second, also_ours.allocation, PAGE, 0x2400); /* the process counts, not the device */
+	vidmm_device_destroy(second.device);
+	client_close(&other);
+	world_stop(&w);
+}
+
+static void lock_24_a_private_allocation_of_a_resource_is_its_owners(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a, resource;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, &a, &resource), S_OK);
+	client_write(&w.device, a, PAGE, 1);
+	client_expect(&w.device, a, PAGE, 1);
+	world_stop(&w);
+}
+
+static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along(void **state)
+{
+	struct world w;
+	struct client_device second;
+
+	world_start(&w, state, NULL);
+	second_device(&w, &second);
+	struct shared ours = share_one(&w.device, RESOURCE(0)), also = open_it(&second, ours.global);
+
+	client_lock(&second, also.allocation, 0);
+	/* Each hold has its own count: the creator has nothing to unlock. */
+	assert_int_equal(client_unlock(&w.device, ours.allocation), E_INVALIDARG);
+	assert_true(client_found(&w.client, "LOCK-28"));
+	client_forget(&w.client);
+	vidmm_device_destroy(second.device);
+	D3DDDICB_OFFERALLOCATIONS offer = {
+		.HandleList = &ours.allocation, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK); /* not locked any more */
+	world_stop(&w);
+}
+
+static void lock_30_the_creators_end_leaves_the_locks_of_others(void **state)
+{
+	struct world w;
+	struct client_device second;
+
+	world_start(&w, state, NULL);
+	second_device(&w, &second);
+	struct shared ours = share_one(&w.device, RESOURCE(0)), also = open_it(&second, ours.global);
+
+	client_lock(&w.device, ours.allocation, 0);
+	client_lock(&second, also.allocation, 0);
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)), S_OK);
+	assert_int_equal(client_unlock(&second, also.allocation), S_OK);
+	assert_int_equal(client_unlock(&second, also.allocation), E_INVALIDARG);
+	client_forget(&w.client);
+	vidmm_device_destroy(second.device);
+	world_stop(&w);
+}
+
+static void ren_14_ref_11_a_shared_allocation_is_not_renamed(void **state)
+{
+	struct world w;
+	struct helper h;
+
+	world_start(&w, state, NULL);
+	struct shared s = share_one(&w.device, RESOURCE(0));
+	D3DKMT_HANDLE handle = s.allocation;
+
+	client_write(&w.device, s.allocation, PAGE, 0x1400);
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD, NULL), S_OK); /* idle */
+	assert_int_equal(handle, s.allocation);
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	gate_close(&w);
+	client_reference(&w.context, s.allocation, false);
+	client_submit(&w.context);
+	expect_lock_refused(&w, s.allocation, DISCARD | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	/* The other flags count as if Discard were not there. */
+	handle = s.allocation;
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | IGNORE_SYNC | DONOT_WAIT, NULL), S_OK);
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	lock_elsewhere(&h, &w, s.allocation, DISCARD);
+	gate_open(&w);
+	helper_join(&h);
+	assert_true(h.gate_was_open);
+	assert_int_equal(h.allocation, s.allocation);
+	assert_int_equal(client_unlock(&w.device, s.allocation), S_OK);
+	client_expect(&w.device, s.allocation, PAGE, 0x1400);
+	assert_int_equal(world_statistics(&w).instances, 2);
+	world_stop(&w);
+}
+
+static void alf_34_creation_opens_and_destruction_closes_first(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+
+	assert_int_equal(probe.calls, 2);
+	assert_int_equal(probe.call[0].ddi, PROBE_CREATE);
+	assert_int_equal(probe.call[0].flags, 0); /* of no resource */
+	assert_int_equal(probe.call[1].ddi, PROBE_OPEN);
+	assert_int_equal(probe.call[1].flags, 1); /* Create */
+	HANDLE kmd = probe.call[0].object, open = probe.call[1].object;
+	probe_forget();
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	assert_int_equal(probe.calls, 2);
+	assert_int_equal(probe.call[0].ddi, PROBE_CLOSE);
+	assert_ptr_equal(probe.call[0].object, open);
+	assert_int_equal(probe.call[1].ddi, PROBE_DESTROY);
+	assert_ptr_equal(probe.call[1].object, kmd);
+	world_stop(&w);
+}
+
+static void alf_34_an_opener_opens_only(void **state)
+{
+	struct world w;
+	struct client_device other;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	struct shared ours = share_one(&w.device, RESOURCE(0));
+	HANDLE device = probe_find(PROBE_OPEN, 0)->device;
+	probe_forget();
+	struct shared theirs = open_it(&other, ours.global);
+
+	assert_int_equal(probe.calls, 1);
+	assert_int_equal(probe.call[0].ddi, PROBE_OPEN);
+	assert_int_equal(probe.call[0].flags, 0);
+	assert_ptr_not_equal(probe.call[0].device, device);
+	HANDLE open = probe.call[0].object;
+	probe_forget();
+	assert_int_equal(client_deallocate(&other, theirs.allocation), S_OK);
+	assert_int_equal(probe.calls, 1); /* the creator goes on using it */
+	assert_int_equal(probe.call[0].ddi, PROBE_CLOSE);
+	assert_ptr_equal(probe.call[0].object, open);
+	client_close(&other);
+	client_write(&w.device, ours.allocation, PAGE, 3);
+	world_stop(&w);
+}
+
+static void alf_34_the_last_one_out_destroys(void **state)
+{
+	struct world w;
+	struct client_device other, third;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	client_open(&w.client, &third);
+	struct shared ours = share_one(&w.device, RESOURCE(0));
+	client_write(&w.device, ours.allocation, PAGE, 0x3400);
+	struct shared theirs = open_it(&other, ours.global), too = open_it(&third, ours.global);
+
+	probe_forget();
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)), S_OK);
+	assert_int_equal(probe_count(PROBE_CLOSE), 1);
+	assert_int_equal(probe_count(PROBE_DESTROY), 0);
+	assert_int_equal(client_deallocate(&third, too.allocation), S_OK);
+	assert_int_equal(probe_count(PROBE_DESTROY), 0);
+	/* It is still there for the GPU of the last opener, and it still opens. */
+	struct client_context context;
+	client_context(&other, 0, &context);
+	D3DKMT_HANDLE out = client_allocate(&other, PAGE, CPU);
+	client_copy(&context, theirs.allocation, out, PAGE);
+	client_submit(&context);
+	client_expect(&other, out, PAGE, 0x3400);
+	open_it(&third, ours.global);
+	client_context_end(&context);
+	probe_forget();
+	client_close(&third);
+	assert_int_equal(probe_count(PROBE_DESTROY), 0);
+	assert_int_equal(client_deallocate(&other, out), S_OK);
+	probe_forget();
+	assert_int_equal(client_deallocate(&other, theirs.allocation), S_OK);
+	assert_int_equal(probe_count(PROBE_CLOSE), 1);
+	assert_int_equal(probe_count(PROBE_DESTROY), 2); /* the allocation, then the resource */
+	assert_int_equal(probe_find(PROBE_DESTROY, 0)->flags, 0);
+	assert_int_equal(probe_find(PROBE_DESTROY, 1)->flags, 1);
+	uint32_t count = 1;
+	assert_true(vidmm_resource_open(third.device = other.device, ours.global, &too.km_resource, &too.allocation,
+					&count) < 0);
+	client_close(&other);
+	world_stop(&w);
+}
+
+static void alf_34_an_open_that_gives_no_handle_fails_the_call(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DKMT_HANDLE a, resource = 0;
+	uint32_t count = 1;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	probe.open_null = 1;
+	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-34"));
+	assert_int_equal(a, 0);
+	client_forget(&w.client);
+	assert_int_equal(probe_count(PROBE_CREATE), probe_count(PROBE_DESTROY));
+	struct shared s = share_one(&w.device, RESOURCE(0));
+	probe.open_null = 1;
+	assert_true(vidmm_resource_open(other.device, s.global, &resource, &a, &count) < 0);
+	assert_true(client_found(&w.client, "ALF-34"));
+	assert_int_equal(resource, 0);
+	client_forget(&w.client);
+	open_it(&other, s.global); /* nothing is left in the way */
+	client_close(&other);
+	world_stop(&w);
+}
+
+static void alf_34_one_missing_open_of_several_undoes_the_others(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3], resource;
+
+	world_start(&w, state, NULL);
+	probe.open_null = 2;
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 3, a, &resource), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-34"));
+	client_forget(&w.client);
+	assert_int_equal(probe_count(PROBE_CLOSE), 2);
+	assert_int_equal(probe_count(PROBE_DESTROY), 3);
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)), E_INVALIDARG); /* the resource was not made either */
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static void alf_35_a_resource_ties_its_allocations_together(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4], first, second;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 2, a, &first), S_OK);
+	assert_int_not_equal(first, 0);
+	assert_int_equal(probe_find(PROBE_CREATE, 0)->flags, 1); /* Resource */
+	assert_int_equal(allocate_many(&w.device, RESOURCE(1), 1, a + 2, &second), S_OK);
+	assert_int_not_equal(second, first);
+	/* A private one may grow, under the same handle. */
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, a + 3, &second), S_OK);
+	assert_int_equal(second, first);
+	probe_forget();
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)), S_OK);
+	assert_int_equal(probe_count(PROBE_CLOSE), 3);
+	assert_int_equal(probe_count(PROBE_DESTROY), 4); /* three allocations and the resource itself */
+	client_write(&w.device, a[2], PAGE, 0); /* the other one is untouched */
+	expect_lock_refused(&w, a[3], 0, E_INVALIDARG, "LOCK-31");
+	world_stop(&w);
+}
+
+static void alf_35_a_shared_resource_cannot_be_extended(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a = 0, resource = 0;
+
+	world_start(&w, state, NULL);
+	struct shared s = share_one(&w.device, RESOURCE(0));
+
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, &a, &resource), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-35"));
+	assert_int_equal(a, 0);
+	assert_int_equal(resource, 0);
+	client_forget(&w.client);
+	client_write(&w.device, s.allocation, PAGE, 0);
+	/* Nor can one be shared after the fact. */
+	assert_int_equal(allocate_many(&w.device, RESOURCE(1), 1, &a, &resource), S_OK);
+	assert_true(vidmm_resource_set_shared(w.device.device, RESOURCE(1)) < 0);
+	assert_true(client_found(&w.client, "ALF-35"));
+	client_forget(&w.client);
+	uint32_t global = 7;
+	assert_true(vidmm_resource_share(w.device.device, resource, &global) < 0);
+	assert_int_equal(global, 7);
+	world_stop(&w);
+}
+
+static void alf_35_a_resource_may_be_empty_but_something_must_be_asked_for(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a, resource = 0;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 0, &a, &resource), S_OK);
+	assert_int_not_equal(resource, 0);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, &a, &resource), S_OK);
+	assert_int_equal(allocate_many(&w.device, NULL, 0, &a, &resource), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-35"));
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static void alf_36_with_a_resource_the_list_is_ignored(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[2], resource;
+	const D3DKMT_HANDLE bogus[] = {0xDEAD, 0xBEEF};
+
+	world_start(&w, state, NULL);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 2, a, &resource), S_OK);
+	D3DDDICB_DEALLOCATE args = {.hResource = RESOURCE(0), .NumAllocations = 2, .HandleList = bogus};
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), S_OK);
+	assert_int_equal(w.client.findings, 0);
+	assert_int_equal(world_statistics(&w).allocations, 1);
+	args.HandleList = NULL;
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), E_INVALIDARG); /* it is gone */
+	assert_true(client_found(&w.client, "ALF-36"));
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static void alf_36_a_resource_survives_its_allocations(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[2], resource;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 2, a, &resource), S_OK);
+	D3DDDICB_DEALLOCATE args = {.NumAllocations = 2, .HandleList = a};
+	probe_forget();
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), S_OK);
+	assert_int_equal(probe_count(PROBE_DESTROY), 2);
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)), S_OK);
+	assert_int_equal(probe_count(PROBE_DESTROY), 3);
+	assert_int_equal(probe_find(PROBE_DESTROY, 2)->flags, 1);
+	world_stop(&w);
+}
+
+static void alf_36_a_bad_handle_in_the_list_frees_nothing(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, NULL);
+	for (int i = 0; i < 3; i++)
+		a[i] = client_allocate(&w.device, PAGE, CPU);
+	const D3DKMT_HANDLE unknown[] = {a[0], 0xDEAD, a[2]}, twice[] = {a[0], a[1], a[0]};
+	D3DDDICB_DEALLOCATE args = {.NumAllocations = 3, .HandleList = unknown};
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-36"));
+	client_forget(&w.client);
+	args.HandleList = twice;
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), E_INVALIDARG);
+	assert_true(client_found(&w.client, "ALF-36"));
+	client_forget(&w.client);
+	args.HandleList = NULL;
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), E_INVALIDARG);
+	client_forget(&w.client);
+	for (int i = 0; i < 3; i++)
+		client_write(&w.device, a[i], PAGE, 0);
+	args.HandleList = a;
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), S_OK);
+	world_stop(&w);
+}
+
+static void opening_asks_for_room_and_for_a_live_handle(void **state)
+{
+	struct world w;
+	struct client_device other;
+	D3DKMT_HANDLE a[3], mine, theirs[3] = {0}, resource = 0;
+	uint32_t count = 2, global;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	assert_int_equal(vidmm_resource_set_shared(w.device.device, RESOURCE(0)), 0);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 3, a, &mine), S_OK);
+	assert_int_equal(vidmm_resource_share(w.device.device, mine, &global), 0);
+	assert_true(vidmm_resource_open(other.device, global, &resource, theirs, &count) < 0);
+	assert_int_equal(resource, 0);
+	assert_int_equal(theirs[0], 0);
+	count = 3;
+	assert_true(vidmm_resource_open(other.device, global + 1, &resource, theirs, &count) < 0);
+	assert_true(vidmm_resource_open(other.device, 0, &resource, theirs, &count) < 0);
+	assert_int_equal(vidmm_resource_open(other.device, global, &resource, theirs, &count), 0);
+	assert_int_equal(count, 3);
+	assert_true(vidmm_resource_share(other.device, mine + 1, &global) < 0);
+	client_close(&other);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(lock_24_only_the_creating_process_may_lock_a_shared_allocation),
+		BOTH(lock_24_a_private_allocation_of_a_resource_is_its_owners),
+		BOTH(lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along),
+		BOTH(lock_30_the_creators_end_leaves_the_locks_of_others),
+		BOTH(ren_14_ref_11_a_shared_allocation_is_not_renamed),
+		BOTH(alf_34_creation_opens_and_destruction_closes_first),
+		BOTH(alf_34_an_opener_opens_only),
+		BOTH(alf_34_the_last_one_out_destroys),
+		BOTH(alf_34_an_open_that_gives_no_handle_fails_the_call),
+		BOTH(alf_34_one_missing_open_of_several_undoes_the_others),
+		BOTH(alf_35_a_resource_ties_its_allocations_together),
+		BOTH(alf_35_a_shared_resource_cannot_be_extended),
+		BOTH(alf_35_a_resource_may_be_empty_but_something_must_be_asked_for),
+		BOTH(alf_36_with_a_resource_the_list_is_ignored),
+		BOTH(alf_36_a_resource_survives_its_allocations),
+		BOTH(alf_36_a_bad_handle_in_the_list_frees_nothing),
+		BOTH(opening_asks_for_room_and_for_a_live_handle),
+	};
+
+	return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several clients at once on one adapter that is too small for them: locks, discards, copies, offers, creation and
+ * destruction, each client checking every byte it is owed. On the simulator from seeds, on threads as it comes.
+ */
+#include <stdio.h>
+
+#include "world.h"
+
+/* Runs on other threads than cmocka's, so a failure cannot be one of its assertions. */
+#define CHECK(condition)                                                                       \
+	do {                                                                                   \
+		if (!(condition)) {                                                            \
+			fprintf(stderr, "%s:%d: seed %llu: %s\n", __FILE__, __LINE__,           \
+				(unsigned long long)c->seed, #condition);                      \
+			abort();                                                               \
+		}                                                                              \
+	} while (0)
+
+enum { ALLOCATIONS = 8 };
+
+struct item {
+	D3DKMT_HANDLE handle;
+	uint64_t bytes;
+	uint32_t pattern; /* word i is pattern + i; 0: all zero */
+	bool offered;
+};
+
+struct client_thread {
+	struct world *world;
+	struct vidmm_thread *thread;
+	uint64_t seed, state;
+	uint32_t steps;
+	struct client_device device;
+	struct client_context context;
+	struct item item[ALLOCATIONS];
+	uint32_t patterns;
+};
+
+static uint32_t draw(struct client_thread *c, uint32_t below)
+{
+	c->state = c->state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(c->state >> 33) % below;
+}
+
+static void create_item(struct client_thread *c, struct item *item)
+{
+	static const uint32_t sets[] = {0, 0, VRAM, APERTURE};
+	struct softgpu_allocation wish = wish_of((1 + draw(c, 48)) * 16 * KIB, CPU, sets[draw(c, 4)]);
+
+	*item = (struct item){.bytes = wish.size_bytes};
+	wish.renaming_limit = draw(c, 3);
+	CHECK(client_try_allocate(&c->device, &wish, NULL, &item->handle, NULL) == S_OK);
+}
+
+static void verify(struct client_thread *c, const struct item *item, const uint32_t *words)
+{
+	for (uint64_t i = 0; i < item->bytes / 4; i += 251)
+		CHECK(words[i] == (item->pattern ? item->pattern + (uint32_t)i : 0));
+}
+
+static void write_all(struct client_thread *c, struct item *item, uint32_t *words)
+{
+	item->pattern = ++c->patterns << 20;
+	for (uint64_t i = 0; i < item->bytes / 4; i++)
+		words[i] = item->pattern + (uint32_t)i;
+}
+
+static void lock_and_look(struct client_thread *c, struct item *item)
+{
+	void *data;
+
+	CHECK(client_try_lock(&c->device, &item->handle, 0, &data) == S_OK);
+	verify(c, item, data);
+	if (draw(c, 2))
+		write_all(c, item, data);
+	CHECK(client_unlock(&c->device, item->handle) == S_OK);
+}
+
+static void discard(struct client_thread *c, struct item *item)
+{
+	void *data;
+	HRESULT result = client_try_lock(&c->device, &item->handle, DISCARD, &data);
+
+	if (result == D3DERR_WASSTILLDRAWING) /* the list is full of what was never superseded in use */
+		result = client_try_lock(&c->device, &item->handle, DISCARD | NO_EXISTING_REFERENCE, &data);
+	CHECK(result == S_OK);
+	write_all(c, item, data);
+	CHECK(client_unlock(&c->device, item->handle) == S_OK);
+}
+
+static void copy(struct client_thread *c, struct item *from, struct item *to)
+{
+	uint64_t bytes = from->bytes < to->bytes ? from->bytes : to->bytes;
+
+	if (from == to || from->offered || to->offered || bytes != to->bytes)
+		return;
+	client_copy(&c->context, from->handle, to->handle, bytes);
+	CHECK(client_try_submit(&c->context) == S_OK);
+	to->pattern = from->pattern;
+}
+
+static void offer(struct client_thread *c, struct item *item)
+{
+	D3DDDICB_OFFERALLOCATIONS args = {.HandleList = &item->handle,
+					  .NumAllocations = 1,
+					  .Priority = (D3DDDI_OFFER_PRIORITY)(1 + draw(c, 4))};
+
+	CHECK(c->device.cb->pfnOfferAllocationsCb(c->device.handle, &args) == S_OK);
+	item->offered = true;
+}
+
+static void reclaim(struct client_thread *c, struct item *item)
+{
+	BOOL discarded;
+	D3DDDICB_RECLAIMALLOCATIONS args = {.HandleList = &item->handle, .NumAllocations = 1, .pDiscarded = &discarded};
+
+	CHECK(c->device.cb->pfnReclaimAllocationsCb(c->device.handle, &args) == S_OK);
+	item->offered = false;
+	if (discarded)
+		item->pattern = 0;
+}
+
+static void step(struct client_thread *c)
+{
+	struct item *item = &c->item[draw(c, ALLOCATIONS)];
+
+	if (item->offered && draw(c, 3))
+		reclaim(c, item);
+	if (item->offered)
+		return;
+	switch (draw(c, 10)) {
+	case 0:
+		CHECK(client_deallocate(&c->device, item->handle) == S_OK);
+		create_item(c, item);
+		break;
+	case 1:
+		offer(c, item);
+		break;
+	case 2:
+	case 3:
+		discard(c, item);
+		break;
+	case 4:
+	case 5:
+		client_reference(&c->context, item->handle, draw(c, 2));
+		CHECK(client_try_submit(&c->context) == S_OK);
+		break;
+	case 6:
+	case 7:
+		copy(c, item, &c->item[draw(c, ALLOCATIONS)]);
+		break;
+	default:
+		lock_and_look(c, item);
+		break;
+	}
+}
+
+static void client_main(void *argument)
+{
+	struct client_thread *c = argument;
+
+	client_open(&c->world->client, &c->device);
+	client_context(&c->device, draw(c, 2), &c->context);
+	for (int i = 0; i < ALLOCATIONS; i++)
+		create_item(c, &c->item[i]);
+	for (uint32_t i = 0; i < c->steps; i++)
+		step(c);
+	for (int i = 0; i < ALLOCATIONS; i++) {
+		if (c->item[i].offered)
+			reclaim(c, &c->item[i]);
+		lock_and_look(c, &c->item[i]);
+	}
+	client_context_end(&c->context);
+	client_close(&c->device);
+}
+
+static void run_clients(void **state, uint64_t seed, uint32_t threads, uint32_t steps)
+{
+	struct client_options options = {
+		.vram_bytes = 3 * MIB, .aperture_bytes = 16 * MIB, .seed = seed, .switch_per_1024 = 200};
+	struct client_thread c[4];
+	struct world w;
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < threads; i++) {
+		memset(&c[i], 0, sizeof(c[i]));
+		c[i].world = &w;
+		c[i].seed = seed;
+		c[i].state = seed * 1000 + i;
+		c[i].steps = steps;
+		assert_int_equal(vidmm_thread_create(w.client.host, "client", client_main, &c[i], &c[i].thread), 0);
+	}
+	for (uint32_t i = 0; i < threads; i++)
+		vidmm_thread_join(c[i].thread);
+	world_stop(&w);
+}
+
+static void clients_that_want_too_much_get_their_own_bytes(void **state)
+{
+	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
+
+	for (uint64_t seed = 1; seed <= (sim ? 12 : 4); seed++)
+		run_clients(state, seed, 3, sim ? 250 : 400);
+}
+
+int main(int count, char **arguments)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(clients_that_want_too_much_get_their_own_bytes),
+	};
+
+	if (count > 1) { /* one seed of the simulator's, again and again the same */
+		void *kind = &on_sim;
+
+		run_clients(&kind, strtoull(arguments[1], NULL, 0), 3, 250);
+		return 0;
+	}
+	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}
