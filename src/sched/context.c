@@ -151,8 +151,7 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context
 	vmm_handle_destroy(&device->process->handles, context->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
 	/* SUB-29: the miniport hears of it when its last packet is complete. */
-	if (!vmm_ok(vmm_wait_timeline(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY, NULL)))
-		vmm_sched_wait_idle(adapter, VIDMM_WAIT_DESTROY);
+	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 	vmm_dma_destroy_all(context);
 	free_context(context);
@@ -207,8 +206,13 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	device->magic = 0;
 	while (!vmm_list_empty(&device->contexts))
 		(void)!vmm_sched_destroy_context(device, vmm_container_of(device->contexts.next, struct vmm_context, link));
-	vmm_sched_wait_idle(adapter, VIDMM_WAIT_DESTROY);
+	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
+	vmm_sched_wait(adapter, adapter->paging_timeline,
+		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued), VIDMM_WAIT_DESTROY);
+	/* Nobody else is closing allocations of this device then, the worker included. */
+	vmm_os_mutex_lock(&adapter->submit_lock);
 	vmm_memory_close_device(device);
+	vmm_os_mutex_unlock(&adapter->submit_lock);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_remove(&device->adapter_link);

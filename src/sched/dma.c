@@ -61,6 +61,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	return dma;
 }
 
+/* *may_create in: would a new one do? out: there is a place in the pool for it, taken. *oldest: packet of those in flight. */
 static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_create, uint64_t *oldest)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
@@ -71,10 +72,9 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 		dma = vmm_container_of(context->free_dma.next, struct vmm_dma, pool);
 		vmm_list_remove(&dma->pool);
 	}
-	*may_create = context->dma_count < VMM_DMA_BUFFERS_PER_CONTEXT;
-	if (!dma && *may_create)
-		context->dma_count++;
-	*oldest = 0; /* of those in flight; another thread may hold one that it has not queued yet */
+	*may_create = *may_create && !dma && context->dma_count < VMM_DMA_BUFFERS_PER_CONTEXT;
+	context->dma_count += *may_create;
+	*oldest = 0; /* another thread may hold one that it has not queued yet */
 	for (uint32_t i = 0; i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
 		uint64_t sequence = context->all[i] ? context->all[i]->packet.sequence : 0;
 
@@ -86,28 +86,12 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	return dma;
 }
 
-NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
+/* Into the place that dma_take_free gave. */
+static struct vmm_dma *dma_add(struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
-
-	for (;;) {
-		uint32_t seen = atomic_load(&adapter->progress);
-		bool may_create;
-		uint64_t oldest;
-		struct vmm_dma *dma = dma_take_free(context, &may_create, &oldest);
-
-		if (dma) {
-			*result = dma;
-			return STATUS_SUCCESS;
-		}
-		if (may_create)
-			break;
-		vmm_status status = oldest ? vmm_wait_timeline(adapter, context->node, oldest, VIDMM_WAIT_DMA_BUFFER, NULL)
-					   : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
-		if (!vmm_ok(status))
-			return status;
-	}
 	struct vmm_dma *dma = dma_create(context);
+
 	vmm_os_mutex_lock(&adapter->state_lock);
 	if (!dma)
 		context->dma_count--;
@@ -117,8 +101,39 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 			break;
 		}
 	vmm_os_mutex_unlock(&adapter->state_lock);
-	*result = dma;
-	return dma ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	return dma;
+}
+
+NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	bool no_memory = false;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+		bool may_create = !no_memory;
+		uint64_t oldest;
+		struct vmm_dma *dma = dma_take_free(context, &may_create, &oldest);
+
+		if (!dma && may_create) {
+			dma = dma_add(context);
+			no_memory = !dma;
+		}
+		if (dma) {
+			*result = dma;
+			return STATUS_SUCCESS;
+		}
+		/*
+		 * Where there is no room for one more, those in flight do. With none in flight, and under the submit lock, which
+		 * those who hold one are waiting for, nothing will come free.
+		 */
+		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
+			return STATUS_NO_MEMORY;
+		vmm_status status = oldest ? vmm_wait_timeline(adapter, context->node, oldest, VIDMM_WAIT_DMA_BUFFER, NULL)
+					   : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
+		if (!vmm_ok(status))
+			return status;
+	}
 }
 
 /* One that was not queued: its taker failed. */

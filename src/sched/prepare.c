@@ -6,7 +6,18 @@
  */
 #include "sched/sched_private.h"
 
-#include "nt/nt.h"
+/* DMA-23: an allocation that is listed more than once is written if one of its entries says so. */
+static bool is_written(const struct vmm_dma *dma, uint32_t index)
+{
+	const struct vmm_allocation *allocation = dma->instances[index]->allocation;
+
+	if (dma->list[index].WriteOperation || allocation->read_set == allocation->write_set)
+		return dma->list[index].WriteOperation;
+	for (uint32_t i = 0; i < dma->list_count; i++)
+		if (dma->instances[i] == dma->instances[index] && dma->list[i].WriteOperation)
+			return true;
+	return false;
+}
 
 static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
 {
@@ -21,7 +32,42 @@ static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma
 
 		if (!instance || instance->prepared == preparation)
 			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
-		vmm_status status = vmm_memory_make_resident_locked(adapter, instance, dma->list[index].WriteOperation,
+		vmm_status status =
+			vmm_memory_make_resident_locked(adapter, instance, is_written(dma, index), preparation);
+		if (status != VMM_OK)
+			return status;
+	}
+	return VMM_OK;
+}
+
+/* The largest that the patch list names and that has no place yet; list_count: none. */
+static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
+{
+	uint32_t largest = dma->list_count;
+
+	for (uint32_t p = 0; p < dma->patch_count; p++) {
+		uint32_t index = dma->patches[p].AllocationIndex;
+		const struct vmm_instance *instance = dma->instances[index];
+
+		if (instance && instance->prepared != preparation &&
+		    (largest == dma->list_count ||
+		     instance->allocation->size_bytes > dma->instances[largest]->allocation->size_bytes))
+			largest = index;
+	}
+	return largest;
+}
+
+/*
+ * SPL-13: the set may already be in memory in a way that leaves no room in one piece for the rest. Again, the largest
+ * first; what has no place of this round yet may be pushed out for it.
+ */
+static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	uint32_t index;
+
+	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
+		dma->instances[index]->wanted = preparation;
+		vmm_status status = vmm_memory_make_resident_locked(adapter, dma->instances[index], is_written(dma, index),
 								    preparation);
 		if (status != VMM_OK)
 			return status;
@@ -113,6 +159,10 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	uint64_t preparation = ++sched->preparations;
 	vmm_status status = make_resident(adapter, dma, preparation);
 
+	if (status == VMM_NO_VIDEO_MEMORY) {
+		preparation = ++sched->preparations;
+		status = make_resident_anew(adapter, dma, preparation);
+	}
 	if (status != VMM_OK)
 		return status;
 	dma->packet.paging_needed = settle_addresses(adapter, dma, preparation);
@@ -190,25 +240,32 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	return status != VMM_PENDING;
 }
 
-void vmm_prepare_pump(struct vmm_adapter *adapter, bool in_worker)
+void vmm_prepare_pump(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 	uint32_t seen;
 
-	if (!in_worker) {
-		/* While the worker waits on behalf of the head, asking again before the GPU moved would be in vain. */
-		if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) || pump_once(sched, &seen))
-			return;
-		atomic_store(&sched->blocked, true);
-		vmm_worker_wake(sched);
+	/* While the worker waits on behalf of the head, asking again before the GPU moved would be in vain. */
+	if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) || pump_once(sched, &seen))
 		return;
-	}
-	/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
-	while (atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed)) {
+	atomic_store(&sched->blocked, true);
+	vmm_worker_wake(sched);
+}
+
+void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
+{
+	struct vmm_sched *sched = adapter->sched;
+	bool alive = true;
+	uint32_t seen;
+
+	/* `blocked` with an empty queue: somebody else had prepared everything before the client set it. */
+	if (!atomic_load(&sched->prepare_count) && !atomic_load(&sched->blocked))
+		return;
+	do {
 		atomic_store(&sched->blocked, true);
-		while (!pump_once(sched, &seen))
-			if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE)))
-				break;
+		while (alive && !pump_once(sched, &seen))
+			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		atomic_store(&sched->blocked, false);
-	}
+		/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
+	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed));
 }

@@ -8,8 +8,6 @@
  */
 #include "sched/sched_private.h"
 
-#include "nt/nt.h"
-
 uint32_t vmm_fence_next(struct vmm_sched *sched)
 {
 	uint32_t fence = sched->next_fence++;
@@ -116,17 +114,17 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	/*
-	 * Submitting can complete (a miniport may report from inside the call) and make more submittable; the loop ends
-	 * when a pass changed nothing.
+	 * Who finds the lock taken has counted its completion in `kicks` before. The holder, having let go, reads it with an
+	 * operation that also orders: it sees the count, or the other one sees the lock free.
 	 */
 	for (;;) {
-		uint32_t before = atomic_load(&sched->ready_count);
+		uint32_t seen = atomic_load(&sched->kicks);
 
-		if (!before || !vmm_os_mutex_trylock(&adapter->paging_lock))
+		if (!atomic_load(&sched->ready_count) || !vmm_os_mutex_trylock(&adapter->paging_lock))
 			return;
 		vmm_queue_drain_locked(sched);
 		vmm_os_mutex_unlock(&adapter->paging_lock);
-		if (atomic_load(&sched->ready_count) == before)
+		if (atomic_fetch_add(&sched->kicks, 0) == seen)
 			return;
 	}
 }
@@ -158,9 +156,28 @@ static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint
 		vmm_packet_retired_locked(sched, packet);
 		retired++;
 	}
-	if (vmm_fence_reached(fence, node->last_completed))
-		node->last_completed = fence; /* a repeated older id changes nothing (SUB-12) */
+	node->last_completed = fence;
 	return retired;
+}
+
+static void record_completed(struct vmm_node *node, uint32_t fence)
+{
+	/* The interrupt lock makes this the only writer. A repeated or older id tells nothing new (SUB-12). */
+	if (vmm_fence_reached(atomic_load(&node->reported), fence))
+		return;
+	atomic_store(&node->reported, fence);
+	atomic_store(&node->report_pending, 1);
+}
+
+static bool record_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
+{
+	uint32_t head = atomic_load(&node->fault_head);
+
+	if (head - atomic_load(&node->fault_tail) == VMM_FAULTS_MAX)
+		return false; /* more than packets can be outstanding */
+	node->fault[head % VMM_FAULTS_MAX] = (struct vmm_fault){fence, status};
+	atomic_store(&node->fault_head, head + 1);
+	return true;
 }
 
 /* DIRQL: only records (SUB-07). */
@@ -168,29 +185,16 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 {
 	struct vmm_adapter *adapter = context;
 	struct vmm_sched *sched = adapter->sched;
-	uint32_t index;
 
-	switch (data->InterruptType) {
-	case DXGK_INTERRUPT_DMA_COMPLETED:
-		index = data->DmaCompleted.NodeOrdinal;
-		if (index >= adapter->node_count)
-			break;
-		atomic_store(&sched->node[index].reported, data->DmaCompleted.SubmissionFenceId);
-		atomic_store(&sched->node[index].report_pending, 1);
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED && data->DmaCompleted.NodeOrdinal < adapter->node_count) {
+		record_completed(&sched->node[data->DmaCompleted.NodeOrdinal], data->DmaCompleted.SubmissionFenceId);
 		return;
-	case DXGK_INTERRUPT_DMA_FAULTED:
-		index = data->DmaFaulted.NodeOrdinal;
-		if (index >= adapter->node_count)
-			break;
-		atomic_store(&sched->node[index].fault_fence, data->DmaFaulted.FaultedFenceId);
-		atomic_store(&sched->node[index].fault_status, (uint32_t)data->DmaFaulted.Status);
-		atomic_store(&sched->node[index].fault_pending, 1);
-		return;
-	default:
-		index = 0;
-		break;
 	}
-	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, index);
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED && data->DmaFaulted.NodeOrdinal < adapter->node_count &&
+	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal], data->DmaFaulted.FaultedFenceId,
+			 (uint32_t)data->DmaFaulted.Status))
+		return;
+	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
 static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet, uint32_t status)
@@ -208,52 +212,68 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 	atomic_store(&context->device->error, VMM_DEVICE_FAULT);
 }
 
-/* A faulted packet counts as complete; its device does not go on. State lock held. */
-static uint32_t retire_fault(struct vmm_sched *sched, struct vmm_node *node)
+static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fence)
 {
-	uint32_t fence = atomic_load(&node->fault_fence);
-	struct vmm_list *link;
+	const struct vmm_list *link;
 
 	vmm_list_for_each (link, &node->hardware) {
 		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
 
-		if (packet->fence == fence) {
-			device_fault(sched->adapter, packet, atomic_load(&node->fault_status));
-			break;
-		}
+		if (packet->fence == fence)
+			return packet;
 	}
-	return retire_node(sched, node, fence);
+	return NULL;
 }
 
 /* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
-static bool check_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+static void refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	const struct vmm_node *node = &sched->node[index];
 
-	if (vmm_fence_reached(node->last_submitted, fence))
-		return true;
 	vmm_finding(sched->adapter->observe, "SUB-12", 0, 0,
-		    "node %u reported fence 0x%08x complete; the last one submitted there is 0x%08x", index, fence,
-		    node->last_submitted);
+		    "node %u reported fence 0x%08x, which is not with the hardware; the last one submitted there is 0x%08x, "
+		    "the last one complete 0x%08x",
+		    index, fence, node->last_submitted, node->last_completed);
 	vmm_port_fatal(sched->adapter->port, 0x119, 0x1, fence, node->last_submitted);
-	return false;
 }
 
+/* What is reported must be with the hardware, or over already. State lock held. */
+static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t fence, const uint32_t *fault)
+{
+	struct vmm_node *node = &sched->node[index];
+	struct vmm_packet *packet;
+
+	if (vmm_fence_reached(node->last_completed, fence))
+		return 0;
+	packet = on_hardware(node, fence);
+	if (!packet) {
+		refuse_report(sched, index, fence);
+		return 0;
+	}
+	if (fault)
+		device_fault(sched->adapter, packet, *fault);
+	return retire_node(sched, node, fence);
+}
+
+/* A faulted packet counts as complete. Faults come first: a newer completion would take their packets away. */
 static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
-	uint32_t retired = 0;
+	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
 
+	while (tail != atomic_load(&node->fault_head)) {
+		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
+
+		atomic_store(&node->fault_tail, ++tail);
+		retired += retire_report(sched, index, fault.fence, &fault.status);
+	}
 	if (atomic_exchange(&node->report_pending, 0)) {
 		uint32_t fence = atomic_load(&node->reported);
 
-		if (!check_report(sched, index, fence))
-			return 0;
-		retired = retire_node(sched, node, fence);
-		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, retired, 0);
+		count = retire_report(sched, index, fence, NULL);
+		retired += count;
+		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, count, 0);
 	}
-	if (atomic_exchange(&node->fault_pending, 0))
-		retired += retire_fault(sched, node);
 	return retired;
 }
 
@@ -264,12 +284,15 @@ static void sink_dpc(void *context)
 	struct vmm_sched *sched = adapter->sched;
 	uint32_t retired = 0;
 
+	if (atomic_load(&adapter->removed))
+		return; /* its packets are abandoned; late reports mean nothing any more */
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++)
 		retired += retire_reports(sched, n);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!retired)
 		return;
+	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
@@ -340,7 +363,7 @@ static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
 	}
 }
 
-void vmm_queue_abandon(struct vmm_adapter *adapter)
+void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 

@@ -125,15 +125,19 @@ static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
 	return status;
 }
 
+/* Says what is wrong with a patch location; STATUS_SUCCESS when it is one that a NULL element excuses. */
 VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_dma *dma, uint32_t p)
 {
 	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
 	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
-	const char *rule = e->AllocationIndex >= dma->list_count				   ? "PAT-02"
+	const char *rule = e->AllocationIndex >= dma->list_count		   ? "PAT-02"
 			   : p && e->SplitOffset < dma->patches[p - 1].SplitOffset ? "PAT-04"
-			   : slots && e->SlotId >= slots					   ? "PAT-07"
-												   : "PAT-05";
+			   : slots && e->SlotId >= slots			   ? "PAT-07"
+			   : dma->instances[e->AllocationIndex]			   ? "PAT-05"
+										   : NULL;
 
+	if (!rule) /* PAT-09: it unbinds its slot; nothing is patched, so PatchOffset says nothing */
+		return STATUS_SUCCESS;
 	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
 		    "the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId %u (of %u), PatchOffset "
 		    "%u, SplitOffset %u (DMA buffer of %u bytes)",
@@ -153,8 +157,12 @@ static NTSTATUS check_patches(const struct submission *s, const struct vmm_dma *
 
 		if (vmm_unlikely((e->AllocationIndex >= dma->list_count) | (e->SplitOffset < split) |
 				 (e->SlotId >= slot_end) | (e->SplitOffset > e->PatchOffset) |
-				 (e->PatchOffset >= dma->used_bytes)))
-			return bad_patch(s, dma, p);
+				 (e->PatchOffset >= dma->used_bytes))) {
+			NTSTATUS status = bad_patch(s, dma, p);
+
+			if (!NT_SUCCESS(status))
+				return status;
+		}
 		split = e->SplitOffset;
 	}
 	return STATUS_SUCCESS;
@@ -175,6 +183,17 @@ static NTSTATUS check_instances(const struct submission *s, const struct vmm_dma
 	}
 	vmm_paging_unlock(s->adapter);
 	return status;
+}
+
+/* DMA-31: after this status the device does not go on. */
+VMM_COLD static void lose_device(const struct submission *s)
+{
+	struct vmm_device *device = s->context->device;
+
+	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, device->process->id, s->context->handle,
+		   "DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
+		   s->context->handle);
+	atomic_store(&device->error, VMM_DEVICE_FAULT);
 }
 
 /* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
@@ -202,6 +221,8 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
 
 	vmm_calling_process_set(s->adapter->os, before);
+	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
+		lose_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
 	dma->used_bytes = (uint32_t)((char *)args.pDmaBuffer - dma->backing.address);
@@ -239,9 +260,9 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 				vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
 		vmm_paging_unlock(s->adapter);
 	}
+	vmm_os_mutex_lock(&s->adapter->state_lock);
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = sequence;
-	vmm_os_mutex_lock(&s->adapter->state_lock);
 	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
 	s->context->last_sequence = sequence;
 	s->queued = ++s->context->queued;
@@ -268,6 +289,19 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 	}
 }
 
+/*
+ * Too large to hold back as a whole: all pieces but the newest go out, or no buffer would ever come free. Not by way of
+ * the worker, which may be waiting for the submit lock that is held here.
+ */
+static void send_ahead(struct submission *s)
+{
+	struct vmm_dma *newest = s->piece[--s->pieces];
+
+	commit(s);
+	s->piece[s->pieces++] = newest;
+	vmm_prepare_pump_waiting(s->adapter);
+}
+
 /* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
 static NTSTATUS translate_all(struct submission *s)
 {
@@ -287,14 +321,13 @@ static NTSTATUS translate_all(struct submission *s)
 				    s->context->dma_bytes, multipass);
 			return STATUS_INVALID_PARAMETER;
 		}
-		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2) {
-			/* Too large to hold back as a whole: what exists goes out, or no buffer would ever come free. */
-			struct vmm_dma *last = s->piece[--s->pieces];
-
-			commit(s);
-			s->piece[s->pieces++] = last;
-		}
+		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
+			send_ahead(s);
 		status = vmm_dma_get(s->context, &next);
+		if (status == STATUS_NO_MEMORY && s->pieces > 1) {
+			send_ahead(s);
+			status = vmm_dma_get(s->context, &next);
+		}
 		if (!NT_SUCCESS(status))
 			return status;
 		copy_list(next, dma);
@@ -330,6 +363,6 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id, context->handle, 0,
 		  request->allocation_count, s.patches, request->command_length - request->command_offset,
 		  context->last_sequence);
-	vmm_prepare_pump(adapter, false);
+	vmm_prepare_pump(adapter);
 	return STATUS_SUCCESS;
 }

@@ -24,6 +24,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 		vmm_list_init(&sched->node[n].ready);
 		vmm_list_init(&sched->node[n].hardware);
 		sched->node[n].last_completed = sched->node[n].last_submitted = sched->next_fence - 1;
+		atomic_store(&sched->node[n].reported, sched->next_fence - 1);
 	}
 	for (uint32_t i = 0; i < VMM_PAGING_PACKETS; i++)
 		vmm_list_push_back(&sched->free_paging, &sched->paging_packet[i].link);
@@ -95,19 +96,28 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_free(sched);
 }
 
+/* Nothing completes any more: the adapter was removed, or the simulator has reported a deadlock. */
+static void give_up_locked(struct vmm_adapter *adapter)
+{
+	atomic_store(&adapter->removed, true);
+	vmm_queue_abandon_locked(adapter);
+}
+
+void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason)
+{
+	if (vmm_timeline_done(adapter, timeline, sequence) ||
+	    vmm_ok(vmm_wait_timeline(adapter, timeline, sequence, reason, NULL)))
+		return;
+	/* Under the paging lock nobody is in the middle of preparing what is abandoned. */
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	give_up_locked(adapter);
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+}
+
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
-		uint64_t last = atomic_load(&adapter->timeline[t].queued);
-
-		if (vmm_timeline_done(adapter, t, last))
-			continue;
-		if (!vmm_ok(vmm_wait_timeline(adapter, t, last, reason, NULL))) {
-			if (atomic_load(&adapter->removed))
-				vmm_queue_abandon(adapter);
-			return;
-		}
-	}
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		vmm_sched_wait(adapter, t, atomic_load(&adapter->timeline[t].queued), reason);
 }
 
 /* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
@@ -149,7 +159,7 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		uint64_t oldest = atomic_load(&timeline->completed) + 1;
 
 		if (!vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest, VIDMM_WAIT_PAGING_BUFFER)))
-			vmm_queue_abandon(adapter);
+			give_up_locked(adapter);
 	}
 	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){

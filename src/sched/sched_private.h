@@ -6,6 +6,7 @@
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS 256u
+#define VMM_FAULTS_MAX 64u /* a power of two, not less than what may be outstanding on a node (SUB-15) */
 
 /* What the hardware executes. */
 struct vmm_packet {
@@ -52,13 +53,18 @@ struct vmm_context {
 	struct vmm_dma *all[VMM_DMA_BUFFERS_PER_CONTEXT];
 };
 
+struct vmm_fault {
+	uint32_t fence, status;
+};
+
 struct vmm_node {
 	struct vmm_list ready;    /* prepared packets in submission order; guarded by the state lock */
 	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
 	uint32_t hardware_count;
 	_Atomic uint32_t reported; /* newest completed fence the interrupt told; DIRQL */
 	_Atomic uint32_t report_pending;
-	_Atomic uint32_t fault_fence, fault_status, fault_pending;
+	struct vmm_fault fault[VMM_FAULTS_MAX]; /* ring: written at DIRQL, read by the DPC */
+	_Atomic uint32_t fault_head, fault_tail;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
 };
@@ -73,6 +79,7 @@ struct vmm_sched {
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic bool blocked;     /* the worker waits for the GPU on behalf of the first packet to prepare */
+	_Atomic uint32_t kicks;   /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
 	uint32_t next_fence;      /* guarded by the paging lock */
 	uint64_t preparations;    /* guarded by the paging lock */
@@ -92,10 +99,13 @@ static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
 void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
-void vmm_queue_abandon(struct vmm_adapter *adapter);                      /* removed adapter: everything counts as done */
+void vmm_queue_abandon_locked(struct vmm_adapter *adapter); /* removed adapter: everything counts as done; paging lock held */
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet); /* state lock held */
+/* sched.c */
+void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason); /* no lock held */
 /* prepare.c */
-void vmm_prepare_pump(struct vmm_adapter *adapter, bool in_worker);
+void vmm_prepare_pump(struct vmm_adapter *adapter);         /* a client's: the worker takes over what must wait */
+void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);

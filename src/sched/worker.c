@@ -11,6 +11,17 @@ void vmm_worker_wake(struct vmm_sched *sched)
 	vmm_os_wake(sched->adapter->os, &sched->work, 1);
 }
 
+/*
+ * Under the submit lock, as in a deallocation: a device or an adapter that ends takes it too and can then be sure that
+ * nobody is still closing something of it.
+ */
+static void reap(struct vmm_adapter *adapter)
+{
+	vmm_os_mutex_lock(&adapter->submit_lock);
+	vmm_memory_reap(adapter);
+	vmm_os_mutex_unlock(&adapter->submit_lock);
+}
+
 void vmm_worker_main(void *argument)
 {
 	struct vmm_adapter *adapter = argument;
@@ -21,9 +32,9 @@ void vmm_worker_main(void *argument)
 
 		if (atomic_load(&sched->quit))
 			return;
-		vmm_prepare_pump(adapter, true);
+		vmm_prepare_pump_waiting(adapter);
 		if (atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed))
-			vmm_memory_reap(adapter);
+			reap(adapter);
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER, "work (idle worker)", 0);
 	}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+/* What a context is made of and what a render call must say: DMA-01 to DMA-13, DMA-33. */
+#include "sched_world.h"
+
+#include <string.h>
+
+/* ---- context creation ---- */
+
+static void small_context(struct scripted_miniport *m)
+{
+	m->settings.context.DmaBufferSize = 4 * KIB;
+	m->settings.context.AllocationListSize = 8;
+	m->settings.context.PatchLocationListSize = 16;
+}
+
+static HRESULT try_context(struct world *w, uint32_t node, D3DDDICB_CREATECONTEXT *c)
+{
+	*c = (D3DDDICB_CREATECONTEXT){.NodeOrdinal = node};
+	return w->device.cb->pfnCreateContextCb(w->device.handle, c);
+}
+
+static void end_context(struct world *w, D3DDDICB_CREATECONTEXT *c)
+{
+	D3DDDICB_DESTROYCONTEXT args = {.hContext = c->hContext};
+
+	assert_int_equal(w->device.cb->pfnDestroyContextCb(w->device.handle, &args), S_OK);
+}
+
+static void dma_01_a_context_has_the_buffers_that_the_miniport_asked_for(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, small_context);
+	assert_true(w.context.c.CommandBufferSize >= 4 * KIB);
+	assert_true(w.context.c.AllocationListSize >= 8);
+	assert_true(w.context.c.PatchLocationListSize >= 16);
+	assert_non_null(w.context.c.pCommandBuffer);
+	memset(w.context.c.pCommandBuffer, 0x5A, w.context.c.CommandBufferSize);
+	memset(w.context.c.pAllocationList, 0x5A,
+	       w.context.c.AllocationListSize * sizeof(*w.context.c.pAllocationList));
+	memset(w.context.c.pPatchLocationList, 0x5A,
+	       w.context.c.PatchLocationListSize * sizeof(*w.context.c.pPatchLocationList));
+	world_stop(&w);
+}
+
+static void dma_01_a_context_without_buffers_is_refused(void **state)
+{
+	struct world w;
+	D3DDDICB_CREATECONTEXT c;
+
+	world_start(&w, state, NULL);
+	for (uint32_t missing = 0; missing < 3; missing++) {
+		DXGK_CONTEXTINFO info = w.m->settings.context;
+		uint32_t live = w.m->live_contexts;
+
+		*(missing == 0   ? &w.m->settings.context.DmaBufferSize
+		  : missing == 1 ? &w.m->settings.context.AllocationListSize
+				 : &w.m->settings.context.PatchLocationListSize) = 0;
+		assert_int_equal(try_context(&w, 0, &c), E_INVALIDARG);
+		assert_null(c.hContext);
+		world_expect_finding(&w, "DMA-01");
+		assert_int_equal(w.m->live_contexts, live);
+		w.m->settings.context = info;
+	}
+	assert_int_equal(try_context(&w, 0, &c), S_OK);
+	end_context(&w, &c);
+	world_stop(&w);
+}
+
+/* DMA-01: what the miniport says when it cannot is what the caller hears. */
+static void dma_01_a_miniport_without_memory_fails_the_creation(void **state)
+{
+	struct world w;
+	D3DDDICB_CREATECONTEXT c;
+
+	world_start(&w, state, NULL);
+	scripted_fail(w.m, VIDMM_DDI_CREATE_CONTEXT, STATUS_NO_MEMORY, 1);
+	assert_int_equal(try_context(&w, 0, &c), E_OUTOFMEMORY);
+	scripted_fail(w.m, VIDMM_DDI_CREATE_CONTEXT, STATUS_UNSUCCESSFUL, 1);
+	assert_int_equal(try_context(&w, 0, &c), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-01");
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_CONTEXT), 0);
+	world_stop(&w);
+}
+
+static void dma_02_dma_12_sizes_never_drop_below_the_first_ones(void **state)
+{
+	struct world w;
+	uint32_t random = 12345;
+
+	world_start(&w, state, small_context);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		world_use(&w.context, a);
+		D3DDDICB_RENDER args = world_render_args(&w.context);
+		random = random * 1103515245 + 12345;
+		args.Flags.Value = random >> 28 & 0x7; /* the three resize flags */
+		args.NewCommandBufferSize = args.NewAllocationListSize =
+			args.NewPatchLocationListSize = random >> 8;
+		assert_int_equal(world_render(&w.context, &args), S_OK);
+		assert_true(args.NewCommandBufferSize >= 4 * KIB);
+		assert_true(args.NewAllocationListSize >= 8);
+		assert_true(args.NewPatchLocationListSize >= 16);
+		if (!(args.Flags.Value & 0x1)) /* without the flag the garbage has no effect */
+			assert_int_equal(args.NewCommandBufferSize, w.context.c.CommandBufferSize);
+		world_run(&w);
+		scripted_forget(w.m);
+	}
+	world_stop(&w);
+}
+
+static void buffers_in_an_aperture(struct scripted_miniport *m)
+{
+	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
+}
+
+static void dma_03_dma_buffers_live_in_apertures_only(void **state)
+{
+	struct world w;
+	D3DDDICB_CREATECONTEXT c;
+
+	world_start(&w, state, NULL);
+	uint32_t destroyed = scripted_count(w.m, VIDMM_DDI_DESTROY_CONTEXT);
+	w.m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE | WORLD_MEMORY;
+	assert_int_equal(try_context(&w, 0, &c), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-03");
+	w.m->settings.context.DmaBufferSegmentSet = 1u << 7; /* a segment that does not exist */
+	assert_int_equal(try_context(&w, 0, &c), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-03");
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_CONTEXT), destroyed + 2);
+	w.m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
+	assert_int_equal(try_context(&w, 0, &c), S_OK);
+	end_context(&w, &c);
+	world_stop(&w);
+}
+
+/* ---- where the buffer is ---- */
+
+static void dma_04_without_a_segment_the_buffer_is_in_system_memory(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_write(&w.context, a, 8, 0xCAFE);
+	client_submit(&w.context);
+	world_run(&w);
+	const struct scripted_call *render = scripted_nth(w.m, VIDMM_DDI_RENDER, 0);
+	const struct scripted_call *patch = world_nth_of(&w, VIDMM_DDI_PATCH, false, 0);
+	const struct scripted_call *submit = world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0);
+	assert_int_equal(render->in.render.DmaBufferSegmentId, 0);
+	assert_int_equal(patch->in.patch.DmaBufferSegmentId, 0);
+	assert_int_equal(submit->in.submit.DmaBufferSegmentId, 0);
+	assert_int_not_equal(submit->in.submit.DmaBufferPhysicalAddress.QuadPart, 0);
+	assert_int_equal(render->in.render.DmaBufferPhysicalAddress.QuadPart,
+			 submit->in.submit.DmaBufferPhysicalAddress.QuadPart);
+	assert_int_equal(patch->in.patch.DmaBufferPhysicalAddress.QuadPart,
+			 submit->in.submit.DmaBufferPhysicalAddress.QuadPart);
+	/* The GPU read its commands from that address and did as they say. */
+	assert_int_equal(((uint32_t *)client_lock(&w.device, a, 0))[2], 0xCAFE);
+	world_stop(&w);
+}
+
+static uint32_t first_call(const struct world *w, const struct scripted_call *wanted)
+{
+	for (uint32_t i = 0; i < w->m->call_count; i++)
+		if (w->m->calls[i] == wanted)
+			return i;
+	fail_msg("no such call");
+	return 0;
+}
+
+static const struct scripted_call *find_buffer_map(const struct world *w)
+{
+	for (uint32_t i = 0;; i++) {
+		const struct scripted_call *call =
+			scripted_nth(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
+
+		assert_non_null(call);
+		if (call->in.paging.Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT &&
+		    !call->in.paging.MapApertureSegment.hAllocation)
+			return call;
+	}
+}
+
+static void dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, buffers_in_an_aperture);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_write(&w.context, a, 0, 0xF00D);
+	client_submit(&w.context);
+	world_run(&w);
+	const struct scripted_call *map = find_buffer_map(&w);
+	const struct scripted_call *render = scripted_nth(w.m, VIDMM_DDI_RENDER, 0);
+	const struct scripted_call *patch = world_nth_of(&w, VIDMM_DDI_PATCH, false, 0);
+	const struct scripted_call *submit = world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0);
+	uint64_t address = (uint64_t)submit->in.submit.DmaBufferPhysicalAddress.QuadPart;
+
+	assert_true(first_call(&w, map) < first_call(&w, submit));
+	assert_int_equal(map->in.paging.MapApertureSegment.SegmentId, 2);
+	assert_int_equal(SCRIPTED_APERTURE_BASE +
+				 map->in.paging.MapApertureSegment.OffsetInPages * PAGE_BYTES,
+			 address);
+	assert_int_equal(map->in.paging.MapApertureSegment.NumberOfPages * PAGE_BYTES,
+			 submit->in.submit.DmaBufferSize);
+	assert_in_range(address, SCRIPTED_APERTURE_BASE,
+			SCRIPTED_APERTURE_BASE + SCRIPTED_APERTURE_BYTES - 64 * KIB);
+	assert_int_equal(submit->in.submit.DmaBufferSegmentId, 2);
+	assert_int_equal(patch->in.patch.DmaBufferSegmentId, 2);
+	assert_int_equal(patch->in.patch.DmaBufferPhysicalAddress.QuadPart, address);
+	if (render->in.render.DmaBufferSegmentId) /* not mapped yet: both are 0 */
+		assert_int_equal(render->in.render.DmaBufferPhysicalAddress.QuadPart, address);
+	else
+		assert_int_equal(render->in.render.DmaBufferPhysicalAddress.QuadPart, 0);
+	/* Fetched through the aperture's page table. */
+	assert_int_equal(*(uint32_t *)client_lock(&w.device, a, 0), 0xF00D);
+	world_stop(&w);
+}
+
+static void dma_06_buffers_start_on_pages(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[40];
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < 40;
+	     i++) { /* several DMA buffers, and more paging than one paging buffer holds */
+		a[i] = world_allocate(&w, 4 * MIB, 0);
+		world_submit_use(&w.context, a[i]);
+	}
+	world_run(&w);
+	for (uint32_t i = 0; i < scripted_count(w.m, VIDMM_DDI_RENDER); i++) {
+		const DXGKARG_RENDER *render = &scripted_nth(w.m, VIDMM_DDI_RENDER, i)->in.render;
+
+		assert_int_equal((uintptr_t)render->pDmaBuffer % PAGE_BYTES, 0);
+		assert_int_equal(render->DmaBufferPhysicalAddress.QuadPart % PAGE_BYTES, 0);
+	}
+	for (uint32_t i = 0; i < scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER); i++) {
+		const DXGKARG_BUILDPAGINGBUFFER *p =
+			&scripted_nth(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)->in.paging;
+
+		if (p->DmaSize == w.m->settings.paging_bytes) /* a new one */
+			assert_int_equal((uintptr_t)p->pDmaBuffer % PAGE_BYTES, 0);
+	}
+	world_stop(&w);
+}
+
+/* ---- private data ---- */
+
+struct private_watch {
+	uint64_t token; /* 0: not rendered yet */
+	void *block;
+	uint32_t renders, patches, submits;
+	bool wrong;
+};
+
+/* Nothing but the miniport writes here: zero at first, then whatever it left. */
+static void watch_private(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct private_watch *watch = context;
+
+	(void)m;
+	if (call->ddi == VIDMM_DDI_RENDER) {
+		const uint64_t *words = call->in.render.pDmaBufferPrivateData;
+
+		watch->block = call->in.render.pDmaBufferPrivateData;
+		watch->wrong |= call->in.render.DmaBufferPrivateDataSize != 64;
+		for (uint32_t i = 0; i < 8; i++)
+			watch->wrong |= words[i] != (watch->token ? watch->token + i : 0);
+		watch->token = 0x1234567800000000u + ++watch->renders * 0x100u;
+		for (uint32_t i = 0; i < 8; i++)
+			((uint64_t *)watch->block)[i] = watch->token + i;
+	} else if (call->ddi == VIDMM_DDI_PATCH && !call->in.patch.Flags.Paging) {
+		watch->patches++;
+		watch->wrong |= call->in.patch.pDmaBufferPrivateData != watch->block ||
+				call->in.patch.DmaBufferPrivateDataSize != 64 ||
+				*(uint64_t *)watch->block != watch->token;
+	} else if (call->ddi == VIDMM_DDI_SUBMIT_COMMAND && !call->in.submit.Flags.Paging) {
+		watch->submits++;
+		watch->wrong |= call->in.submit.pDmaBufferPrivateData != watch->block ||
+				call->in.submit.DmaBufferPrivateDataSize != 64 ||
+				((uint64_t *)watch->block)[7] != watch->token + 7;
+	}
+}
+
+static void dma_07_private_data_is_the_miniports_alone(void **state)
+{
+	struct world w;
+	struct private_watch watch = {0};
+
+	world_start(&w, state, NULL);
+	w.m->hook = watch_private;
+	w.m->hook_context = &watch;
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	for (uint32_t i = 0; i < 5; i++) { /* one after the other: the same buffer each time */
+		world_submit_use(&w.context, a);
+		world_run(&w);
+	}
+	assert_int_equal(watch.renders, 5);
+	assert_int_equal(watch.patches, 5);
+	assert_int_equal(watch.submits, 5);
+	assert_false(watch.wrong);
+	world_stop(&w);
+}
+
+static void no_private_data(struct scripted_miniport *m)
+{
+	m->settings.context.DmaBufferPrivateDataSize = 0;
+}
+
+static void dma_07_no_private_data_is_a_null_pointer(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, no_private_data);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	assert_null(scripted_nth(w.m, VIDMM_DDI_RENDER, 0)->in.render.pDmaBufferPrivateData);
+	assert_null(world_nth_of(&w, VIDMM_DDI_PATCH, false, 0)->in.patch.pDmaBufferPrivateData);
+	assert_null(world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)
+			    ->in.submit.pDmaBufferPrivateData);
+	world_stop(&w);
+}
+
+/* ---- the render call's arguments ---- */
+
+enum { ALLOCATIONS, PATCHES, OFFSET, LENGTH, FLAGS, WRONG_ARGUMENTS };
+
+static void make_wrong(D3DDDICB_RENDER *args, const struct client_context *context, uint32_t which)
+{
+	switch (which) {
+	case ALLOCATIONS:
+		args->NumAllocations = context->c.AllocationListSize + 1;
+		break;
+	case PATCHES:
+		args->NumPatchLocations = context->c.PatchLocationListSize + 1;
+		break;
+	case OFFSET:
+		args->CommandOffset = args->CommandLength + 1;
+		break;
+	case LENGTH:
+		args->CommandLength = context->c.CommandBufferSize + 1;
+		break;
+	default:
+		args->Flags.Value = 0x10;
+		break;
+	}
+}
+
+static void dma_08_sizes_beyond_the_buffers_are_refused(void **state)
+{
+	struct world w;
+	D3DDDICB_RENDER args;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_submit_use(&w.context, a);
+	for (uint32_t which = 0; which < WRONG_ARGUMENTS; which++) {
+		uint32_t renders = scripted_count(w.m, VIDMM_DDI_RENDER);
+
+		world_use(&w.context, a);
+		args = world_render_args(&w.context);
+		make_wrong(&args, &w.context, which);
+		assert_int_equal(world_render(&w.context, &args), E_INVALIDARG);
+		world_expect_finding(&w, "DMA-08");
+		assert_int_equal(args.QueuedBufferCount, UINT32_MAX);
+		assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), renders);
+	}
+	world_use(&w.context, a);
+	args = world_render_args(&w.context);
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	assert_int_equal(args.QueuedBufferCount, 2);
+	world_run(&w);
+	world_assert_fences(&w);
+	world_stop(&w);
+}
+
+static void dma_08_exactly_full_buffers_are_taken(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, small_context);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_use(&w.context, a);
+	D3DDDICB_RENDER args = world_render_args(&w.context);
+	for (uint32_t i = 1; i < w.context.c.AllocationListSize; i++)
+		w.context.c.pAllocationList[i] = (D3DDDI_ALLOCATIONLIST){.hAllocation = a};
+	args.NumAllocations = w.context.c.AllocationListSize;
+	args.NumPatchLocations = w.context.c.PatchLocationListSize;
+	memset(w.context.c.pPatchLocationList, 0,
+	       args.NumPatchLocations * sizeof(*w.context.c.pPatchLocationList));
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	assert_int_equal(scripted_last(w.m, VIDMM_DDI_RENDER)->in.render.PatchLocationListInSize,
+			 args.NewPatchLocationListSize);
+	/* CommandLength counts from the start of the buffer: what the miniport gets lies behind CommandOffset. */
+	world_use(&w.context, a);
+	world_use(&w.context, a);
+	args = world_render_args(&w.context);
+	args.CommandOffset = sizeof(struct scripted_command);
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	const DXGKARG_RENDER *render = &scripted_last(w.m, VIDMM_DDI_RENDER)->in.render;
+	assert_int_equal(render->CommandLength, sizeof(struct scripted_command));
+	assert_ptr_equal(render->pCommand,
+			 (char *)w.context.c.pCommandBuffer + sizeof(struct scripted_command));
+	world_stop(&w);
+}
+
+static void dma_09_only_live_contexts_of_the_device_render(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context foreign, ended;
+	D3DDDICB_RENDER args;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &foreign);
+	client_context(&w.device, 0, &ended);
+	HANDLE dead = ended.c.hContext;
+	client_context_end(&ended);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	HANDLE wrong[] = {foreign.c.hContext, dead, &w, w.device.handle};
+	for (uint32_t i = 0; i < 4; i++) {
+		world_use(&w.context, a);
+		args = world_render_args(&w.context);
+		args.hContext = wrong[i];
+		assert_int_equal(world_render(&w.context, &args), E_INVALIDARG);
+		world_expect_finding(&w, "DMA-09");
+		assert_int_equal(args.QueuedBufferCount, UINT32_MAX);
+	}
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 0);
+	D3DDDICB_DESTROYCONTEXT destroy = {.hContext = foreign.c.hContext};
+	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &destroy), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-09");
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	client_context_end(&foreign);
+	client_close(&other);
+	world_stop(&w);
+}
+
+static void dma_10_broadcasting_is_refused_as_a_whole(void **state)
+{
+	struct world w;
+	struct client_context second;
+	D3DDDICB_RENDER args;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 0, &second);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	for (uint32_t count = 1; count <= 65; count += 64) {
+		world_use(&w.context, a);
+		args = world_render_args(&w.context);
+		args.BroadcastContextCount = count;
+		args.BroadcastContext[0] = second.c.hContext;
+		assert_int_equal(world_render(&w.context, &args),
+				 count > 64 ? E_INVALIDARG : E_NOTIMPL);
+		assert_int_equal(args.QueuedBufferCount, UINT32_MAX);
+	}
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 0);
+	world_stop(&w);
+}
+
+static void dma_11_the_buffers_are_usable_after_a_failure(void **state)
+{
+	struct world w;
+	D3DDDICB_RENDER args;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	scripted_fail(w.m, VIDMM_DDI_RENDER, STATUS_INVALID_PARAMETER, 1);
+	world_use(&w.context, a);
+	args = world_render_args(&w.context);
+	assert_int_equal(world_render(&w.context, &args), E_INVALIDARG);
+	assert_ptr_equal(args.pNewCommandBuffer, w.context.c.pCommandBuffer);
+	assert_ptr_equal(args.pNewAllocationList, w.context.c.pAllocationList);
+	assert_ptr_equal(args.pNewPatchLocationList, w.context.c.pPatchLocationList);
+	assert_int_equal(args.NewCommandBufferSize, w.context.c.CommandBufferSize);
+	world_write(&w.context, a, 0, 0xABCD);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(*(uint32_t *)client_lock(&w.device, a, 0), 0xABCD);
+	world_stop(&w);
+}
+
+static void dma_13_the_queued_count_includes_this_submission(void **state)
+{
+	struct world w;
+	struct client_context second;
+	D3DDDICB_RENDER args;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 1, &second);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	for (uint32_t i = 1; i <= 5; i++) {
+		world_use(&w.context, a);
+		args = world_render_args(&w.context);
+		assert_int_equal(world_render(&w.context, &args), S_OK);
+		assert_int_equal(args.QueuedBufferCount, i);
+	}
+	world_use(&second, a); /* counted by context */
+	args = world_render_args(&second);
+	assert_int_equal(world_render(&second, &args), S_OK);
+	assert_int_equal(args.QueuedBufferCount, 1);
+	world_run(&w);
+	world_use(&w.context, a);
+	args = world_render_args(&w.context);
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	assert_int_equal(args.QueuedBufferCount, 1);
+	world_stop(&w);
+}
+
+/* ---- a miniport without contexts ---- */
+
+static void without_contexts(struct scripted_miniport *m)
+{
+	m->settings.caps.SchedulingCaps.MultiEngineAware = 0;
+	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
+	m->settings.table.DxgkDdiCreateContext = NULL;
+	m->settings.table.DxgkDdiDestroyContext = NULL;
+}
+
+static void keep_device(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	(void)m;
+	if (call->ddi == VIDMM_DDI_CREATE_DEVICE && !call->in.create_device.Flags.SystemDevice)
+		*(HANDLE *)context = ((DXGKARG_CREATEDEVICE *)call->args)->hDevice;
+}
+
+static void dma_33_the_device_stands_for_the_context(void **state)
+{
+	struct world w;
+	HANDLE device = NULL;
+
+	world_start_adapter(&w, state, without_contexts);
+	w.m->hook = keep_device;
+	w.m->hook_context = &device;
+	client_open(&w.client, &w.device);
+	client_context(&w.device, 0, &w.context);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_write(&w.context, a, 0, 0xBEEF);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_non_null(device);
+	assert_ptr_equal(scripted_nth(w.m, VIDMM_DDI_RENDER, 0)->handle, device);
+	assert_ptr_equal(world_nth_of(&w, VIDMM_DDI_PATCH, false, 0)->in.patch.hDevice, device);
+	assert_ptr_equal(world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.hDevice,
+			 device);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT), 0);
+	assert_int_equal(*(uint32_t *)client_lock(&w.device, a, 0), 0xBEEF);
+	world_stop(&w);
+}
+
+static void dma_33_such_a_device_must_say_how_large_its_buffers_are(void **state)
+{
+	struct world w;
+	D3DDDICB_CREATECONTEXT c = {0};
+
+	world_start_adapter(&w, state, without_contexts);
+	w.m->settings.leave_device_info = true;
+	client_open(&w.client, &w.device);
+	assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &c), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-33");
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(dma_01_a_context_has_the_buffers_that_the_miniport_asked_for),
+		ON_BOTH(dma_01_a_context_without_buffers_is_refused),
+		ON_SIM(dma_01_a_miniport_without_memory_fails_the_creation),
+		ON_SIM(dma_02_dma_12_sizes_never_drop_below_the_first_ones),
+		ON_BOTH(dma_03_dma_buffers_live_in_apertures_only),
+		ON_BOTH(dma_04_without_a_segment_the_buffer_is_in_system_memory),
+		ON_BOTH(dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use),
+		ON_BOTH(dma_06_buffers_start_on_pages),
+		ON_BOTH(dma_07_private_data_is_the_miniports_alone),
+		ON_BOTH(dma_07_no_private_data_is_a_null_pointer),
+		ON_BOTH(dma_08_sizes_beyond_the_buffers_are_refused),
+		ON_SIM(dma_08_exactly_full_buffers_are_taken),
+		ON_BOTH(dma_09_only_live_contexts_of_the_device_render),
+		ON_SIM(dma_10_broadcasting_is_refused_as_a_whole),
+		ON_BOTH(dma_11_the_buffers_are_usable_after_a_failure),
+		ON_BOTH(dma_13_the_queued_count_includes_this_submission),
+		ON_BOTH(dma_33_the_device_stands_for_the_context),
+		ON_SIM(dma_33_such_a_device_must_say_how_large_its_buffers_are),
+	};
+
+	return cmocka_run_group_tests_name("sched buffers", tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* An adapter's life as the miniport sees it (PNP-01 to PNP-03), and what a failure on the way leaves behind. */
+#include "sched_world.h"
+
+#include <string.h>
+
+static bool starts_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length >= tail && !strcmp(text + length - tail, end);
+}
+
+/* ---- starting ---- */
+
+/* A host, and an adapter on the miniport that may fail to start. */
+struct attempt {
+	struct scripted_miniport *m;
+	struct vidmm_host *host;
+	struct vidmm_adapter *adapter;
+	uint32_t findings, fatals;
+};
+
+static void count_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct attempt *a = context;
+
+	(void)text;
+	if (event->type == VIDMM_EVENT_FATAL)
+		a->fatals++;
+	else
+		a->findings++;
+}
+
+static vidmm_status try_start(struct attempt *a, void **state)
+{
+	const struct vidmm_host_options host = {.struct_size = sizeof(host),
+						.kind = *(uint32_t *)*state};
+	const uint64_t bar = SCRIPTED_BAR_BYTES;
+	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						.bar_sizes = &bar,
+						.bar_count = 1,
+						.initialization_data = scripted_table(a->m)};
+
+	assert_int_equal(vidmm_host_create(&host, &a->host), 0);
+	assert_int_not_equal(
+		vidmm_subscribe(a->host, 1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL,
+				count_event, a),
+		0);
+	return vidmm_adapter_start(a->host, &options, &a->adapter);
+}
+
+static void end_attempt(struct attempt *a)
+{
+	vidmm_host_destroy(a->host);
+	assert_int_equal(a->m->live_devices, 0);
+	assert_int_equal(a->m->live_contexts, 0);
+	scripted_destroy(a->m);
+}
+
+static void pnp_01_the_order_of_a_life(void **state)
+{
+	struct attempt a = {.m = scripted_create()};
+
+	assert_int_equal(try_start(&a, state), 0);
+	assert_true(starts_with(scripted_order(a.m),
+				"add_device start_device query_adapter_info query_adapter_info"));
+	assert_true(ends_with(scripted_order(a.m), "create_device create_context"));
+	scripted_forget(a.m);
+	vidmm_adapter_stop(a.adapter);
+	assert_string_equal(scripted_order(a.m),
+			    "destroy_context destroy_device stop_device remove_device unload");
+	assert_int_equal(a.findings, 0);
+	end_attempt(&a);
+}
+
+static void pnp_01_a_failed_start_undoes_what_was_done(void **state)
+{
+	static const struct {
+		enum vidmm_ddi ddi;
+		NTSTATUS status;
+		const char *order;
+	} failures[] = {
+		{VIDMM_DDI_ADD_DEVICE, STATUS_NO_MEMORY, "add_device unload"},
+		{VIDMM_DDI_START_DEVICE, STATUS_UNSUCCESSFUL,
+		 "add_device start_device remove_device unload"},
+		{VIDMM_DDI_QUERY_ADAPTER_INFO, STATUS_NO_MEMORY,
+		 "add_device start_device query_adapter_info stop_device remove_device unload"},
+		{VIDMM_DDI_CREATE_DEVICE, STATUS_NO_MEMORY,
+		 "create_device stop_device remove_device unload"},
+		{VIDMM_DDI_CREATE_CONTEXT, STATUS_NO_MEMORY,
+		 "create_device create_context destroy_device stop_device remove_device unload"},
+	};
+
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		struct attempt a = {.m = scripted_create()};
+
+		scripted_fail(a.m, failures[i].ddi, failures[i].status, 1);
+		assert_int_equal(try_start(&a, state), failures[i].status);
+		assert_null(a.adapter);
+		assert_true(ends_with(scripted_order(a.m), failures[i].order));
+		end_attempt(&a);
+	}
+}
+
+/* Paging begins with the adapter: the paging buffer is mapped. */
+static void pnp_01_a_violation_while_starting_leaves_a_removed_adapter(void **state)
+{
+	struct attempt a = {.m = scripted_create()};
+	struct vidmm_process *process;
+	struct vidmm_device *device = NULL;
+
+	a.m->settings.paging_segment = 2;
+	scripted_fail(a.m, VIDMM_DDI_SUBMIT_COMMAND, STATUS_UNSUCCESSFUL, 1);
+	assert_int_equal(try_start(&a, state), 0);
+	assert_int_equal(a.fatals, 1);
+	assert_int_equal(vidmm_process_open(a.host, "p", &process), 0);
+	assert_int_equal(vidmm_device_create(process, a.adapter, &device), STATUS_DEVICE_REMOVED);
+	assert_null(device);
+	vidmm_process_close(process);
+	vidmm_adapter_stop(a.adapter);
+	a.m->live_devices = a.m->live_contexts =
+		0; /* the system's, which a dead adapter is not asked to end */
+	end_attempt(&a);
+}
+
+static void pnp_01_a_device_that_cannot_be_made_is_no_device(void **state)
+{
+	struct world w;
+	struct vidmm_device *device = NULL;
+	struct vidmm_process *process;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(vidmm_process_open(w.client.host, "p", &process), 0);
+	scripted_fail(w.m, VIDMM_DDI_CREATE_DEVICE, STATUS_NO_MEMORY, 1);
+	assert_int_equal(vidmm_device_create(process, w.client.adapter, &device), STATUS_NO_MEMORY);
+	assert_null(device);
+	assert_int_equal(vidmm_device_create(process, w.client.adapter, &device), 0);
+	vidmm_process_close(process);
+	world_stop(&w);
+}
+
+/* ---- stopping ---- */
+
+struct at_stop {
+	uint32_t outstanding, objects, stops;
+};
+
+static void look_at_stop(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct at_stop *seen = context;
+
+	if (call->ddi != VIDMM_DDI_STOP_DEVICE)
+		return;
+	seen->stops++;
+	seen->outstanding = scripted_outstanding(m, 0) + scripted_outstanding(m, 1);
+	seen->objects = m->live_devices + m->live_contexts + m->live_allocations + m->live_opens +
+			m->live_resources;
+}
+
+static void pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop(void **state)
+{
+	struct world w;
+	struct at_stop seen = {0};
+	struct client_context copy;
+	D3DKMT_HANDLE a[10];
+
+	world_start(&w, state, NULL);
+	w.m->hook = look_at_stop;
+	w.m->hook_context = &seen;
+	client_context(&w.device, 1, &copy);
+	for (uint32_t i = 0; i < 10; i++) {
+		a[i] = world_allocate(&w, 1 * MIB, i & 1 ? WORLD_APERTURE : 0);
+		world_submit_use(i & 2 ? &w.context : &copy, a[i]);
+	}
+	w.m->settings.complete_at_once = true;
+	scripted_complete_all(w.m);
+	client_lock(&w.device, a[3], 0); /* and the lock is never given back */
+	assert_int_equal(client_deallocate(&w.device, a[5]), S_OK);
+	vidmm_process_close(w.device.process); /* with its device, contexts and allocations */
+	world_stop_adapter(&w);
+	assert_int_equal(seen.stops, 1);
+	assert_int_equal(seen.outstanding, 0);
+	assert_int_equal(seen.objects, 0);
+}
+
+static void pnp_03_a_device_ends_from_the_inside_out(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	scripted_forget(w.m);
+	client_close(&w.device);
+	assert_string_equal(scripted_order(w.m),
+			    "destroy_context close_allocation destroy_allocation destroy_device");
+	world_stop_adapter(&w);
+}
+
+/* An object that does not want to end counts as ended. */
+static void pnp_03_failures_to_end_are_reported(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	scripted_fail(w.m, VIDMM_DDI_DESTROY_CONTEXT, STATUS_UNSUCCESSFUL, 1);
+	client_context_end(&w.context);
+	world_expect_finding(&w, "PNP-03");
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(pnp_01_the_order_of_a_life),
+		ON_BOTH(pnp_01_a_failed_start_undoes_what_was_done),
+		ON_BOTH(pnp_01_a_violation_while_starting_leaves_a_removed_adapter),
+		ON_SIM(pnp_01_a_device_that_cannot_be_made_is_no_device),
+		ON_BOTH(pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop),
+		ON_BOTH(pnp_03_a_device_ends_from_the_inside_out),
+		ON_SIM(pnp_03_failures_to_end_are_reported),
+	};
+
+	return cmocka_run_group_tests_name("sched life", tests, NULL, NULL);
+}

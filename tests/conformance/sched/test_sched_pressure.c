@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Submissions that hardly fit, or do not fit (SPL-01, SPL-12, SPL-13). */
+#include "sched_world.h"
+
+#include <string.h>
+
+struct reasons {
+	uint32_t count;
+	char text[256];
+};
+
+static void on_reason(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct reasons *r = context;
+
+	(void)event;
+	r->count++;
+	strncpy(r->text, text, sizeof(r->text) - 1);
+}
+
+static void watch_reasons(struct world *w, struct reasons *r)
+{
+	memset(r, 0, sizeof(*r));
+	assert_int_not_equal(
+		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_REASON, on_reason, r), 0);
+}
+
+static void use_all(struct client_context *context, const D3DKMT_HANDLE *a, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		world_use(context, a[i]);
+}
+
+static void spl_01_what_fits_is_one_portion(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4];
+
+	world_start(&w, state, NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		a[i] = world_allocate(&w, 4 * MIB, WORLD_MEMORY);
+	use_all(&w.context, a, 4);
+	uint32_t length = w.context.command_bytes;
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)
+				 ->in.submit.DmaBufferSubmissionEndOffset,
+			 length);
+	world_stop(&w);
+}
+
+static void spl_12_a_set_that_cannot_fit_puts_the_device_in_error(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context others;
+	struct reasons reasons;
+	D3DKMT_HANDLE a[3];
+	const struct scripted_allocation spec = {
+		.size_bytes = 16 * MIB, .read_set = WORLD_MEMORY, .write_set = WORLD_MEMORY};
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	watch_reasons(&w, &reasons);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DKMT_HANDLE b = world_allocate_as(&other, &spec);
+	for (uint32_t i = 0; i < 3; i++)
+		a[i] = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	use_all(&w.context, a, 2);
+	client_submit(&w.context); /* fits, and completes */
+	use_all(&w.context, a, 3);
+	client_submit(&w.context); /* is accepted; that it cannot run shows later */
+	client_idle(&w.client);
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(reasons.count, 1);
+	assert_memory_equal(reasons.text, "SPL-12:", 7);
+	world_use(&w.context, a[0]);
+	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(client_try_lock(&w.device, &a[0], 0, NULL), D3DDDIERR_DEVICEREMOVED);
+	world_submit_use(&others, b); /* another device may have it all */
+	client_idle(&w.client);
+	assert_int_equal(world_render_submits(&w), 2);
+	world_assert_fences(&w);
+	client_context_end(&others);
+	client_close(&other);
+	world_stop(&w);
+}
+
+/* The one that cannot run completes in its turn: what was queued around it is not held up, its buffers come free. */
+static void spl_12_the_rest_of_the_queue_goes_on(void **state)
+{
+	struct world w;
+	struct client_context copy;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 1, &copy);
+	D3DKMT_HANDLE all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
+	for (uint32_t i = 0; i < 3; i++)
+		a[i] = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	world_submit_use(&w.context, all);
+	scripted_complete(w.m, 1, 1);
+	world_submit_use(
+		&w.context,
+		a[0]); /* waits for the memory of `all`, and so does everything behind it */
+	use_all(&w.context, a, 3);
+	client_submit(&w.context);
+	world_submit_use(&copy, a[1]);
+	world_submit_use(&w.context, a[2]);
+	assert_int_equal(world_render_submits(&w), 1);
+	D3DKMT_HANDLE locked = a[1];
+	assert_int_equal(client_try_lock(&w.device, &locked, 0x4, NULL), D3DERR_WASSTILLDRAWING);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 4);
+	assert_int_equal(client_try_lock(&w.device, &locked, 0x4, NULL), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(client_deallocate(&w.device, a[2]),
+			 S_OK); /* destroying is what is left to do */
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_ALLOCATION), 1);
+	world_assert_fences(&w);
+	world_stop(&w);
+}
+
+static void spl_13_idle_memory_of_others_is_taken_first(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context others;
+	const struct scripted_allocation spec = {
+		.size_bytes = 4 * MIB, .read_set = WORLD_MEMORY, .write_set = WORLD_MEMORY};
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	for (uint32_t i = 0; i < 4; i++)
+		world_submit_use(&others, world_allocate_as(&other, &spec));
+	D3DKMT_HANDLE all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
+	world_submit_write(&w.context, all, 16 * MIB - 4, 0x55);
+	world_run(&w);
+	assert_int_equal(world_word(&w, all, 16 * MIB - 4), 0x55);
+	client_context_end(&others);
+	client_close(&other);
+	world_stop(&w);
+}
+
+static void spl_13_memory_in_flight_is_waited_for(void **state)
+{
+	struct world w;
+	struct client_context copy;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 1, &copy);
+	D3DKMT_HANDLE a = world_allocate(&w, 8 * MIB, WORLD_MEMORY),
+		      all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
+	world_submit_use(&w.context, a);
+	scripted_complete(w.m, 1, 1);
+	world_submit_use(&copy, all);
+	for (uint32_t i = 0; i < 50; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(world_render_submits(&w), 1);
+	scripted_complete(w.m, 0, 1);
+	world_await(&w, VIDMM_DDI_BUILD_PAGING_BUFFER, 3);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 2);
+	world_stop(&w);
+}
+
+/* Many that take turns in memory for two: the order of submission is kept, nothing is starved, content moves along. */
+static void spl_13_more_than_fits_takes_turns(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[6];
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < 6; i++)
+		a[i] = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	for (uint32_t round = 0; round < 5; round++)
+		for (uint32_t i = 0; i < 6; i++) {
+			world_use(&w.context, a[(i + 1) % 6]);
+			world_write(&w.context, a[i], 4 * round, 0x1000 * round + i);
+			client_submit(&w.context);
+		}
+	world_run(&w);
+	for (uint32_t i = 0; i < 6; i++)
+		for (uint32_t round = 0; round < 5; round++)
+			assert_int_equal(world_word(&w, a[i], 4 * round), 0x1000 * round + i);
+	world_assert_fences(&w);
+	world_stop(&w);
+}
+
+/* What the set already has in memory may have to move so that the rest finds a place in one piece. */
+static void spl_13_a_scattered_set_is_compacted(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4];
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < 4; i++) { /* four quarters */
+		a[i] = world_allocate(&w, 4 * MIB, WORLD_MEMORY);
+		world_submit_write(&w.context, a[i], 0, 0x60 + i);
+	}
+	D3DKMT_HANDLE half = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	world_use(&w.context, a[0]); /* every other quarter, and a half */
+	world_use(&w.context, a[2]);
+	world_write(&w.context, half, 0, 0x64);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 5);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(world_word(&w, a[i], 0), 0x60 + i);
+	assert_int_equal(world_word(&w, half, 0), 0x64);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SIM(spl_01_what_fits_is_one_portion),
+		ON_BOTH(spl_12_a_set_that_cannot_fit_puts_the_device_in_error),
+		ON_BOTH(spl_12_the_rest_of_the_queue_goes_on),
+		ON_BOTH(spl_13_idle_memory_of_others_is_taken_first),
+		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
+		ON_BOTH(spl_13_more_than_fits_takes_turns),
+		ON_BOTH(spl_13_a_scattered_set_is_compacted),
+	};
+
+	return cmocka_run_group_tests_name("sched pressure", tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two clients, memory for one: each submission waits until the other's is complete, and then nothing else is in flight
+ * that could wake anybody. Whoever prepares, worker or client, must never leave a packet to somebody who has
+ * just stopped looking. Many interleavings; a lost wake-up is a deadlock, which the simulator reports.
+ */
+#include <support/client.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB    (1024u * 1024u)
+#define ROUNDS 12u
+
+static uint32_t seeds = 200;
+
+struct one_client {
+	struct client_device device;
+	struct client_context context;
+	D3DKMT_HANDLE allocation;
+	struct vidmm_thread *thread;
+	uint32_t failures;
+};
+
+static void take_turns(void *argument)
+{
+	struct one_client *c = argument;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint32_t *words;
+
+		client_fill(&c->context, c->allocation, 64, i + 1);
+		if (client_try_submit(&c->context) != S_OK ||
+		    client_try_lock(&c->device, &c->allocation, 1, (void **)&words) != S_OK ||
+		    words[0] != i + 1 || client_unlock(&c->device, c->allocation) != S_OK) {
+			c->failures++;
+			return;
+		}
+	}
+}
+
+static void open_client(struct client *client, struct one_client *c, uint32_t node)
+{
+	const struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+						.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+						.size_bytes = 1 * MIB,
+						.segment_set = 1};
+
+	memset(c, 0, sizeof(*c));
+	client_open(client, &c->device);
+	client_context(&c->device, node, &c->context);
+	assert_int_equal(client_try_allocate(&c->device, &spec, NULL, &c->allocation, NULL), S_OK);
+}
+
+static void one_world(uint32_t kind, uint64_t seed)
+{
+	const struct client_options options = {.kind = kind,
+					       .seed = seed,
+					       .switch_per_1024 = 100 + seed % 900,
+					       .vram_bytes = 1 * MIB};
+	struct one_client c[2];
+	struct client client;
+
+	client_start(&client, &options);
+	for (uint32_t i = 0; i < 2; i++)
+		open_client(&client, &c[i], seed >> i & 1);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(vidmm_thread_create(client.host, i ? "second" : "first",
+						     take_turns, &c[i], &c[i].thread),
+				 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		vidmm_thread_join(c[i].thread);
+		assert_int_equal(c[i].failures, 0);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		client_close(&c[i].device);
+	assert_int_equal(client.findings, 0);
+	client_stop(&client);
+}
+
+static void clients_hand_the_memory_to_each_other(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= seeds; seed++)
+		one_world(VIDMM_HOST_SIM, seed);
+}
+
+static void real_clients_do_so_too(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= seeds / 20; seed++)
+		one_world(VIDMM_HOST_LINUX, seed);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clients_hand_the_memory_to_each_other),
+		cmocka_unit_test(real_clients_do_so_too),
+	};
+
+	if (argc > 1)
+		seeds = (uint32_t)strtoul(argv[1], NULL, 0);
+	return cmocka_run_group_tests_name("handover", tests, NULL, NULL);
+}

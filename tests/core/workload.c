@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+#include "workload.h"
+
+#include <support/client.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB           1024u
+#define BUFFERS       10u
+#define CONTEXTS      2u
+#define PROCESSES     2u
+#define BLOCK_BYTES   512u
+#define VRAM_BYTES    (1024u * KIB)
+#define LARGEST_BYTES (128u * KIB)
+
+enum { READ_ONLY = 0x1, DONOT_WAIT = 0x4, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
+
+struct buffer {
+	D3DKMT_HANDLE handle; /* 0: none */
+	uint32_t bytes, number;
+	uint32_t
+		home; /* the context whose packets use it: two contexts have no order between them */
+	bool stamped; /* written by STAMP alone, which checks what is there first */
+	bool offered;
+	uint32_t version;
+	unsigned char *shadow;
+};
+
+struct actor {
+	struct run *run;
+	uint32_t index;
+	uint64_t random;
+	struct client_device device;
+	struct client_context context[CONTEXTS];
+	struct buffer buffer[BUFFERS];
+	uint32_t numbers, discards;
+	struct vidmm_thread *thread;
+	char failure[256];
+};
+
+struct run {
+	const struct workload *workload;
+	struct client client; /* host and adapter */
+	struct vidmm_process *process[PROCESSES];
+	struct actor *actor;
+};
+
+static uint32_t draw(struct actor *a, uint32_t below)
+{
+	uint64_t x = a->random += 0x9E3779B97F4A7C15u;
+
+	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+	return (uint32_t)((x ^ x >> 31) >> 32) % below;
+}
+
+static bool differs(struct actor *a, const char *what, uint64_t got)
+{
+	if (!a->failure[0])
+		snprintf(a->failure, sizeof(a->failure), "actor %u: %s (0x%" PRIx64 ")", a->index,
+			 what, got);
+	return false;
+}
+
+static bool is_ok(struct actor *a, HRESULT result, const char *what)
+{
+	return result == S_OK ? true : differs(a, what, (uint32_t)result);
+}
+
+/* ---- contexts and devices ---- */
+
+static bool open_context(struct actor *a, uint32_t index)
+{
+	struct client_context *c = &a->context[index];
+
+	memset(c, 0, sizeof(*c));
+	c->device = &a->device;
+	c->c.NodeOrdinal = index;
+	return is_ok(a, a->device.cb->pfnCreateContextCb(a->device.handle, &c->c),
+		     "create context");
+}
+
+static bool end_context(struct actor *a, uint32_t index)
+{
+	D3DDDICB_DESTROYCONTEXT args = {.hContext = a->context[index].c.hContext};
+
+	return is_ok(a, a->device.cb->pfnDestroyContextCb(a->device.handle, &args),
+		     "destroy context");
+}
+
+static bool open_device(struct actor *a)
+{
+	struct run *run = a->run;
+
+	memset(&a->device, 0, sizeof(a->device));
+	a->device.client = &run->client;
+	a->device.process = run->process[a->index % PROCESSES];
+	vidmm_status status =
+		vidmm_device_create(a->device.process, run->client.adapter, &a->device.device);
+	if (status)
+		return differs(a, "create device", (uint32_t)status);
+	a->device.cb = vidmm_device_callbacks(a->device.device);
+	a->device.handle = vidmm_device_handle(a->device.device);
+	for (uint32_t i = 0; i < CONTEXTS; i++)
+		if (!open_context(a, i))
+			return false;
+	return true;
+}
+
+static void forget_buffer(struct buffer *b)
+{
+	free(b->shadow);
+	memset(b, 0, sizeof(*b));
+}
+
+/* With all that it has, in use or not. */
+static void close_device(struct actor *a)
+{
+	vidmm_device_destroy(a->device.device);
+	a->device.device = NULL;
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		forget_buffer(&a->buffer[i]);
+}
+
+/* ---- buffers ---- */
+
+static bool allocate(struct actor *a, struct buffer *b)
+{
+	struct softgpu_allocation spec = {
+		.version = SOFTGPU_ALLOCATION_VERSION,
+		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+			 (draw(a, 4) ? 0 : SOFTGPU_ALLOCATION_CACHED) |
+			 (draw(a, 4) ? 0 : SOFTGPU_ALLOCATION_FROM_END),
+		.size_bytes = (1 + draw(a, LARGEST_BYTES / 4096)) * 4096,
+		.segment_set = draw(a, 4), /* 0: both */
+		.renaming_limit = draw(a, 4),
+		.alignment = 4096u << draw(a, 4),
+	};
+
+	*b = (struct buffer){.bytes = (uint32_t)spec.size_bytes,
+			     .number = ++a->numbers,
+			     .home = draw(a, CONTEXTS),
+			     .stamped = draw(a, 3) == 0};
+	b->shadow = calloc(1, b->bytes); /* a new allocation reads as zero */
+	if (!b->shadow)
+		return differs(a, "no memory", 0);
+	return is_ok(a, client_try_allocate(&a->device, &spec, NULL, &b->handle, NULL), "allocate");
+}
+
+static bool deallocate(struct actor *a, struct buffer *b)
+{
+	bool good = is_ok(a, client_deallocate(&a->device, b->handle), "deallocate");
+
+	forget_buffer(b);
+	return good;
+}
+
+static bool compare(struct actor *a, const struct buffer *b, const unsigned char *bytes)
+{
+	for (uint32_t i = 0; i < b->bytes; i++)
+		if (bytes[i] != b->shadow[i])
+			return differs(a, "content differs from the shadow, buffer << 32 | offset",
+				       (uint64_t)b->number << 32 | i);
+	return true;
+}
+
+static void scribble(struct actor *a, struct buffer *b, unsigned char *bytes, uint32_t from,
+		     uint32_t count)
+{
+	unsigned char value = (unsigned char)draw(a, 256);
+
+	for (uint32_t i = from; i < from + count; i++)
+		bytes[i] = b->shadow[i] = (unsigned char)(value + i * 13);
+}
+
+static bool unlock(struct actor *a, const struct buffer *b)
+{
+	return is_ok(a, client_unlock(&a->device, b->handle), "unlock");
+}
+
+/* Locks, compares all of it, perhaps writes; at times without waiting, and then perhaps in vain. */
+static bool visit(struct actor *a, struct buffer *b)
+{
+	uint32_t flags = (draw(a, 3) ? 0 : READ_ONLY) | (draw(a, 3) ? 0 : DONOT_WAIT);
+	void *bytes;
+	HRESULT result = client_try_lock(&a->device, &b->handle, flags, &bytes);
+
+	if ((flags & DONOT_WAIT) && result == D3DERR_WASSTILLDRAWING)
+		return true;
+	if (!is_ok(a, result, "lock") || !compare(a, b, bytes))
+		return false;
+	if (!(flags & READ_ONLY) && !b->stamped) {
+		uint32_t from = draw(a, b->bytes);
+
+		scribble(a, b, bytes, from, 1 + draw(a, b->bytes - from));
+	}
+	b->home = draw(a, CONTEXTS); /* it was idle: another context may go on with it */
+	return unlock(a, b);
+}
+
+/* A discarding lock gives another instance, or the same one after a wait; the content is the writer's. */
+static bool discard(struct actor *a, struct buffer *b)
+{
+	void *bytes;
+	HRESULT result = client_try_lock(&a->device, &b->handle, DISCARD, &bytes);
+
+	if (result ==
+	    D3DERR_WASSTILLDRAWING) /* every instance may be named by a buffer; none is, here */
+		result = client_try_lock(&a->device, &b->handle, DISCARD | NO_EXISTING_REFERENCE,
+					 &bytes);
+	if (!is_ok(a, result, "discarding lock"))
+		return false;
+	scribble(a, b, bytes, 0, b->bytes);
+	return unlock(a, b);
+}
+
+static bool offer(struct actor *a, struct buffer *b)
+{
+	D3DDDICB_OFFERALLOCATIONS args = {.NumAllocations = 1,
+					  .HandleList = &b->handle,
+					  .Priority = (D3DDDI_OFFER_PRIORITY)(1 + draw(a, 3))};
+
+	b->offered = true;
+	return is_ok(a, a->device.cb->pfnOfferAllocationsCb(a->device.handle, &args), "offer");
+}
+
+static bool reclaim(struct actor *a, struct buffer *b)
+{
+	BOOL discarded = 0;
+	D3DDDICB_RECLAIMALLOCATIONS args = {
+		.NumAllocations = 1, .HandleList = &b->handle, .pDiscarded = &discarded};
+	void *bytes;
+
+	b->offered = false;
+	if (!is_ok(a, a->device.cb->pfnReclaimAllocationsCb(a->device.handle, &args), "reclaim"))
+		return false;
+	if (!discarded)
+		return true;
+	a->discards++;
+	b->stamped = false; /* its stamps are gone */
+	if (!is_ok(a, client_try_lock(&a->device, &b->handle, 0, &bytes),
+		   "lock of what was discarded"))
+		return false;
+	scribble(a, b, bytes, 0, b->bytes);
+	return unlock(a, b);
+}
+
+/* ---- the GPU's work ---- */
+
+/* A buffer of that context, not offered, of that kind; NULL if there is none. */
+static struct buffer *choose(struct actor *a, uint32_t home, bool stamped)
+{
+	uint32_t start = draw(a, BUFFERS);
+
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		struct buffer *b = &a->buffer[(start + i) % BUFFERS];
+
+		if (b->handle && !b->offered && b->home == home && b->stamped == stamped)
+			return b;
+	}
+	return NULL;
+}
+
+static void put_fill(struct actor *a, struct client_context *c, struct buffer *b)
+{
+	uint32_t from = draw(a, b->bytes / 4) * 4, words = 1 + draw(a, (b->bytes - from) / 4),
+		 pattern = draw(a, UINT32_MAX);
+	struct softgpu_fill fill = {
+		.command = {SOFTGPU_FILL, 0, sizeof(fill)},
+		.operand = {.allocation = client_use(c, b->handle, true), .offset = from},
+		.length = 4 * words,
+		.pattern = pattern,
+	};
+
+	client_command(c, &fill, sizeof(fill));
+	for (uint32_t i = 0; i < words; i++)
+		memcpy(b->shadow + from + 4 * i, &pattern, 4);
+}
+
+static void put_copy(struct actor *a, struct client_context *c, struct buffer *to,
+		     const struct buffer *from)
+{
+	uint32_t limit = to->bytes < from->bytes ? to->bytes : from->bytes,
+		 length = 1 + draw(a, limit);
+	uint32_t source = draw(a, from->bytes - length + 1),
+		 destination = draw(a, to->bytes - length + 1);
+	struct softgpu_copy copy = {
+		.command = {SOFTGPU_COPY, 0, sizeof(copy)},
+		.source = {.allocation = client_use(c, from->handle, false), .offset = source},
+		.destination = {.allocation = client_use(c, to->handle, true),
+				.offset = destination},
+		.length = length,
+	};
+
+	client_command(c, &copy, sizeof(copy));
+	memcpy(to->shadow + destination, from->shadow + source, length);
+}
+
+/* A wrong stamp is a fault, and a fault loses the device. */
+static void put_stamps(struct client_context *c, struct buffer *b)
+{
+	struct softgpu_stamps stamps = {
+		.command = {SOFTGPU_STAMP, SOFTGPU_FLAG_WRITE | SOFTGPU_FLAG_VERIFY,
+			    sizeof(stamps)},
+		.operand = {.allocation = client_use(c, b->handle, true)},
+		.block_count = b->bytes / BLOCK_BYTES,
+		.block_size = BLOCK_BYTES,
+		.buffer = b->number,
+		.expected_version = b->version,
+		.new_version = b->version + 1,
+	};
+
+	client_command(c, &stamps, sizeof(stamps));
+	b->version++;
+	for (uint32_t i = 0; i < stamps.block_count; i++) {
+		struct softgpu_stamp stamp = {b->number, b->version, i,
+					      softgpu_stamp_check(b->number, b->version, i)};
+
+		memcpy(b->shadow + i * BLOCK_BYTES, &stamp, sizeof(stamp));
+	}
+}
+
+static bool render(struct actor *a)
+{
+	uint32_t home = draw(a, CONTEXTS), commands = 1 + draw(a, 4);
+	struct client_context *c = &a->context[home];
+
+	for (uint32_t i = 0; i < commands; i++) {
+		struct buffer *to = choose(a, home, false), *from = choose(a, home, draw(a, 2)),
+			      *stamped = choose(a, home, true);
+		uint32_t what = draw(a, 8);
+
+		if (what < 4 && to && from && to != from)
+			put_copy(a, c, to, from);
+		else if (what < 6 && to)
+			put_fill(a, c, to);
+		else if (what < 7 && stamped)
+			put_stamps(c, stamped);
+		else
+			client_stall(c, draw(a, 20000));
+	}
+	return is_ok(a, client_try_submit(c), "render");
+}
+
+/* ---- actors ---- */
+
+static bool touch_a_buffer(struct actor *a, uint32_t what)
+{
+	struct buffer *b = &a->buffer[draw(a, BUFFERS)];
+
+	if (!b->handle)
+		return allocate(a, b);
+	if (b->offered)
+		return what < 60 ? reclaim(a, b) : what < 64 ? deallocate(a, b) : true;
+	if (what < 55)
+		return visit(a, b);
+	if (what < 62)
+		return b->stamped ? visit(a, b) : discard(a, b);
+	return what < 68 ? offer(a, b) : deallocate(a, b);
+}
+
+static bool act(struct actor *a)
+{
+	uint32_t what = draw(a, 100), context = draw(a, CONTEXTS);
+
+	if (what < 35)
+		return render(a);
+	if (what < 72)
+		return touch_a_buffer(a, what);
+	if (what < 73)
+		return end_context(a, context) && open_context(a, context);
+	if (what < 74) {
+		close_device(a);
+		return open_device(a);
+	}
+	for (uint32_t i = 0; i < BUFFERS; i++) /* a full set is the usual state */
+		if (!a->buffer[i].handle)
+			return allocate(a, &a->buffer[i]);
+	return render(a);
+}
+
+static bool check_all(struct actor *a)
+{
+	void *bytes;
+
+	for (uint32_t i = 0; i < BUFFERS; i++) {
+		struct buffer *b = &a->buffer[i];
+
+		if (b->handle && b->offered && !reclaim(a, b))
+			return false;
+		if (b->handle &&
+		    (!is_ok(a, client_try_lock(&a->device, &b->handle, READ_ONLY, &bytes),
+			    "last lock") ||
+		     !compare(a, b, bytes) || !unlock(a, b)))
+			return false;
+	}
+	return true;
+}
+
+static void run_actor(void *argument)
+{
+	struct actor *a = argument;
+	bool good = open_device(a);
+
+	for (uint32_t i = 0; good && i < a->run->workload->operations; i++)
+		good = act(a);
+	if (good)
+		good = check_all(a);
+	if (a->device.device)
+		close_device(a);
+}
+
+/* ---- the world ---- */
+
+static void on_deadlock(void *context, const char *report)
+{
+	const struct run *run = context;
+
+	fprintf(stderr, "seed %" PRIu64 ", %u actors, %u operations, switch %u:\n%s",
+		run->workload->seed, run->workload->actors, run->workload->operations,
+		run->workload->switch_per_1024, report);
+	abort();
+}
+
+static void on_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct client *client = context;
+
+	if (event->type == VIDMM_EVENT_FATAL)
+		client->fatals++;
+	else if (!client->findings++)
+		snprintf(client->finding[0], sizeof(client->finding[0]), "%s", text);
+}
+
+/* The shape of the adapter comes from the seed, too. */
+static void start(struct run *run, struct actor *dice)
+{
+	uint32_t dma_segment_set = draw(dice, 2) * 2;
+	struct vidmm_registry_value values[] = {
+		/* DMA buffers stay in the aperture for good: with them it needs room that allocations cannot take. */
+		{"ApertureSize", (dma_segment_set ? 8192 : 1024) * KIB},
+		{"DmaBufferSize", 4096u << draw(dice, 3)},
+		{"AllocationListSize", 16},
+		{"PatchLocationListSize", 4u << draw(dice, 4)},
+		{"DmaBufferSegmentSet", dma_segment_set},
+		{"PagingBufferSize", 4096u << draw(dice, 3)},
+		{"PagingBufferSegment", draw(dice, 2) * 2},
+		{"PagingNode", draw(dice, 2)},
+		{"VramCpuVisible", draw(dice, 4) != 0},
+		{"PrePatch", draw(dice, 2)},
+		{"EngineBytesPerUs", draw(dice, 2) * 20000},
+	};
+	const uint64_t bar = VRAM_BYTES;
+	const struct vidmm_adapter_options adapter = {
+		.struct_size = sizeof(adapter),
+		.driver_entry = softgpu_driver_entry,
+		.bar_sizes = &bar,
+		.bar_count = 1,
+		.registry = values,
+		.registry_count = sizeof(values) / sizeof(values[0]),
+		.first_fence_id = 0xFFFFFFF0u, /* every run passes the wrap */
+	};
+	const struct vidmm_host_options host = {
+		.struct_size = sizeof(host),
+		.kind = run->workload->kind,
+		.seed = run->workload->seed,
+		.switch_per_1024 = run->workload->switch_per_1024,
+		.hash_events = run->workload->kind == VIDMM_HOST_SIM,
+		.deadlock = on_deadlock,
+		.deadlock_context = run,
+	};
+
+	assert_int_equal(vidmm_host_create(&host, &run->client.host), 0);
+	assert_int_not_equal(
+		vidmm_subscribe(run->client.host,
+				1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL, on_event,
+				&run->client),
+		0);
+	assert_int_equal(vidmm_adapter_start(run->client.host, &adapter, &run->client.adapter), 0);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		assert_int_equal(vidmm_process_open(run->client.host, "actor", &run->process[i]),
+				 0);
+}
+
+static void note_result(struct run *run, struct workload_result *result)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+	struct client *client = &run->client;
+
+	for (uint32_t i = 0; i < run->workload->actors; i++) {
+		result->discards += run->actor[i].discards;
+		if (run->actor[i].failure[0] && !result->failure[0])
+			snprintf(result->failure, sizeof(result->failure), "%s",
+				 run->actor[i].failure);
+	}
+	if (client->findings || client->fatals)
+		snprintf(result->failure + strlen(result->failure),
+			 sizeof(result->failure) - strlen(result->failure),
+			 "; %u findings, %u fatals: %.200s", client->findings, client->fatals,
+			 client->finding[0]);
+	vidmm_adapter_statistics(client->adapter, &statistics);
+	result->evictions = statistics.evictions;
+	result->renames = statistics.renames;
+	result->waits = client_events(client, VIDMM_EVENT_WAIT);
+	for (uint32_t type = 1; type < VIDMM_EVENT_TYPE_COUNT; type++)
+		result->events += client_events(client, type);
+}
+
+void workload_run(const struct workload *workload, struct workload_result *result)
+{
+	struct run run = {.workload = workload};
+	struct actor dice = {.random = workload->seed * 31 + 1};
+
+	memset(result, 0, sizeof(*result));
+	run.actor = calloc(workload->actors, sizeof(*run.actor));
+	assert_non_null(run.actor);
+	start(&run, &dice);
+	for (uint32_t i = 0; i < workload->actors; i++) {
+		struct actor *a = &run.actor[i];
+
+		*a = (struct actor){.run = &run,
+				    .index = i,
+				    .random = workload->seed ^ (uint64_t)(i + 1) << 32};
+		assert_int_equal(
+			vidmm_thread_create(run.client.host, "actor", run_actor, a, &a->thread), 0);
+	}
+	for (uint32_t i = 0; i < workload->actors; i++)
+		vidmm_thread_join(run.actor[i].thread);
+	client_idle(&run.client);
+	note_result(&run, result);
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		vidmm_process_close(run.process[i]);
+	vidmm_adapter_stop(run.client.adapter);
+	result->hash = vidmm_event_hash(run.client.host);
+	vidmm_host_destroy(run.client.host);
+	free(run.actor);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A random workload over the whole stack: actors (threads) with their own devices, contexts and buffers allocate, lock,
+ * write, copy and stamp by the GPU, offer, reclaim, rename, deallocate, end contexts and devices, in little video memory.
+ * A shadow copy of every buffer says what the CPU must see at each lock and at the end.
+ *
+ * Everything follows from the options; on a simulator so does the event stream.
+ */
+#ifndef VMM_TESTS_CORE_WORKLOAD_H
+#define VMM_TESTS_CORE_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct workload {
+	uint32_t kind; /* enum vidmm_host_kind */
+	uint64_t seed;
+	uint32_t switch_per_1024;
+	uint32_t actors, operations; /* each */
+};
+
+struct workload_result {
+	char failure[512]; /* empty: everything was as the shadow says */
+	uint64_t hash;     /* of the event stream; sim */
+	uint64_t events, evictions, renames, discards, waits;
+};
+
+/* A deadlock ends the program with the seed and the report. */
+void workload_run(const struct workload *workload, struct workload_result *result);
+
+#endif
