@@ -16,7 +16,9 @@ import sys
 PLAN = re.compile(r'^1\.\.(\d+)', re.M)
 LINE = re.compile(r'^(not )?ok\b(.*)$', re.M)
 DIAGNOSTICS = 20
-STDERR_LINES = 30
+STDERR_FIRST, STDERR_LAST = 40, 8
+# What a replay test says about the recordings it had, and had no time for.
+REMARK = re.compile(r'^# (\d+ recordings? in .*|left out .*)$', re.M)
 GOOD = ('OK', 'EXPECTEDFAIL')
 
 
@@ -44,6 +46,13 @@ def count(entry):
     return passed, failed, skipped
 
 
+def middle_out(lines):
+    """A sanitizer says what is wrong first, an assertion last."""
+    if len(lines) <= STDERR_FIRST + STDERR_LAST:
+        return lines
+    return lines[:STDERR_FIRST] + ['...'] + lines[-STDERR_LAST:]
+
+
 def account(entry):
     """What to print of a program that failed: the failed tests with their diagnostics, then its last words."""
     lines, pending, after_failure = [], [], False
@@ -57,12 +66,12 @@ def account(entry):
                 lines += pending[-DIAGNOSTICS:] + [line]
             pending = []
     return [f'{entry["name"].split(" / ")[-1]}: {entry["result"]}'] + lines + \
-        (entry.get('stderr') or '').strip().splitlines()[-STDERR_LINES:]
+        middle_out((entry.get('stderr') or '').strip().splitlines())
 
 
 def read_log(path):
-    """(passed, failed, skipped, programs, accounts of failed programs); a missing log is one failure."""
-    totals, programs, bad = [0, 0, 0], 0, []
+    """(passed, failed, skipped, programs, remarks and accounts of failures); a missing log is one failure."""
+    totals, programs, notes = [0, 0, 0], 0, []
     try:
         with open(path, encoding='utf-8') as lines:
             entries = [json.loads(line) for line in lines if line.strip()]
@@ -72,12 +81,13 @@ def read_log(path):
         counts = count(entry)
         totals = [total + number for total, number in zip(totals, counts)]
         programs += 1
+        notes += REMARK.findall(entry.get('stdout') or '')
         if counts[1]:
-            bad += account(entry)
+            notes += account(entry)
     if not entries:
         totals[1] += 1
-        bad.append('no test log')
-    return (*totals, programs, bad)
+        notes.append('no test log')
+    return (*totals, programs, notes)
 
 
 def main(arguments):

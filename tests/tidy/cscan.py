@@ -111,7 +111,25 @@ def function_name(head, offset):
             return None
     if not head.rstrip().endswith(')'):
         return None
+    skipped = macro_lines(head)
+    head, offset = head[skipped:], offset + skipped
     # Of `int (*name(void))(void)` the name is what stands before the first parenthesis that holds no pointer.
     for match in re.finditer(r'\b([A-Za-z_]\w*)\s*\((?!\s*\*)', head):
         return match[1], offset + match.start(1)
     return None
+
+
+def macro_lines(head):
+    """How far `head` consists of calls of macros that need no semicolon and have more text behind them."""
+    at = 0
+    while True:
+        match = re.match(r'\s*[A-Z][A-Z0-9_]*\s*\(', head[at:])
+        if not match:
+            return at
+        end, depth = at + match.end(), 1
+        while end < len(head) and depth:
+            depth += (head[end] == '(') - (head[end] == ')')
+            end += 1
+        if not head[end:].strip():
+            return at
+        at = end

@@ -13,7 +13,7 @@ LIBC = {
 }
 OS_HEADER = re.compile(
     r'^(?:(?:sys|linux|asm|bits|net|netinet|arpa)/.*|(?:pthread|unistd|time|fcntl|sched|semaphore|poll|signal|dlfcn'
-    r'|threads|ucontext|spawn|dirent|glob|getopt|termios|syslog|pwd|mqueue|aio|locale|malloc)\.h)$')
+    r'|strings|threads|ucontext|spawn|dirent|glob|getopt|termios|syslog|pwd|mqueue|aio|locale|malloc)\.h)$')
 INCLUDE_PATH = ['include', 'include/wddm', 'src', 'tests']
 MODULE_DEPENDENCY = re.compile(r'\b(?:vmm_)?(\w+?)_dep\b')
 

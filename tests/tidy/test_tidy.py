@@ -50,6 +50,13 @@ static void locked(struct point *p) VMM_REQUIRES(CLASS(p)) __attribute__((cold))
 BENCH("name", unit)
 {
 }
+ENTRY(one, (a)(b))
+ENTRY(two, "}")
+
+static int after_macros(int a)
+{
+	return a;
+}
 int prototype(int a, int b);
 int (*returns_pointer(int a))(void)
 {
@@ -127,7 +134,7 @@ def fails(problems, part):
 
 CASES = [
     ('scanner finds functions, and only functions',
-     lambda: names(TRICKY) == ['inside', 'chosen', 'locked', 'BENCH', 'returns_pointer']),
+     lambda: names(TRICKY) == ['inside', 'chosen', 'locked', 'BENCH', 'after_macros', 'returns_pointer']),
     ('scanner survives comments that look like code',
      lambda: names('/* " */ int a(void) { /* } */ }\nchar *s = "/*"; int b(void) { }') == ['a', 'b']),
     ('a function of 70 lines passes', lambda: checks.sizes({'src/a.c': LINES_70}) == []),

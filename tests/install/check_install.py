@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `meson install` puts down is enough for a stranger, and no more is exported than promised. Prints TAP.
+
+    check_install.py BUILD EMBEDDER.C COMPILER [ARG...]
+"""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+DIAGNOSTICS = 20
+# vidmm's own names, and the kernel services by theirs.
+EXPORTED = re.compile(r'^(?:vidmm_\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+
+
+class Installed:
+    """The tree below a staging folder."""
+
+    def __init__(self, build, stage):
+        self.stage = stage
+        run = subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--destdir', stage],
+                             capture_output=True, text=True, check=False)
+        self.good, self.text = run.returncode == 0, run.stdout + run.stderr
+        found = glob.glob(os.path.join(stage, '**', 'vidmm.pc'), recursive=True)
+        self.pc = os.path.dirname(found[0]) if found else ''
+        self.lib = os.path.dirname(self.pc)
+
+    def pkg_config(self, *arguments):
+        environment = {**os.environ, 'PKG_CONFIG_PATH': self.pc, 'PKG_CONFIG_SYSROOT_DIR': self.stage}
+        run = subprocess.run(['pkg-config', *arguments, 'vidmm'], env=environment, capture_output=True, text=True,
+                             check=False)
+        return run.stdout.strip()
+
+    def runs(self, compiler, source, *libs):
+        """Compiles `source` against the installed tree; what it prints, or the complaint."""
+        program = os.path.join(self.stage, 'program')
+        flags = shlex.split(self.pkg_config('--cflags'))
+        command = [*compiler, '-std=c11', '-Wall', '-Wextra', '-Werror', *flags, source, *libs, '-o', program]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            return run.stderr
+        environment = {**os.environ, 'LD_LIBRARY_PATH': self.lib}
+        run = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+        return run.stdout.strip() if run.returncode == 0 else f'exit {run.returncode}: {run.stderr}'
+
+    def exports(self):
+        run = subprocess.run(['nm', '-D', '--defined-only', os.path.join(self.lib, 'libvidmm.so')],
+                             capture_output=True, text=True, check=False)
+        return [line.split()[-1].split('@')[0] for line in run.stdout.splitlines() if line]
+
+
+def cases(installed, source, compiler):
+    version = installed.pkg_config('--modversion')
+    shared = shlex.split(installed.pkg_config('--libs'))
+    static = [lib if lib != '-lvidmm' else os.path.join(installed.lib, 'libvidmm.a')
+              for lib in shlex.split(installed.pkg_config('--static', '--libs'))]
+    exports = installed.exports()
+    strange = [name for name in exports if not EXPORTED.match(name)]
+    soname = f'libvidmm.so.{".".join(version.split(".")[:2])}'
+    yield 'the tree installs', installed.good, installed.text
+    yield 'pkg-config knows the version', re.fullmatch(r'\d+\.\d+\.\d+', version), version
+    yield 'the SONAME names the minor version', os.path.exists(os.path.join(installed.lib, soname)), soname
+    for name, libs in (('shared', shared), ('static', static)):
+        printed = installed.runs(compiler, source, *libs)
+        yield f'a program builds and runs with the {name} library', printed == version, printed
+    yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
+    yield 'nothing else is exported', not strange, ' '.join(strange)
+
+
+def main(build, source, *compiler):
+    with tempfile.TemporaryDirectory() as stage:
+        results = list(cases(Installed(build, stage), source, compiler))
+    print(f'1..{len(results)}')
+    for number, (name, good, text) in enumerate(results, 1):
+        for line in text.splitlines()[-DIAGNOSTICS:] if not good else []:
+            print(f'# {line}')
+        print(f'{"ok" if good else "not ok"} {number} - {name}')
+    return 0 if all(good for _, good, _ in results) else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
