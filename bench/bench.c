@@ -123,7 +123,8 @@ static void run_rounds(unsigned rounds)
 			if (bench->skipped)
 				continue;
 			uint64_t operations = bench->steps * (bench->per_run ? bench->per_run : 1);
-			bench->ns[round] = (double)time_run(bench, bench->steps) / (double)operations;
+			bench->ns[round] =
+				(double)time_run(bench, bench->steps) / (double)operations;
 		}
 	}
 	for (struct bench_case *bench = first_case; bench; bench = bench->next) {
@@ -158,19 +159,30 @@ int bench_verdict(const struct bench_result *result, const struct bench_case *be
 static bool parse(int argc, char **argv, struct bench_options *options)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},	{"gate", no_argument, NULL, 'g'},
-		{"list", no_argument, NULL, 'l'},	{"rounds", required_argument, NULL, 'r'},
+		{"json", no_argument, NULL, 'j'},       {"gate", no_argument, NULL, 'g'},
+		{"list", no_argument, NULL, 'l'},       {"rounds", required_argument, NULL, 'r'},
 		{"only", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
 	};
 	int option;
 	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (option) {
-		case 'j': options->json = true; break;
-		case 'g': options->gate = true; break;
-		case 'l': options->list = true; break;
-		case 'o': options->only = optarg; break;
-		case 'r': options->rounds = (unsigned)strtoul(optarg, NULL, 10); break;
-		default: return false;
+		case 'j':
+			options->json = true;
+			break;
+		case 'g':
+			options->gate = true;
+			break;
+		case 'l':
+			options->list = true;
+			break;
+		case 'o':
+			options->only = optarg;
+			break;
+		case 'r':
+			options->rounds = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		default:
+			return false;
 		}
 	}
 	return optind == argc && options->rounds >= 1 && options->rounds <= BENCH_ROUNDS_MAX;
@@ -180,7 +192,8 @@ int main(int argc, char **argv)
 {
 	struct bench_options options = {.rounds = 9, .round_ns = 4000000};
 	if (!parse(argc, argv, &options)) {
-		fprintf(stderr, "usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] [--only TEXT]\n",
+		fprintf(stderr,
+			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] [--only TEXT]\n",
 			BENCH_ROUNDS_MAX);
 		return 2;
 	}

@@ -13,7 +13,7 @@
 
 enum { PIECES = 3 };
 #define PIECE_BYTES (UINT64_C(64) << 20)
-#define POOL_BYTES (PIECES * PIECE_BYTES)
+#define POOL_BYTES  (PIECES * PIECE_BYTES)
 
 /* One pair of pools for all cases: a rotation continues where the case before left it. */
 static struct pools {
@@ -25,7 +25,8 @@ static struct pools {
 
 static unsigned char *pool_create(int fill)
 {
-	void *pool = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *pool =
+		mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pool == MAP_FAILED)
 		return NULL;
 	madvise(pool, POOL_BYTES, MADV_HUGEPAGE);

@@ -20,8 +20,8 @@ static double shown(const struct bench_case *bench, double ns)
 void bench_print_table(const struct bench_result *result)
 {
 	static const char *const verdicts[] = {"missed", "holds"};
-	printf("%-28s %10s %10s %10s %-5s %8s  %s\n", "case", "median", "fastest", "slowest", "unit", "ratio",
-	       "goal and peer");
+	printf("%-28s %10s %10s %10s %-5s %8s  %s\n", "case", "median", "fastest", "slowest",
+	       "unit", "ratio", "goal and peer");
 	for (const struct bench_case *bench = result->first; bench; bench = bench->next) {
 		if (hidden(bench))
 			continue;
@@ -30,8 +30,9 @@ void bench_print_table(const struct bench_result *result)
 			continue;
 		}
 		printf("%-28s %10.2f %10.2f %10.2f %-5s", bench->name,
-		       shown(bench, bench_median(bench, result->rounds)), shown(bench, bench->ns[0]),
-		       shown(bench, bench->ns[result->rounds - 1]), bench->bytes ? "GB/s" : "ns");
+		       shown(bench, bench_median(bench, result->rounds)),
+		       shown(bench, bench->ns[0]), shown(bench, bench->ns[result->rounds - 1]),
+		       bench->bytes ? "GB/s" : "ns");
 		double ratio = bench_ratio(result, bench);
 		if (ratio > 0)
 			printf(" %8.2f  of %s", ratio, bench->peer);
@@ -43,20 +44,25 @@ void bench_print_table(const struct bench_result *result)
 	if (result->two_core_scaling > 0)
 		printf("two CPUs: an arithmetic loop beside its twin takes %.2f of its time alone%s\n",
 		       result->two_core_scaling,
-		       result->two_core_scaling < 1.3 ? "" : "; goals of two-thread cases are not judged");
+		       result->two_core_scaling < 1.3
+			       ? ""
+			       : "; goals of two-thread cases are not judged");
 }
 
 static json_t *case_json(const struct bench_result *result, const struct bench_case *bench)
 {
-	json_t *object = json_pack("{s:s, s:s}", "name", bench->name, "unit", bench->bytes ? "GB/s" : "ns");
+	json_t *object =
+		json_pack("{s:s, s:s}", "name", bench->name, "unit", bench->bytes ? "GB/s" : "ns");
 	if (!object || bench->skipped) {
 		if (object)
 			json_object_set_new(object, "skipped", json_string(bench->skipped));
 		return object;
 	}
-	json_object_set_new(object, "median", json_real(shown(bench, bench_median(bench, result->rounds))));
+	json_object_set_new(object, "median",
+			    json_real(shown(bench, bench_median(bench, result->rounds))));
 	json_object_set_new(object, "fastest", json_real(shown(bench, bench->ns[0])));
-	json_object_set_new(object, "slowest", json_real(shown(bench, bench->ns[result->rounds - 1])));
+	json_object_set_new(object, "slowest",
+			    json_real(shown(bench, bench->ns[result->rounds - 1])));
 	double ratio = bench_ratio(result, bench);
 	if (ratio > 0) {
 		json_object_set_new(object, "peer", json_string(bench->peer));
@@ -73,8 +79,9 @@ static json_t *case_json(const struct bench_result *result, const struct bench_c
 bool bench_print_json(const struct bench_result *result)
 {
 	json_t *cases = json_array();
-	json_t *report = json_pack("{s:s, s:i, s:i, s:f}", "schema", "vidmm-bench", "version", 1, "rounds",
-				   (int)result->rounds, "two_core_scaling", result->two_core_scaling);
+	json_t *report =
+		json_pack("{s:s, s:i, s:i, s:f}", "schema", "vidmm-bench", "version", 1, "rounds",
+			  (int)result->rounds, "two_core_scaling", result->two_core_scaling);
 	bool good = cases && report;
 	for (const struct bench_case *bench = result->first; good && bench; bench = bench->next) {
 		if (!hidden(bench))

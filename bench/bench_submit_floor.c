@@ -94,7 +94,8 @@ static void run_submission(void *state, uint64_t steps)
 		uint64_t fence = ++s->fence;
 		for (uint64_t i = 0; i < s->count; i++) {
 			uint32_t handle = s->handles[i];
-			const struct entry *entry = &s->entries[(handle >> HANDLE_SHIFT) & 0xffffff];
+			const struct entry *entry =
+				&s->entries[(handle >> HANDLE_SHIFT) & 0xffffff];
 			if (entry->generation != handle >> 30 || entry->object->state != RESIDENT)
 				abort();
 			entry->object->fence = fence;
@@ -103,8 +104,8 @@ static void run_submission(void *state, uint64_t steps)
 	}
 }
 
-#define SUBMISSION(text, n)                                                                       \
-	BENCH(.name = "floor.reference_" text, .per_run = (n), .parameter = (n),                  \
+#define SUBMISSION(text, n)                                                      \
+	BENCH(.name = "floor.reference_" text, .per_run = (n), .parameter = (n), \
 	      .setup = submission_create, .run = run_submission, .teardown = submission_destroy)
 SUBMISSION("100", 100);
 SUBMISSION("1k", 1000);

@@ -24,7 +24,8 @@ enum vidmm_event_type {
 	VIDMM_EVENT_CALLBACK = 3,
 	/* Objects. a: size in bytes (allocation), b: segments supported (write set), c: flags value. */
 	VIDMM_EVENT_CREATE = 4,
-	VIDMM_EVENT_DESTROY = 5, /* destroyed by the client; DxgkDdiDestroyAllocation may come later */
+	VIDMM_EVENT_DESTROY =
+		5, /* destroyed by the client; DxgkDdiDestroyAllocation may come later */
 	/* A paging operation was built. object: allocation; reason: enum vidmm_paging_op; a: bytes, b: source segment,
 	 * c: destination segment, d: GPU address. */
 	VIDMM_EVENT_PAGING = 6,
@@ -41,44 +42,83 @@ enum vidmm_event_type {
 	VIDMM_EVENT_QUEUE = 10,
 	/* A fence was reported complete and retired in the DPC. a: fence id, b: node, c: packets retired. */
 	VIDMM_EVENT_FENCE = 11,
-	VIDMM_EVENT_LOCK = 12,   /* object: handle returned; a: flags, b: ns waited, c: bytes locked, d: old handle */
+	VIDMM_EVENT_LOCK =
+		12, /* object: handle returned; a: flags, b: ns waited, c: bytes locked, d: old handle */
 	VIDMM_EVENT_UNLOCK = 13, /* object: handle */
-	VIDMM_EVENT_RENAME = 14, /* object: new handle; a: old handle, b: instances alive, c: bytes; reason: 0 new, 1 reused */
-	VIDMM_EVENT_OFFER = 15,  /* object; a: bytes, b: priority */
+	VIDMM_EVENT_RENAME =
+		14, /* object: new handle; a: old handle, b: instances alive, c: bytes; reason: 0 new, 1 reused */
+	VIDMM_EVENT_OFFER = 15,   /* object; a: bytes, b: priority */
 	VIDMM_EVENT_RECLAIM = 16, /* object; a: bytes, b: 1 when discarded */
 	VIDMM_EVENT_DISCARD = 17, /* offered content dropped under pressure; object; a: bytes */
-	VIDMM_EVENT_SPLIT = 18,   /* a DMA buffer was split; object: context; a: split offset, b: patch index */
+	VIDMM_EVENT_SPLIT =
+		18, /* a DMA buffer was split; object: context; a: split offset, b: patch index */
 	VIDMM_EVENT_FINDING = 19, /* a contract was broken; text: "RULE-nn: ..." */
-	VIDMM_EVENT_REASON = 20,  /* something failed without anyone's fault; a: NTSTATUS; text says why */
-	VIDMM_EVENT_FATAL = 21,   /* what would be a bug check; a: code, b..d: parameters */
+	VIDMM_EVENT_REASON =
+		20, /* something failed without anyone's fault; a: NTSTATUS; text says why */
+	VIDMM_EVENT_FATAL = 21, /* what would be a bug check; a: code, b..d: parameters */
 	VIDMM_EVENT_TYPE_COUNT = 22
 };
 
 enum vidmm_door {
-	VIDMM_DOOR_ALLOCATE = 1, VIDMM_DOOR_DEALLOCATE, VIDMM_DOOR_LOCK, VIDMM_DOOR_UNLOCK, VIDMM_DOOR_RENDER,
-	VIDMM_DOOR_CREATE_CONTEXT, VIDMM_DOOR_DESTROY_CONTEXT, VIDMM_DOOR_SET_PRIORITY, VIDMM_DOOR_QUERY_RESIDENCY,
-	VIDMM_DOOR_OFFER, VIDMM_DOOR_RECLAIM, VIDMM_DOOR_OPEN_RESOURCE, VIDMM_DOOR_CREATE_DEVICE,
-	VIDMM_DOOR_DESTROY_DEVICE, VIDMM_DOOR_OTHER
+	VIDMM_DOOR_ALLOCATE = 1,
+	VIDMM_DOOR_DEALLOCATE,
+	VIDMM_DOOR_LOCK,
+	VIDMM_DOOR_UNLOCK,
+	VIDMM_DOOR_RENDER,
+	VIDMM_DOOR_CREATE_CONTEXT,
+	VIDMM_DOOR_DESTROY_CONTEXT,
+	VIDMM_DOOR_SET_PRIORITY,
+	VIDMM_DOOR_QUERY_RESIDENCY,
+	VIDMM_DOOR_OFFER,
+	VIDMM_DOOR_RECLAIM,
+	VIDMM_DOOR_OPEN_RESOURCE,
+	VIDMM_DOOR_CREATE_DEVICE,
+	VIDMM_DOOR_DESTROY_DEVICE,
+	VIDMM_DOOR_OTHER
 };
 
 enum vidmm_ddi {
-	VIDMM_DDI_ADD_DEVICE = 1, VIDMM_DDI_START_DEVICE, VIDMM_DDI_STOP_DEVICE, VIDMM_DDI_REMOVE_DEVICE,
-	VIDMM_DDI_QUERY_ADAPTER_INFO, VIDMM_DDI_CREATE_DEVICE, VIDMM_DDI_DESTROY_DEVICE, VIDMM_DDI_CREATE_CONTEXT,
-	VIDMM_DDI_DESTROY_CONTEXT, VIDMM_DDI_CREATE_ALLOCATION, VIDMM_DDI_DESTROY_ALLOCATION,
-	VIDMM_DDI_OPEN_ALLOCATION, VIDMM_DDI_CLOSE_ALLOCATION, VIDMM_DDI_RENDER, VIDMM_DDI_PATCH,
-	VIDMM_DDI_SUBMIT_COMMAND, VIDMM_DDI_BUILD_PAGING_BUFFER, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE,
-	VIDMM_DDI_RELEASE_SWIZZLING_RANGE, VIDMM_DDI_QUERY_CURRENT_FENCE, VIDMM_DDI_UNLOAD
+	VIDMM_DDI_ADD_DEVICE = 1,
+	VIDMM_DDI_START_DEVICE,
+	VIDMM_DDI_STOP_DEVICE,
+	VIDMM_DDI_REMOVE_DEVICE,
+	VIDMM_DDI_QUERY_ADAPTER_INFO,
+	VIDMM_DDI_CREATE_DEVICE,
+	VIDMM_DDI_DESTROY_DEVICE,
+	VIDMM_DDI_CREATE_CONTEXT,
+	VIDMM_DDI_DESTROY_CONTEXT,
+	VIDMM_DDI_CREATE_ALLOCATION,
+	VIDMM_DDI_DESTROY_ALLOCATION,
+	VIDMM_DDI_OPEN_ALLOCATION,
+	VIDMM_DDI_CLOSE_ALLOCATION,
+	VIDMM_DDI_RENDER,
+	VIDMM_DDI_PATCH,
+	VIDMM_DDI_SUBMIT_COMMAND,
+	VIDMM_DDI_BUILD_PAGING_BUFFER,
+	VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE,
+	VIDMM_DDI_RELEASE_SWIZZLING_RANGE,
+	VIDMM_DDI_QUERY_CURRENT_FENCE,
+	VIDMM_DDI_UNLOAD
 };
 
 enum vidmm_ddi_callback {
-	VIDMM_CB_NOTIFY_INTERRUPT = 1, VIDMM_CB_QUEUE_DPC, VIDMM_CB_NOTIFY_DPC, VIDMM_CB_SYNCHRONIZE_EXECUTION,
-	VIDMM_CB_GET_DEVICE_INFORMATION, VIDMM_CB_GET_HANDLE_DATA, VIDMM_CB_OTHER
+	VIDMM_CB_NOTIFY_INTERRUPT = 1,
+	VIDMM_CB_QUEUE_DPC,
+	VIDMM_CB_NOTIFY_DPC,
+	VIDMM_CB_SYNCHRONIZE_EXECUTION,
+	VIDMM_CB_GET_DEVICE_INFORMATION,
+	VIDMM_CB_GET_HANDLE_DATA,
+	VIDMM_CB_OTHER
 };
 
 /* The values of DXGK_BUILDPAGINGBUFFER_OPERATION. */
 enum vidmm_paging_op {
-	VIDMM_PAGING_TRANSFER = 0, VIDMM_PAGING_FILL = 1, VIDMM_PAGING_DISCARD_CONTENT = 2,
-	VIDMM_PAGING_MAP_APERTURE = 5, VIDMM_PAGING_UNMAP_APERTURE = 6, VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7
+	VIDMM_PAGING_TRANSFER = 0,
+	VIDMM_PAGING_FILL = 1,
+	VIDMM_PAGING_DISCARD_CONTENT = 2,
+	VIDMM_PAGING_MAP_APERTURE = 5,
+	VIDMM_PAGING_UNMAP_APERTURE = 6,
+	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7
 };
 
 enum vidmm_residency_reason {
@@ -87,8 +127,8 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_LOCK,           /* evicted because the CPU wants it */
 	VIDMM_RESIDENCY_RENDER_LOCKED,  /* LKR-01: referenced while locked */
 	VIDMM_RESIDENCY_DESTROYED,
-	VIDMM_RESIDENCY_DISCARDED,      /* offered, memory taken */
-	VIDMM_RESIDENCY_STOP,           /* adapter stops */
+	VIDMM_RESIDENCY_DISCARDED, /* offered, memory taken */
+	VIDMM_RESIDENCY_STOP,      /* adapter stops */
 	VIDMM_RESIDENCY_TRIM
 };
 

@@ -55,12 +55,12 @@ struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */
 	uint32_t flags;
 	uint64_t size_bytes;
-	uint32_t stride_bytes;    /* of tiled surfaces; 0 otherwise */
-	uint32_t segment_set;     /* bit n-1: segment n; 0: segments 1 and 2 */
+	uint32_t stride_bytes;      /* of tiled surfaces; 0 otherwise */
+	uint32_t segment_set;       /* bit n-1: segment n; 0: segments 1 and 2 */
 	uint32_t preferred_segment; /* 0: segment 1 when in the set */
-	uint32_t alignment;       /* 0: 4096 */
-	uint32_t renaming_limit;  /* MaximumRenamingListLength, 0: none */
-	uint32_t priority;        /* AllocationPriority, 0: normal */
+	uint32_t alignment;         /* 0: 4096 */
+	uint32_t renaming_limit;    /* MaximumRenamingListLength, 0: none */
+	uint32_t priority;          /* AllocationPriority, 0: normal */
 };
 
 /* pPrivateDriverData of a context: none. Node 0 is the 3D node, node 1 the copy node; both take every command. */
@@ -81,16 +81,17 @@ struct softgpu_allocation {
  */
 enum softgpu_opcode {
 	SOFTGPU_NOP = 0,
-	SOFTGPU_REFERENCE = 1, /* reads (flag WRITE: and rewrites) the 32-bit word at the operand: the cheapest use */
+	SOFTGPU_REFERENCE =
+		1, /* reads (flag WRITE: and rewrites) the 32-bit word at the operand: the cheapest use */
 	SOFTGPU_FILL = 2,
 	SOFTGPU_COPY = 3,
 	SOFTGPU_STAMP = 4,
 	SOFTGPU_RELOCATIONS = 5,
-	SOFTGPU_REPORT = 6,    /* where this buffer's stamp errors are written */
-	SOFTGPU_WAIT = 7,      /* until the 64-bit word at the operand is >= value */
-	SOFTGPU_SIGNAL = 8,    /* writes value to the 64-bit word at the operand */
-	SOFTGPU_STALL = 9,     /* the engine is busy for `nanoseconds` */
-	SOFTGPU_HANG = 10      /* the engine never finishes this buffer */
+	SOFTGPU_REPORT = 6, /* where this buffer's stamp errors are written */
+	SOFTGPU_WAIT = 7,   /* until the 64-bit word at the operand is >= value */
+	SOFTGPU_SIGNAL = 8, /* writes value to the 64-bit word at the operand */
+	SOFTGPU_STALL = 9,  /* the engine is busy for `nanoseconds` */
+	SOFTGPU_HANG = 10   /* the engine never finishes this buffer */
 };
 
 struct softgpu_command {
@@ -106,15 +107,35 @@ struct softgpu_operand {
 	uint64_t address;    /* 0; patched by the miniport */
 };
 
-#define SOFTGPU_FLAG_WRITE 0x1u  /* REFERENCE, STAMP: the operand is written (needs WriteOperation) */
+#define SOFTGPU_FLAG_WRITE \
+	0x1u /* REFERENCE, STAMP: the operand is written (needs WriteOperation) */
 #define SOFTGPU_FLAG_VERIFY 0x2u /* STAMP: check what is there first */
-#define SOFTGPU_FLAG_CHECK 0x4u  /* RELOCATIONS: every patched address must decode to memory */
+#define SOFTGPU_FLAG_CHECK  0x4u /* RELOCATIONS: every patched address must decode to memory */
 
-struct softgpu_reference { struct softgpu_command command; struct softgpu_operand operand; };
-struct softgpu_fill { struct softgpu_command command; struct softgpu_operand operand; uint64_t length; uint32_t pattern, reserved; };
-struct softgpu_copy { struct softgpu_command command; struct softgpu_operand source, destination; uint64_t length; };
-struct softgpu_sync { struct softgpu_command command; struct softgpu_operand operand; uint64_t value; }; /* WAIT, SIGNAL */
-struct softgpu_stall { struct softgpu_command command; uint64_t nanoseconds; };
+struct softgpu_reference {
+	struct softgpu_command command;
+	struct softgpu_operand operand;
+};
+struct softgpu_fill {
+	struct softgpu_command command;
+	struct softgpu_operand operand;
+	uint64_t length;
+	uint32_t pattern, reserved;
+};
+struct softgpu_copy {
+	struct softgpu_command command;
+	struct softgpu_operand source, destination;
+	uint64_t length;
+};
+struct softgpu_sync {
+	struct softgpu_command command;
+	struct softgpu_operand operand;
+	uint64_t value;
+}; /* WAIT, SIGNAL */
+struct softgpu_stall {
+	struct softgpu_command command;
+	uint64_t nanoseconds;
+};
 
 /*
  * Stamps: the first 16 bytes of each block of a buffer say which buffer, block and version it is.
@@ -150,15 +171,27 @@ struct softgpu_stamps {
  * AllocationOffset. The slot then holds that allocation's address plus that offset. What the client puts into the slots
  * is not taken over; a slot without a patch location is 0.
  */
-struct softgpu_relocations { struct softgpu_command command; uint32_t count, reserved; /* uint64_t slot[count] */ };
+struct softgpu_relocations {
+	struct softgpu_command command;
+	uint32_t count, reserved; /* uint64_t slot[count] */
+};
 
 /*
  * Concerns the STAMP commands behind it. The allocation a REPORT command names holds this, then `capacity` records;
  * `count` goes on beyond capacity. A mismatch without a REPORT is a DMA_FAULTED interrupt (STATUS_DATA_ERROR).
  */
-struct softgpu_report_record { uint32_t buffer, block, expected_version, found_version, found_buffer, found_block, fence, reserved; };
-struct softgpu_report { uint64_t count; uint32_t capacity, reserved; /* struct softgpu_report_record record[] */ };
-struct softgpu_report_command { struct softgpu_command command; struct softgpu_operand operand; };
+struct softgpu_report_record {
+	uint32_t buffer, block, expected_version, found_version, found_buffer, found_block, fence,
+		reserved;
+};
+struct softgpu_report {
+	uint64_t count;
+	uint32_t capacity, reserved; /* struct softgpu_report_record record[] */
+};
+struct softgpu_report_command {
+	struct softgpu_command command;
+	struct softgpu_operand operand;
+};
 
 #ifdef __cplusplus
 }

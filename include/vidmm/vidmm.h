@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define VIDMM_API __attribute__((visibility("default")))
+#define VIDMM_API        __attribute__((visibility("default")))
 #define VIDMM_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define VIDMM_API
@@ -51,8 +51,9 @@ struct vidmm_host_options {
 	uint32_t struct_size; /* sizeof(struct vidmm_host_options) */
 	uint32_t kind;        /* enum vidmm_host_kind */
 	uint64_t seed;        /* sim */
-	uint32_t switch_per_1024; /* sim: chance of switching threads at each point where that is possible */
-	bool hash_events;     /* keep vidmm_event_hash (sim) */
+	uint32_t
+		switch_per_1024; /* sim: chance of switching threads at each point where that is possible */
+	bool hash_events; /* keep vidmm_event_hash (sim) */
 	/* sim: nothing can run any more; the report names each blocked thread and what it waits for. NULL: stderr, abort. */
 	void (*deadlock)(void *context, const char *report);
 	void *deadlock_context;
@@ -65,8 +66,9 @@ VIDMM_API void vidmm_host_destroy(struct vidmm_host *host);
 /* ---- time and threads of the host: what a client uses so that it runs on both kinds ---- */
 VIDMM_API uint64_t vidmm_now_ns(struct vidmm_host *host);
 VIDMM_API void vidmm_sleep_until_ns(struct vidmm_host *host, uint64_t when_ns);
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *host, const char *name,
-							    void (*fn)(void *), void *arg,
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *host,
+							    const char *name, void (*fn)(void *),
+							    void *arg,
 							    struct vidmm_thread **thread);
 VIDMM_API void vidmm_thread_join(struct vidmm_thread *thread);
 /* Sim: everything that can run at the present virtual time runs. Linux: yields. */
@@ -76,7 +78,8 @@ VIDMM_API void vidmm_settle(struct vidmm_host *host);
 struct _DRIVER_OBJECT;
 struct _UNICODE_STRING;
 struct _DRIVER_INITIALIZATION_DATA;
-typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *registry_path);
+typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver,
+				      struct _UNICODE_STRING *registry_path);
 
 struct vidmm_registry_value {
 	const char *name; /* ASCII; under the device's software key */
@@ -96,23 +99,27 @@ struct vidmm_adapter_options {
 	uint32_t bar_count;
 	uint32_t registry_count;
 	const struct vidmm_registry_value *registry;
-	uint64_t system_memory_bytes; /* what backing stores and DMA buffers may take together; 0: 64 GiB */
-	uint32_t first_fence_id;      /* 0: 0xFFFFFF00, so that the 32-bit wrap is always passed (tests choose) */
+	uint64_t
+		system_memory_bytes; /* what backing stores and DMA buffers may take together; 0: 64 GiB */
+	uint32_t
+		first_fence_id; /* 0: 0xFFFFFF00, so that the 32-bit wrap is always passed (tests choose) */
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_start(struct vidmm_host *host,
-							    const struct vidmm_adapter_options *options,
-							    struct vidmm_adapter **adapter);
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
+		    struct vidmm_adapter **adapter);
 /* All devices of the adapter must be destroyed. Evicts everything, StopDevice, RemoveDevice, Unload. */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
 /* Blocks until everything submitted so far has completed. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 
 /* ---- processes and devices ---- */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_open(struct vidmm_host *host,
+							   const char *name,
 							   struct vidmm_process **process);
 VIDMM_API void vidmm_process_close(struct vidmm_process *process); /* destroys its devices */
-VIDMM_API uint32_t vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 ... */
+VIDMM_API uint32_t
+vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 ... */
 
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_device_create(struct vidmm_process *process,
 							    struct vidmm_adapter *adapter,
@@ -131,27 +138,32 @@ VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
  * On Windows the runtime knows that a resource is to be shared and tells the kernel so while the driver only calls
  * pfnAllocateCb with the runtime's hResource. Say it here, before that call.
  */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtime_resource);
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_set_shared(struct vidmm_device *device,
+								  void *runtime_resource);
 /* The global handle of a shared resource (hKMResource as returned by pfnAllocateCb). */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_share(struct vidmm_device *device, uint32_t km_resource,
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_share(struct vidmm_device *device,
+							     uint32_t km_resource,
 							     uint32_t *global_handle);
 /* Opens it in another (or the same) process's device; gives the local resource and its allocations' local handles. */
-VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle,
-							    uint32_t *km_resource, uint32_t *allocations,
-							    uint32_t *allocation_count /* in: room, out: count */);
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle, uint32_t *km_resource,
+		    uint32_t *allocations, uint32_t *allocation_count /* in: room, out: count */);
 
 /* ---- looking on ---- */
 typedef void vidmm_event_fn(void *context, const struct vidmm_event *event, const char *text);
 /* `mask` bit n: events of type n. Called on the emitting thread; must not call vidmm. 0 when out of memory. */
-VIDMM_API uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn, void *context);
+VIDMM_API uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn,
+				   void *context);
 VIDMM_API void vidmm_unsubscribe(struct vidmm_host *host, uint32_t subscription);
 VIDMM_API uint64_t vidmm_event_hash(struct vidmm_host *host);
 struct vidmm_counter {
 	uint64_t count, sum[4]; /* events of one type, and the sums of their arguments */
 };
-VIDMM_API void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type, struct vidmm_counter *counter);
+VIDMM_API void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type,
+				   struct vidmm_counter *counter);
 /* One stable line of text for an event; returns its length as snprintf does. */
-VIDMM_API int vidmm_event_format(const struct vidmm_event *event, const char *text, char *buffer, size_t size);
+VIDMM_API int vidmm_event_format(const struct vidmm_event *event, const char *text, char *buffer,
+				 size_t size);
 
 #define VIDMM_SEGMENTS_MAX 32
 struct vidmm_segment_statistics {
@@ -163,13 +175,14 @@ struct vidmm_adapter_statistics {
 	uint32_t struct_size;
 	uint32_t segment_count;
 	struct vidmm_segment_statistics segment[VIDMM_SEGMENTS_MAX]; /* [0]: segment id 1 */
-	uint64_t peak_resident_bytes; /* of all segments together */
-	uint64_t system_bytes, peak_system_bytes; /* backing stores */
+	uint64_t peak_resident_bytes;                                /* of all segments together */
+	uint64_t system_bytes, peak_system_bytes;                    /* backing stores */
 	uint64_t allocations, instances;
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded;
 	uint64_t evictions, renames, lock_waits, splits;
 };
-VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter, struct vidmm_adapter_statistics *statistics);
+VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
+					struct vidmm_adapter_statistics *statistics);
 
 #ifdef __cplusplus
 }

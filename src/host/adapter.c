@@ -6,13 +6,15 @@
 
 static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_adapter_options *o)
 {
-	struct vmm_port_registry_value *registry = vmm_calloc(o->registry_count + 1u, sizeof(*registry));
+	struct vmm_port_registry_value *registry =
+		vmm_calloc(o->registry_count + 1u, sizeof(*registry));
 	vmm_status status;
 
 	if (!registry)
 		return VMM_NO_MEMORY;
 	for (uint32_t i = 0; i < o->registry_count; i++)
-		registry[i] = (struct vmm_port_registry_value){o->registry[i].name, o->registry[i].value};
+		registry[i] =
+			(struct vmm_port_registry_value){o->registry[i].name, o->registry[i].value};
 	struct vmm_port_options options = {
 		.os = adapter->core.os,
 		.nt = adapter->core.world->nt,
@@ -53,13 +55,15 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_memory_create(core, &vmm_sched_memory_engine,
-				   o->system_memory_bytes ? o->system_memory_bytes : DEFAULT_SYSTEM_BYTES);
+				   o->system_memory_bytes ? o->system_memory_bytes
+							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
 		vmm_sched_stop(core);
 	return status;
 }
 
-vidmm_status vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
+vidmm_status vidmm_adapter_start(struct vidmm_host *host,
+				 const struct vidmm_adapter_options *options,
 				 struct vidmm_adapter **result)
 {
 	struct vidmm_adapter *adapter;
@@ -121,7 +125,8 @@ void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)
 	vmm_sched_wait_idle(&adapter->core, VIDMM_WAIT_STOP);
 }
 
-void vidmm_adapter_statistics(struct vidmm_adapter *adapter, struct vidmm_adapter_statistics *statistics)
+void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
+			      struct vidmm_adapter_statistics *statistics)
 {
 	const struct vmm_port_caps *caps = vmm_port_caps(adapter->core.port);
 	struct vmm_memory_figures f;

@@ -2,7 +2,8 @@
 /* Processes, devices and what the runtime does for a user-mode driver. */
 #include "host/host_private.h"
 
-vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name, struct vidmm_process **process)
+vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
+				struct vidmm_process **process)
 {
 	struct vmm_process *core;
 
@@ -21,7 +22,8 @@ void vidmm_process_close(struct vidmm_process *process)
 	struct vmm_process *core = vidmm_core_process(process);
 
 	while (!vmm_list_empty(&core->devices))
-		vmm_sched_destroy_device(vmm_container_of(core->devices.next, struct vmm_device, process_link));
+		vmm_sched_destroy_device(
+			vmm_container_of(core->devices.next, struct vmm_device, process_link));
 	vmm_process_destroy(core);
 }
 
@@ -30,10 +32,11 @@ uint32_t vidmm_process_id(const struct vidmm_process *process)
 	return vidmm_core_process(process)->id;
 }
 
-static void door_event(const struct vmm_process *process, const struct vmm_adapter *adapter, uint32_t door,
-		       vmm_status status, uint32_t object)
+static void door_event(const struct vmm_process *process, const struct vmm_adapter *adapter,
+		       uint32_t door, vmm_status status, uint32_t object)
 {
-	vmm_event(adapter->observe, VIDMM_EVENT_DOOR, process->id, object, door, (uint32_t)status, 1, 0, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_DOOR, process->id, object, door, (uint32_t)status,
+		  1, 0, 0);
 }
 
 vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_adapter *adapter,
@@ -47,8 +50,10 @@ vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_ada
 	if (atomic_load(&adapter->core.removed))
 		status = VMM_DEVICE_REMOVED;
 	else
-		status = vmm_sched_create_device(vidmm_core_process(process), &adapter->core, &core);
-	door_event(vidmm_core_process(process), &adapter->core, VIDMM_DOOR_CREATE_DEVICE, status, core ? core->handle : 0);
+		status =
+			vmm_sched_create_device(vidmm_core_process(process), &adapter->core, &core);
+	door_event(vidmm_core_process(process), &adapter->core, VIDMM_DOOR_CREATE_DEVICE, status,
+		   core ? core->handle : 0);
 	if (vmm_ok(status))
 		*device = (struct vidmm_device *)core;
 	return status;
@@ -91,25 +96,34 @@ vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtim
 {
 	vmm_status status = usable(device);
 
-	return vmm_ok(status) ? vmm_resource_mark_shared(vidmm_core_device(device), runtime_resource) : status;
+	return vmm_ok(status)
+		       ? vmm_resource_mark_shared(vidmm_core_device(device), runtime_resource)
+		       : status;
 }
 
-vidmm_status vidmm_resource_share(struct vidmm_device *device, uint32_t km_resource, uint32_t *global_handle)
+vidmm_status vidmm_resource_share(struct vidmm_device *device, uint32_t km_resource,
+				  uint32_t *global_handle)
 {
 	vmm_status status = global_handle ? usable(device) : VMM_INVALID_PARAMETER;
 
-	return vmm_ok(status) ? vmm_resource_global_handle(vidmm_core_device(device), km_resource, global_handle) : status;
+	return vmm_ok(status) ? vmm_resource_global_handle(vidmm_core_device(device), km_resource,
+							   global_handle)
+			      : status;
 }
 
-vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle, uint32_t *km_resource,
-				 uint32_t *allocations, uint32_t *allocation_count)
+vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle,
+				 uint32_t *km_resource, uint32_t *allocations,
+				 uint32_t *allocation_count)
 {
-	vmm_status status = km_resource && allocations && allocation_count ? usable(device) : VMM_INVALID_PARAMETER;
+	vmm_status status = km_resource && allocations && allocation_count ? usable(device)
+									   : VMM_INVALID_PARAMETER;
 
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_resource_open(vidmm_core_device(device), global_handle, km_resource, allocations, allocation_count);
+	status = vmm_resource_open(vidmm_core_device(device), global_handle, km_resource,
+				   allocations, allocation_count);
 	const struct vmm_device *core = vidmm_core_device(device);
-	door_event(core->process, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status, vmm_ok(status) ? *km_resource : 0);
+	door_event(core->process, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status,
+		   vmm_ok(status) ? *km_resource : 0);
 	return status;
 }

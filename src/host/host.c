@@ -3,11 +3,12 @@
 #include "host/host_private.h"
 
 #define VIDMM_TEXT_(x) #x
-#define VIDMM_TEXT(x) VIDMM_TEXT_(x)
+#define VIDMM_TEXT(x)  VIDMM_TEXT_(x)
 
 const char *vidmm_version(void)
 {
-	return VIDMM_TEXT(VIDMM_VERSION_MAJOR) "." VIDMM_TEXT(VIDMM_VERSION_MINOR) "." VIDMM_TEXT(VIDMM_VERSION_PATCH);
+	return VIDMM_TEXT(VIDMM_VERSION_MAJOR) "." VIDMM_TEXT(VIDMM_VERSION_MINOR) "." VIDMM_TEXT(
+		VIDMM_VERSION_PATCH);
 }
 
 static void yield(void *os)
@@ -25,15 +26,16 @@ static void nt_violation(void *context, const struct vmm_nt_violation *violation
 {
 	struct vmm_observe *observe = context;
 
-	vmm_finding(observe, violation->rule, 0, 0, "%s at IRQL %u: %s", violation->service, violation->irql,
-		    violation->text);
+	vmm_finding(observe, violation->rule, 0, 0, "%s at IRQL %u: %s", violation->service,
+		    violation->irql, violation->text);
 }
 
 static void nt_bugcheck(void *context, uint32_t code, const uint64_t parameter[4])
 {
 	struct vmm_observe *observe = context;
 
-	vmm_event(observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, parameter[0], parameter[1], parameter[2]);
+	vmm_event(observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, parameter[0], parameter[1],
+		  parameter[2]);
 }
 
 static vmm_status create_os(const struct vidmm_host_options *options, struct vmm_os **os)
@@ -57,7 +59,8 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	struct vidmm_host *host;
 	vmm_status status;
 
-	if (!options || !result || options->struct_size != sizeof(*options) || options->kind > VIDMM_HOST_SIM)
+	if (!options || !result || options->struct_size != sizeof(*options) ||
+	    options->kind > VIDMM_HOST_SIM)
 		return VMM_INVALID_PARAMETER;
 	host = vmm_calloc(1, sizeof(*host));
 	if (!host)
@@ -75,7 +78,8 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	status = vmm_observe_create(&observe_config, &observe);
 	if (!vmm_ok(status))
 		goto out_os;
-	struct vmm_nt_config nt_config = {.violation = nt_violation, .bugcheck = nt_bugcheck, .context = observe};
+	struct vmm_nt_config nt_config = {
+		.violation = nt_violation, .bugcheck = nt_bugcheck, .context = observe};
 	status = vmm_nt_create(os, &nt_config, &nt);
 	if (!vmm_ok(status))
 		goto out_observe;
@@ -126,8 +130,8 @@ void vidmm_settle(struct vidmm_host *host)
 	vmm_os_settle(host->world.os);
 }
 
-vidmm_status vidmm_thread_create(struct vidmm_host *host, const char *name, void (*fn)(void *), void *arg,
-				 struct vidmm_thread **result)
+vidmm_status vidmm_thread_create(struct vidmm_host *host, const char *name, void (*fn)(void *),
+				 void *arg, struct vidmm_thread **result)
 {
 	struct vidmm_thread *thread = vmm_calloc(1, sizeof(*thread));
 	vmm_status status;
@@ -166,7 +170,8 @@ uint64_t vidmm_event_hash(struct vidmm_host *host)
 	return vmm_observe_hash(host->world.observe);
 }
 
-void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type, struct vidmm_counter *counter)
+void vidmm_event_counter(struct vidmm_host *host, uint32_t event_type,
+			 struct vidmm_counter *counter)
 {
 	struct vmm_observe_counter c;
 

@@ -20,13 +20,15 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 	status = vmm_range_heap_create(size_bytes, VMM_PAGE_SIZE, &arena->heap);
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_os_memory_create(memory->adapter->os, "system memory", size_bytes, &arena->memory);
+	status = vmm_os_memory_create(memory->adapter->os, "system memory", size_bytes,
+				      &arena->memory);
 	if (!vmm_ok(status)) {
 		vmm_range_heap_destroy(arena->heap);
 		return status;
 	}
 	arena->physical = vmm_nt_phys_reserve(memory->adapter->world->nt, size_bytes);
-	status = vmm_nt_phys_add(memory->adapter->world->nt, arena->physical, &arena->memory, 0, size_bytes);
+	status = vmm_nt_phys_add(memory->adapter->world->nt, arena->physical, &arena->memory, 0,
+				 size_bytes);
 	if (!vmm_ok(status)) {
 		vmm_os_memory_destroy(&arena->memory);
 		vmm_range_heap_destroy(arena->heap);
@@ -36,8 +38,8 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 	return VMM_OK;
 }
 
-static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index, vmm_range_node *node,
-				 uint64_t *offset)
+static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index,
+				 vmm_range_node *node, uint64_t *offset)
 {
 	struct vmm_range_request request = {
 		.size_bytes = size_bytes,
@@ -67,17 +69,20 @@ static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
 	while (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
 		if (vmm_list_empty(&memory->deferred))
 			return false;
-		uint64_t oldest = vmm_container_of(memory->deferred.next, struct vmm_deferred, link)->sequence;
+		uint64_t oldest = vmm_container_of(memory->deferred.next, struct vmm_deferred, link)
+					  ->sequence;
 
 		vmm_memory_flush_locked(adapter);
-		if (!vmm_ok(memory->engine->wait_locked(adapter, adapter->paging_timeline, oldest, VIDMM_WAIT_SPACE)))
+		if (!vmm_ok(memory->engine->wait_locked(adapter, adapter->paging_timeline, oldest,
+							VIDMM_WAIT_SPACE)))
 			return false;
 		vmm_backing_collect(memory);
 	}
 	return true;
 }
 
-vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, struct vmm_backing *backing)
+vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
+			      struct vmm_backing *backing)
 {
 	uint32_t index;
 	vmm_range_node node;
@@ -99,7 +104,8 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 		return status;
 	}
 	if (zero && offset < arena->clean_from)
-		memset(arena->memory.base + offset, 0, vmm_min_u64(size_bytes, arena->clean_from - offset));
+		memset(arena->memory.base + offset, 0,
+		       vmm_min_u64(size_bytes, arena->clean_from - offset));
 	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
 	arena->used_bytes += size_bytes;
 	backing->size_bytes = size_bytes;
@@ -124,7 +130,8 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	memset(backing, 0, sizeof(*backing));
 }
 
-void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing, uint64_t sequence)
+void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing,
+			       uint64_t sequence)
 {
 	struct vmm_deferred *deferred;
 
@@ -140,8 +147,10 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 		deferred = vmm_calloc(1, sizeof(*deferred));
 	if (!deferred) {
 		/* No memory for the note: wait instead, which needs none. A removed adapter copies nothing any more. */
-		vmm_memory_flush_locked(memory->adapter); /* the packet may still be in the making */
-		(void)!memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline, sequence,
+		vmm_memory_flush_locked(
+			memory->adapter); /* the packet may still be in the making */
+		(void)!memory->engine->wait_locked(memory->adapter,
+						   memory->adapter->paging_timeline, sequence,
 						   VIDMM_WAIT_SPACE);
 		vmm_backing_destroy(memory, backing);
 		return;
@@ -155,9 +164,11 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 void vmm_backing_collect(struct vmm_memory *memory)
 {
 	while (!vmm_list_empty(&memory->deferred)) {
-		struct vmm_deferred *d = vmm_container_of(memory->deferred.next, struct vmm_deferred, link);
+		struct vmm_deferred *d =
+			vmm_container_of(memory->deferred.next, struct vmm_deferred, link);
 
-		if (!vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline, d->sequence))
+		if (!vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline,
+				       d->sequence))
 			return;
 		vmm_list_remove(&d->link);
 		vmm_backing_destroy(memory, &d->backing);
@@ -175,8 +186,8 @@ uint64_t vmm_backing_bus_address(const struct vmm_memory *memory, const struct v
 	return arena->physical + (uint64_t)(backing->address - arena->memory.base);
 }
 
-const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory, const struct vmm_backing *backing,
-					       uint64_t *offset)
+const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
+					       const struct vmm_backing *backing, uint64_t *offset)
 {
 	const struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 

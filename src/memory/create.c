@@ -62,7 +62,8 @@ static NTSTATUS ask_miniport(struct creation *c)
 	args.Flags.Resource = c->resource != NULL;
 	if (c->resource && c->resource->kmd)
 		args.hResource = c->resource->kmd->handle;
-	struct vmm_process *before = vmm_calling_process_set(c->device->adapter->os, c->device->process);
+	struct vmm_process *before =
+		vmm_calling_process_set(c->device->adapter->os, c->device->process);
 	NTSTATUS status = vmm_port_create_allocation(c->device->adapter->port, &args);
 	vmm_calling_process_set(c->device->adapter->os, before);
 	if (!NT_SUCCESS(status))
@@ -77,7 +78,8 @@ static NTSTATUS check_answer(const struct creation *c)
 	NTSTATUS status = STATUS_SUCCESS;
 
 	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
-		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i], c->device->process->id);
+		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i],
+						 c->device->process->id);
 	return status;
 }
 
@@ -89,8 +91,8 @@ static void tell_miniport_destroyed(struct creation *c)
 		if (c->infos[i].hAllocation)
 			c->kmd_handles[count++] = c->infos[i].hAllocation;
 	if (count || c->new_kmd_resource)
-		vmm_port_destroy_allocation(c->device->adapter->port, c->kmd_resource, c->kmd_handles, count,
-					    c->new_kmd_resource);
+		vmm_port_destroy_allocation(c->device->adapter->port, c->kmd_resource,
+					    c->kmd_handles, count, c->new_kmd_resource);
 }
 
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
@@ -187,23 +189,28 @@ static NTSTATUS open_in_miniport(struct creation *c)
 		c->opens[i].pPrivateDriverData = c->request->items[i].private_data;
 		c->opens[i].PrivateDriverDataSize = c->request->items[i].private_bytes;
 	}
-	struct vmm_process *before = vmm_calling_process_set(c->device->adapter->os, c->device->process);
-	NTSTATUS status = vmm_port_open_allocation(c->device->adapter->port, c->device->kmd_device, &args);
+	struct vmm_process *before =
+		vmm_calling_process_set(c->device->adapter->os, c->device->process);
+	NTSTATUS status =
+		vmm_port_open_allocation(c->device->adapter->port, c->device->kmd_device, &args);
 	vmm_calling_process_set(c->device->adapter->os, before);
 	if (!NT_SUCCESS(status))
 		return status;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->refs[i]->kmd_open = c->opens[i].hDeviceSpecificAllocation;
 		if (!c->refs[i]->kmd_open) {
-			vmm_finding(c->device->adapter->observe, "ALF-34", c->device->process->id, c->refs[i]->handle,
-				    "DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+			vmm_finding(
+				c->device->adapter->observe, "ALF-34", c->device->process->id,
+				c->refs[i]->handle,
+				"DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
 			status = STATUS_INVALID_PARAMETER;
 		}
 	}
 	if (!NT_SUCCESS(status))
 		for (uint32_t i = 0; i < c->request->count; i++)
 			if (c->refs[i]->kmd_open)
-				vmm_port_close_allocation(c->device->adapter->port, c->device->kmd_device,
+				vmm_port_close_allocation(c->device->adapter->port,
+							  c->device->kmd_device,
 							  &c->refs[i]->kmd_open, 1);
 	return status;
 }
@@ -246,12 +253,14 @@ static void publish(struct creation *c)
 	vmm_paging_unlock(adapter);
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
-			  c->allocations[i]->size_bytes, c->allocations[i]->write_set, c->allocations[i]->flags, 0);
+			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
+			  c->allocations[i]->flags, 0);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
 {
-	struct creation c = {.device = device, .memory = device->adapter->memory, .request = request};
+	struct creation c = {
+		.device = device, .memory = device->adapter->memory, .request = request};
 	NTSTATUS status;
 
 	if (!request->count && !request->runtime_resource) {
@@ -261,8 +270,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 	}
 	status = creation_init(&c);
 	if (NT_SUCCESS(status) && request->runtime_resource)
-		status = vmm_resource_prepare(device, request->runtime_resource, request->count, &c.resource,
-					      &c.new_resource);
+		status = vmm_resource_prepare(device, request->runtime_resource, request->count,
+					      &c.resource, &c.new_resource);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	status = ask_miniport(&c);
@@ -290,7 +299,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 	return STATUS_SUCCESS;
 out_opened:
 	for (uint32_t i = 0; i < request->count; i++)
-		vmm_port_close_allocation(device->adapter->port, device->kmd_device, &c.refs[i]->kmd_open, 1);
+		vmm_port_close_allocation(device->adapter->port, device->kmd_device,
+					  &c.refs[i]->kmd_open, 1);
 out_adopted:
 	if (c.new_kmd_resource) {
 		vmm_free(c.resource->kmd);

@@ -11,7 +11,8 @@ static bool allocation_idle(const struct vmm_allocation *allocation)
 	const struct vmm_list *link;
 
 	vmm_list_for_each (link, &allocation->instances)
-		if (vmm_instance_busy(vmm_container_of(link, struct vmm_instance, sibling), VMM_USE_ANY, NULL, NULL))
+		if (vmm_instance_busy(vmm_container_of(link, struct vmm_instance, sibling),
+				      VMM_USE_ANY, NULL, NULL))
 			return false;
 	return true;
 }
@@ -36,7 +37,8 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		vmm_assert(i->lock_count == 0); /* its handles are gone, and their locks with them */
+		vmm_assert(i->lock_count ==
+			   0); /* its handles are gone, and their locks with them */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
@@ -63,7 +65,8 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 {
-	vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device, &ref->kmd_open, 1);
+	vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device, &ref->kmd_open,
+				  1);
 	vmm_allocation_put(memory, ref->allocation);
 	vmm_free(ref);
 }
@@ -105,7 +108,8 @@ static void destroy_extra_refs_locked(struct vmm_ref *ref)
 
 	vmm_list_for_each (link, &ref->allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
-		struct vmm_ref *other = vmm_handle_lookup(&process->handles, i->handle, VMM_HANDLE_ALLOCATION);
+		struct vmm_ref *other =
+			vmm_handle_lookup(&process->handles, i->handle, VMM_HANDLE_ALLOCATION);
 
 		if (!other || other == ref || other->allocation != ref->allocation)
 			continue;
@@ -122,7 +126,8 @@ static struct vmm_ref *owning_ref_locked(struct vmm_ref *ref)
 {
 	if (!ref->extra)
 		return ref;
-	return vmm_handle_lookup(&ref->device->process->handles, ref->allocation->first.handle, VMM_HANDLE_ALLOCATION);
+	return vmm_handle_lookup(&ref->device->process->handles, ref->allocation->first.handle,
+				 VMM_HANDLE_ALLOCATION);
 }
 
 /* Takes the handle away; paging and process lock held. */
@@ -143,7 +148,8 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 	}
 	vmm_list_push_back(&memory->closed, &ref->zombie_link);
 	atomic_fetch_add(&memory->adapter->zombies, 1);
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0, a->size_bytes, 0, 0, 0);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,
+		  a->size_bytes, 0, 0, 0);
 }
 
 /* A resource whose handle goes: its own hold on the share and on the miniport's resource. No lock held. */
@@ -169,8 +175,8 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_os_mutex_lock(&device->process->lock);
 	resource = vmm_resource_find_locked(device, runtime_resource);
 	while (resource && !vmm_list_empty(&resource->refs))
-		retire_ref_locked(adapter->memory,
-				  vmm_container_of(resource->refs.next, struct vmm_ref, resource_link));
+		retire_ref_locked(adapter->memory, vmm_container_of(resource->refs.next,
+								    struct vmm_ref, resource_link));
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	if (!resource) {
@@ -183,7 +189,8 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	return STATUS_SUCCESS;
 }
 
-static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint32_t *handles, uint32_t index)
+static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint32_t *handles,
+					  uint32_t index)
 {
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
 
@@ -193,9 +200,10 @@ static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint3
 	}
 	for (uint32_t i = 0; i < index; i++)
 		if (handles[i] == handles[index]) {
-			vmm_finding(device->adapter->observe, "ALF-36", device->process->id, handles[index],
-				    "deallocate: handle 0x%08x is listed twice (entries %u and %u)", handles[index], i,
-				    index);
+			vmm_finding(device->adapter->observe, "ALF-36", device->process->id,
+				    handles[index],
+				    "deallocate: handle 0x%08x is listed twice (entries %u and %u)",
+				    handles[index], i, index);
 			return NULL;
 		}
 	return ref;
@@ -274,15 +282,17 @@ static void close_device_refs(struct vmm_device *device)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
 }
 
-NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource, const uint32_t *handles,
-			       uint32_t count)
+NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
+			       const uint32_t *handles, uint32_t count)
 {
 	NTSTATUS status;
 
 	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
 	vmm_os_mutex_lock(&device->adapter->submit_lock);
-	status = runtime_resource ? deallocate_resource(device, runtime_resource) /* ALF-36: the list is ignored */
-				  : deallocate_list(device, handles, count);
+	status = runtime_resource
+			 ? deallocate_resource(device,
+					       runtime_resource) /* ALF-36: the list is ignored */
+			 : deallocate_list(device, handles, count);
 	vmm_os_mutex_unlock(&device->adapter->submit_lock);
 	return status;
 }
@@ -294,11 +304,13 @@ void vmm_memory_close_device(struct vmm_device *device)
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	while (!vmm_list_empty(&device->refs))
-		retire_ref_locked(adapter->memory, owning_ref_locked(vmm_container_of(device->refs.next, struct vmm_ref,
-										      device_link)));
+		retire_ref_locked(adapter->memory,
+				  owning_ref_locked(vmm_container_of(device->refs.next,
+								     struct vmm_ref, device_link)));
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	close_device_refs(device);
 	while (!vmm_list_empty(&device->resources))
-		release_resource(vmm_container_of(device->resources.next, struct vmm_resource, link));
+		release_resource(
+			vmm_container_of(device->resources.next, struct vmm_resource, link));
 }

@@ -6,23 +6,23 @@
  */
 #include "memory/memory_private.h"
 
-enum {
-	READ_ONLY = 0x001,
-	WRITE_ONLY = 0x002,
-	DONOT_WAIT = 0x004,
-	IGNORE_SYNC = 0x008,
-	LOCK_ENTIRE = 0x010,
-	DONOT_EVICT = 0x020,
-	ACQUIRE_APERTURE = 0x040,
-	DISCARD = 0x080,
-	NO_EXISTING_REFERENCE = 0x100,
-	USE_ALTERNATE_VA = 0x200,
-	IGNORE_READ_SYNC = 0x400,
-	RESERVED = (int)0xFFFFF800,
-	/* allocation flags */
-	ALLOCATION_CPU_VISIBLE = 0x1,
-	ALLOCATION_CACHED = 0x4,
-	ALLOCATION_SWIZZLED = 0x80,
+enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
+       READ_ONLY = 0x001,
+       WRITE_ONLY = 0x002,
+       DONOT_WAIT = 0x004,
+       IGNORE_SYNC = 0x008,
+       LOCK_ENTIRE = 0x010,
+       DONOT_EVICT = 0x020,
+       ACQUIRE_APERTURE = 0x040,
+       DISCARD = 0x080,
+       NO_EXISTING_REFERENCE = 0x100,
+       USE_ALTERNATE_VA = 0x200,
+       IGNORE_READ_SYNC = 0x400,
+       RESERVED = (int)0xFFFFF800,
+       /* allocation flags */
+       ALLOCATION_CPU_VISIBLE = 0x1,
+       ALLOCATION_CACHED = 0x4,
+       ALLOCATION_SWIZZLED = 0x80,
 };
 
 struct attempt {
@@ -41,7 +41,8 @@ struct attempt {
 static NTSTATUS broke(const struct attempt *a, const char *rule, NTSTATUS status, const char *what)
 {
 	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
-		    "lock of 0x%08x with flags 0x%03x refused: %s", a->request->handle, a->request->flags, what);
+		    "lock of 0x%08x with flags 0x%03x refused: %s", a->request->handle,
+		    a->request->flags, what);
 	return status;
 }
 
@@ -54,13 +55,16 @@ static NTSTATUS check_flags(const struct attempt *a)
 	if ((f & READ_ONLY) && (f & WRITE_ONLY))
 		return broke(a, "LOCK-07", STATUS_INVALID_PARAMETER, "ReadOnly with WriteOnly");
 	if ((f & IGNORE_SYNC) && (f & ACQUIRE_APERTURE))
-		return broke(a, "LOCK-14", STATUS_INVALID_PARAMETER, "IgnoreSync with AcquireAperture");
+		return broke(a, "LOCK-14", STATUS_INVALID_PARAMETER,
+			     "IgnoreSync with AcquireAperture");
 	if ((f & USE_ALTERNATE_VA) && !(f & ACQUIRE_APERTURE))
-		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER, "UseAlternateVA without AcquireAperture");
+		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
+			     "UseAlternateVA without AcquireAperture");
 	if ((f & LOCK_ENTIRE) && (a->request->page_count || a->request->page_list_given))
 		return broke(a, "LOCK-17", STATUS_INVALID_PARAMETER, "LockEntire with a page list");
 	if (a->request->page_count && !a->request->page_list_given)
-		return broke(a, "LOCK-18", STATUS_INVALID_PARAMETER, "NumPages without a page list");
+		return broke(a, "LOCK-18", STATUS_INVALID_PARAMETER,
+			     "NumPages without a page list");
 	return STATUS_SUCCESS;
 }
 
@@ -71,9 +75,11 @@ static NTSTATUS check_pages(const struct attempt *a)
 	for (uint32_t i = 0; i < a->request->page_count; i++) {
 		if (a->request->pages[i] < pages)
 			continue;
-		vmm_finding(a->memory->adapter->observe, "LOCK-18", a->device->process->id, a->request->handle,
-			    "lock of 0x%08x: page %u (entry %u) lies past the allocation's %llu pages",
-			    a->request->handle, a->request->pages[i], i, (unsigned long long)pages);
+		vmm_finding(
+			a->memory->adapter->observe, "LOCK-18", a->device->process->id,
+			a->request->handle,
+			"lock of 0x%08x: page %u (entry %u) lies past the allocation's %llu pages",
+			a->request->handle, a->request->pages[i], i, (unsigned long long)pages);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -87,7 +93,10 @@ static bool any_coherent_aperture(const struct vmm_memory *memory)
 	return false;
 }
 
-/* LOCK-13: where the CPU may go while the GPU is at work. Discard, honoured, makes the question void (LOCK-12). */
+/*
+ * LOCK-13: where the CPU may go while the GPU is at work. Discard, honoured, makes the question void, as it does what
+ * DonotWait and IgnoreReadSync ask (LOCK-09, LOCK-12, LOCK-16).
+ */
 static NTSTATUS check_no_sync(const struct attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
@@ -97,12 +106,15 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 	if ((a->request->flags & DISCARD) && !allocation->shared)
 		return STATUS_SUCCESS;
 	if (!vmm_memory_can_render_locked(a->instance))
-		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER, "no synchronization, but no aperture segment in its set");
-	if (allocation->flags & ALLOCATION_SWIZZLED)
-		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER, "no synchronization on a swizzled allocation");
-	if ((allocation->flags & ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
 		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
-			     "no synchronization on a cached allocation without a coherent aperture");
+			     "no synchronization, but no aperture segment in its set");
+	if (allocation->flags & ALLOCATION_SWIZZLED)
+		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
+			     "no synchronization on a swizzled allocation");
+	if ((allocation->flags & ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
+		return broke(
+			a, "LOCK-13", STATUS_INVALID_PARAMETER,
+			"no synchronization on a cached allocation without a coherent aperture");
 	return STATUS_SUCCESS;
 }
 
@@ -111,15 +123,19 @@ static NTSTATUS check_permission(const struct attempt *a)
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
 	if (!(allocation->flags & ALLOCATION_CPU_VISIBLE))
-		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER, "the allocation was not created CPU visible");
+		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
+			     "the allocation was not created CPU visible"); /* ALF-03 */
 	if (allocation->shared && allocation->owner != a->device->process)
-		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER, "a shared allocation that another process created");
+		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
+			     "a shared allocation that another process created");
 	if (allocation->offer)
-		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER, "it is offered and not reclaimed");
+		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
+			     "it is offered and not reclaimed");
 	if (a->instance->state == VMM_INSTANCE_RETIRED)
 		return broke(a, "LOCK-26", STATUS_INVALID_PARAMETER, "it is a retired instance");
 	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
-		return broke(a, "REN-19", STATUS_INVALID_PARAMETER, "it is not the newest instance");
+		return broke(a, "REN-19", STATUS_INVALID_PARAMETER,
+			     "it is not the newest instance");
 	return STATUS_SUCCESS;
 }
 
@@ -136,14 +152,19 @@ static NTSTATUS check_all(const struct attempt *a)
 	if (!NT_SUCCESS(status))
 		return status;
 	if (a->request->flags & ACQUIRE_APERTURE) {
-		vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id, a->request->handle,
+		vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED,
+			   a->device->process->id, a->request->handle,
 			   "lock with AcquireAperture: swizzling ranges are not built");
 		return STATUS_NOT_SUPPORTED;
 	}
 	return STATUS_SUCCESS;
 }
 
-/* LOCK-05, 08, 10, 11, 15, 16, 50: which GPU use must be over before the CPU may go in. */
+/*
+ * Which GPU use must be over before the CPU may go in: all of it (LOCK-05), writes (LOCK-15), or none where IgnoreSync
+ * comes with DonotWait (LOCK-10, LOCK-11); both flags together: LOCK-50. DonotWait fails instead (LOCK-08, LOCK-16,
+ * REN-21).
+ */
 static NTSTATUS synchronize(struct attempt *a)
 {
 	uint32_t f = a->request->flags;
@@ -161,7 +182,7 @@ static NTSTATUS synchronize(struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
-/* Content that is being moved is waited for whatever the flags say: its bytes are not yet where the view would show them. */
+/* Content that is being moved is waited for whatever the flags say: its bytes are not yet where the view would show. */
 static bool paging_in_flight(struct attempt *a)
 {
 	uint32_t t = a->memory->adapter->paging_timeline;
@@ -177,7 +198,8 @@ static bool paging_in_flight(struct attempt *a)
 
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	return instance->place != VMM_PLACE_MEMORY || memory->segment[instance->segment - 1].cpu_memory;
+	return instance->place != VMM_PLACE_MEMORY ||
+	       memory->segment[instance->segment - 1].cpu_memory;
 }
 
 /* LOCK-49: a segment that the CPU cannot see is left for the lock. */
@@ -193,7 +215,7 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 			vmm_residency_drop(memory, a->instance, VIDMM_RESIDENCY_DISCARDED);
 		return status;
 	}
-	if (a->request->flags & DONOT_EVICT)
+	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
 		return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 			     "it is in a segment that the CPU cannot see and DonotEvict is set");
 	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
@@ -248,7 +270,10 @@ static NTSTATUS choose_instance(struct attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* REN-14: shared (and pinned and primary) allocations are never renamed; the other flags then apply as usual. */
+	/*
+	 * REN-14, REF-11: shared (and pinned and primary) allocations are never renamed; the other flags then apply as
+	 * usual. NoExistingReference means nothing without Discard (REN-13).
+	 */
 	if (!(a->request->flags & DISCARD) || allocation->shared)
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
@@ -283,8 +308,9 @@ static NTSTATUS attempt(struct attempt *a)
 		return status;
 	if (a->renamed)
 		vmm_rename_commit(a->device, a->ref, a->request->handle);
-	uint64_t first = a->request->page_count ? a->request->pages[0] : 0; /* the first listed page */
-	a->ref->lock_count++;
+	/* LOCK-20: no list is the whole. Q-03: the pointer is that of the first listed page. */
+	uint64_t first = a->request->page_count ? a->request->pages[0] : 0;
+	a->ref->lock_count++; /* LOCK-27: locks nest */
 	if (!a->instance->lock_count++)
 		a->instance->lock_flags = a->request->flags;
 	a->request->handle = a->ref->handle;
@@ -305,24 +331,28 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 		status = attempt(&a);
 		uint64_t locked_bytes = 0;
 		if (NT_SUCCESS(status) && !a.wait)
-			locked_bytes = request->page_count ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
-							   : a.ref->allocation->size_bytes;
+			locked_bytes = request->page_count
+					       ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
+					       : a.ref->allocation->size_bytes;
 		if (waited_ns && !a.wait)
 			adapter->memory->figures.lock_waits++;
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && a.wait) {
-			status = vmm_wait_timeline(adapter, a.timeline, a.sequence, VIDMM_WAIT_LOCK, &waited_ns);
+			status = vmm_wait_timeline(adapter, a.timeline, a.sequence, VIDMM_WAIT_LOCK,
+						   &waited_ns);
 			if (vmm_ok(status))
 				continue;
 		} else if (NT_SUCCESS(status)) {
-			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
-				  request->flags, waited_ns, locked_bytes, old_handle);
+			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
+				  request->handle, 0, request->flags, waited_ns, locked_bytes,
+				  old_handle);
 		}
 		return status;
 	}
 }
 
-static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *handles, uint32_t index)
+static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *handles,
+				    uint32_t index)
 {
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
 	uint32_t uses = 1;
@@ -348,14 +378,16 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) /* LOCK-29: all are checked before any is released */
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status);
+	     i++) /* LOCK-29: all are checked before any is released */
 		status = check_unlock_locked(device, handles, i);
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
 		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
 
 		ref->lock_count--;
 		ref->instance->lock_count--;
-		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0, 0, 0, 0, 0);
+		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
+			  0, 0, 0, 0);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);

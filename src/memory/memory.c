@@ -10,9 +10,11 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++)
 		vmm_list_init(&segment->lru[c]);
 	if (!segment->aperture && segment->port->flags.CpuVisible)
-		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1, &segment->cpu_offset);
+		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1,
+							      &segment->cpu_offset);
 	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
-	uint64_t size = segment->aperture ? vmm_min_u64(segment->port->size_bytes, segment->port->commit_limit_bytes)
+	uint64_t size = segment->aperture ? vmm_min_u64(segment->port->size_bytes,
+							segment->port->commit_limit_bytes)
 					  : segment->port->size_bytes;
 	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
 	return vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
@@ -79,10 +81,11 @@ void vmm_paging_unlock(struct vmm_adapter *adapter)
 	adapter->memory->engine->kick(adapter);
 }
 
-vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes, struct vmm_backing *backing,
-					uint64_t *bus_address)
+vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes,
+					struct vmm_backing *backing, uint64_t *bus_address)
 {
-	vmm_status status = vmm_backing_create(adapter->memory, vmm_align_up(size_bytes, VMM_PAGE_SIZE), true, backing);
+	vmm_status status = vmm_backing_create(
+		adapter->memory, vmm_align_up(size_bytes, VMM_PAGE_SIZE), true, backing);
 
 	if (vmm_ok(status))
 		*bus_address = vmm_backing_bus_address(adapter->memory, backing);
@@ -101,8 +104,8 @@ static struct vmm_range_request dma_request(struct vmm_backing *backing)
 		.size_bytes = backing->size_bytes, .flags = VMM_RANGE_FROM_END, .owner = backing};
 }
 
-vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing, uint32_t segment_set,
-				     struct vmm_dma_place *place)
+vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
+				     uint32_t segment_set, struct vmm_dma_place *place)
 {
 	const struct vmm_range_request request = dma_request(backing);
 
@@ -119,15 +122,18 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 			vmm_range_free(memory->segment[i].heap, range);
 			return status;
 		}
-		*place = (struct vmm_dma_place){
-			.segment = i + 1, .range = range, .address = memory->segment[i].port->gpu_base + offset};
+		*place = (struct vmm_dma_place){.segment = i + 1,
+						.range = range,
+						.address =
+							memory->segment[i].port->gpu_base + offset};
 		return VMM_OK;
 	}
 	return VMM_NO_VIDEO_MEMORY;
 }
 
-vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
-				     uint32_t *segment, uint64_t *address, uint32_t *range)
+vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
+				     uint32_t segment_set, uint32_t *segment, uint64_t *address,
+				     uint32_t *range)
 {
 	struct vmm_memory *memory = adapter->memory;
 	const struct vmm_range_request request = dma_request(backing);

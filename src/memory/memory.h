@@ -27,9 +27,11 @@ struct vmm_memory_engine {
 	 * Queues the portion on the paging timeline; returns its number (previous + 1). Paging lock held. The portion is
 	 * copied; the buffer behind it stays until the timeline has completed that number.
 	 */
-	uint64_t (*submit_paging)(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion);
+	uint64_t (*submit_paging)(struct vmm_adapter *adapter,
+				  const struct vmm_paging_portion *portion);
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
-	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason);
+	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+				  uint32_t reason);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 };
@@ -58,18 +60,20 @@ struct vmm_allocate_request {
 	struct vmm_allocate_item *items;
 	uint32_t resource_handle; /* out */
 };
-NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource, const uint32_t *handles,
-			       uint32_t count) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_allocate(struct vmm_device *device,
+			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
+			       const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
 /* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
 void vmm_memory_close_device(struct vmm_device *device);
 /* Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29). PASSIVE_LEVEL, no lock held. */
 void vmm_memory_reap(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
-NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource, uint32_t *global) VMM_MUST_CHECK;
-NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource, uint32_t *allocations,
-			   uint32_t *count) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
+				    uint32_t *global) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
+			   uint32_t *allocations, uint32_t *count) VMM_MUST_CHECK;
 
 /* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
 struct vmm_lock_request {
@@ -81,8 +85,10 @@ struct vmm_lock_request {
 	bool page_list_given;  /* pPages was not NULL */
 	void *data;            /* out */
 };
-NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_lock(struct vmm_device *device,
+			 struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles,
+			   uint32_t count) VMM_MUST_CHECK;
 
 /* ---- offer, reclaim, priority, residency (offer.c); take the locks themselves ---- */
 struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
@@ -90,15 +96,19 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	const uint32_t *allocations;
 	uint32_t count;
 };
-NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t priority) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set, int32_t *discarded) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
+			  uint32_t priority) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
+			    int32_t *discarded) VMM_MUST_CHECK;
 struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
 	void *resource;
 	const uint32_t *handles;
 	uint32_t count;
 };
-NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape, const uint32_t *priorities) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape, uint32_t *status) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
+				 const uint32_t *priorities) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
+				    uint32_t *status) VMM_MUST_CHECK;
 
 /* ---- residency: the narrow interface for sched; paging lock held ---- */
 /*
@@ -106,7 +116,8 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
  * completed. VMM_PENDING: everything in the way is in use by the GPU; nothing changed; wait for progress and ask
  * again. VMM_NO_VIDEO_MEMORY: does not fit although nothing is in use (SPL-12, SPL-13).
  */
-vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct vmm_instance *instance, bool write,
+vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
+					   struct vmm_instance *instance, bool write,
 					   uint64_t preparation) VMM_MUST_CHECK;
 /* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
 void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address);
@@ -116,16 +127,19 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter);
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
 
 /* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */
-NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, uint32_t process) VMM_MUST_CHECK;
+NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission,
+			  uint32_t process) VMM_MUST_CHECK;
 void vmm_rename_used(struct vmm_instance *instance, uint64_t submission);
 
 /* System memory for DMA buffers: page aligned, zeroed; kernel pointer and bus address. Paging lock held. */
-vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes, struct vmm_backing *backing,
+vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes,
+					struct vmm_backing *backing,
 					uint64_t *bus_address) VMM_MUST_CHECK;
 void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
 /* Maps a DMA buffer into the first aperture of the set that has room (DMA-05). Paging lock held. */
-vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing, uint32_t segment_set,
-				     uint32_t *segment, uint64_t *address, uint32_t *range) VMM_MUST_CHECK;
+vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
+				     uint32_t segment_set, uint32_t *segment, uint64_t *address,
+				     uint32_t *range) VMM_MUST_CHECK;
 void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range);
 
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
@@ -135,7 +149,8 @@ struct vmm_memory_figures {
 	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];
 	uint32_t residents[VMM_PORT_SEGMENTS_MAX];
 	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
-	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, evictions, renames, lock_waits;
+	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, evictions, renames,
+		lock_waits;
 };
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
 

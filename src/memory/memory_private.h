@@ -8,7 +8,7 @@
 #include "range/range.h"
 
 #define VMM_ARENA_BYTES ((uint64_t)64 << 20)
-#define VMM_ARENAS_MAX 4096u
+#define VMM_ARENAS_MAX  4096u
 
 /* A memory object out of which backing stores are carved. */
 struct vmm_arena {
@@ -25,7 +25,8 @@ struct vmm_segment {
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
 	bool aperture;
-	uint64_t capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
+	uint64_t
+		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	struct vmm_list lru[VMM_POLICY_CLASS_COUNT]; /* head: least recently used */
@@ -70,13 +71,15 @@ struct vmm_memory {
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
 	uint32_t buffer_count, current_buffer;
-	uint32_t start, write;                 /* offsets in the current buffer: unsubmitted commands are [start, write) */
+	uint32_t start,
+		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
 	uint32_t private_start, private_write;
-	bool pending;                          /* commands were collected since the last flush */
+	bool pending; /* commands were collected since the last flush */
 
 	uint64_t use_counter;
 	uint64_t resident_total, peak_total;
-	struct vmm_list closed;  /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_list
+		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -87,13 +90,16 @@ static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, 
 }
 
 /* ---- arena.c ---- */
-vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, struct vmm_backing *backing);
+vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
+			      struct vmm_backing *backing);
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
-void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing, uint64_t sequence);
+void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing,
+			       uint64_t sequence);
 void vmm_backing_collect(struct vmm_memory *memory); /* frees what completed */
-uint64_t vmm_backing_bus_address(const struct vmm_memory *memory, const struct vmm_backing *backing);
-const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory, const struct vmm_backing *backing,
-					       uint64_t *offset);
+uint64_t vmm_backing_bus_address(const struct vmm_memory *memory,
+				 const struct vmm_backing *backing);
+const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
+					       const struct vmm_backing *backing, uint64_t *offset);
 void vmm_arenas_finish(struct vmm_memory *memory);
 
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
@@ -106,18 +112,22 @@ vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *insta
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
-vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing, uint32_t segment, uint64_t offset);
-vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset, uint64_t size_bytes);
+vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
+				 uint32_t segment, uint64_t offset);
+vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
+				  uint64_t size_bytes);
 
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Moves a resident instance to its backing store; the caller made sure that the GPU does not use it. */
-vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
+vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason);
 /* Leaves its segment without copying: destroyed or discarded content. */
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
-bool vmm_instance_unused(const struct vmm_instance *instance); /* no prepared packet uses its memory */
+bool vmm_instance_unused(
+	const struct vmm_instance *instance); /* no prepared packet uses its memory */
 /* Evicts what is idle until a range of that size and place is free. VMM_NO_VIDEO_MEMORY: the GPU uses the rest. */
 vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
 				   const struct vmm_range_request *request);
@@ -125,12 +135,13 @@ vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_view_hide(struct vmm_instance *instance);
-vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
+vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+					 uint32_t reason);
 
 /* ---- memory.c ---- */
 /* As vmm_memory_dma_map_locked, where there is room; nobody is evicted for it. */
-vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing, uint32_t segment_set,
-				     struct vmm_dma_place *place);
+vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
+				     uint32_t segment_set, struct vmm_dma_place *place);
 
 /* ---- instance.c ---- */
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
@@ -138,8 +149,8 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 
 /* ---- rename.c ---- */
-NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags, struct vmm_ref **chosen,
-			   struct vmm_instance **wait_for);
+NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
+			   struct vmm_ref **chosen, struct vmm_instance **wait_for);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
@@ -149,7 +160,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 				 const struct vmm_allocate_item *item, uint32_t process);
 
 /* ---- resource.c ---- */
-struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device, const void *runtime_resource);
+struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
+					      const void *runtime_resource);
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
 			      struct vmm_resource **resource, bool *created);
 void vmm_resource_detach(struct vmm_resource *resource); /* handle and list gone; freed */

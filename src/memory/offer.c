@@ -7,7 +7,8 @@
 
 enum { OFFER_LOW = 1, OFFER_AUTO = 4, RESIDENT_GPU = 1, RESIDENT_SHARED = 2, NOT_RESIDENT = 3 };
 
-static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t handle, const char *what)
+static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t handle,
+		      const char *what)
 {
 	vmm_finding(device->adapter->observe, rule, device->process->id, handle, "%s", what);
 	return STATUS_INVALID_PARAMETER;
@@ -21,14 +22,16 @@ struct walk {
 };
 typedef NTSTATUS each_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
 
-static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, each_fn *fn, void *context)
+static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, each_fn *fn,
+				 void *context)
 {
 	struct vmm_resource *resource = vmm_resource_find_locked(walk->device, runtime);
 	struct vmm_list *link;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	if (!resource)
-		return broke(walk->device, walk->rule, 0, "the device has no resource with that runtime handle");
+		return broke(walk->device, walk->rule, 0,
+			     "the device has no resource with that runtime handle");
 	vmm_list_for_each (link, &resource->refs) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, resource_link);
 
@@ -59,7 +62,8 @@ static NTSTATUS each_entry(const struct walk *walk, uint32_t index, each_fn *fn,
 static NTSTATUS check_set(struct vmm_device *device, const struct vmm_handle_set *set)
 {
 	if ((set->resources != NULL) == (set->allocations != NULL))
-		return broke(device, "OFR-02", 0, "exactly one of pResources and HandleList must be given");
+		return broke(device, "OFR-02", 0,
+			     "exactly one of pResources and HandleList must be given");
 	return STATUS_SUCCESS;
 }
 
@@ -106,7 +110,8 @@ static void unlock_both(struct vmm_device *device)
 	vmm_paging_unlock(device->adapter);
 }
 
-NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set, uint32_t priority)
+NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
+			  uint32_t priority)
 {
 	const struct walk walk = {device, set, "OFR-02"};
 	NTSTATUS status = check_set(device, set);
@@ -114,8 +119,8 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	if (!NT_SUCCESS(status))
 		return status;
 	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
-		vmm_finding(device->adapter->observe, "OFR-03", device->process->id, 0, "offer priority %u is none of 1 to 4",
-			    priority);
+		vmm_finding(device->adapter->observe, "OFR-03", device->process->id, 0,
+			    "offer priority %u is none of 1 to 4", priority);
 		return STATUS_INVALID_PARAMETER;
 	}
 	lock_both(device);
@@ -145,23 +150,28 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		lost |= i->discarded && i->state == VMM_INSTANCE_CURRENT; /* REN-20: the others' content is nobody's */
+		lost |= i->discarded &&
+			i->state ==
+				VMM_INSTANCE_CURRENT; /* REN-20: the others' content is nobody's */
 		i->discarded = false;
 		if (i->place == VMM_PLACE_LOST)
-			i->place = VMM_PLACE_FRESH; /* state machine 4.1: LOST by an offer, reclaimed */
+			i->place =
+				VMM_PLACE_FRESH; /* state machine 4.1: LOST by an offer, reclaimed */
 		else if (i->place == VMM_PLACE_MEMORY || i->place == VMM_PLACE_APERTURE)
-			vmm_residency_touch(device->adapter->memory, i); /* wanted back: about to be used */
+			vmm_residency_touch(device->adapter->memory,
+					    i); /* wanted back: about to be used */
 	}
-	allocation->offer = 0;
+	allocation->offer = 0; /* OFR-07: it need not have been offered */
 	reclass_all(device->adapter->memory, allocation);
 	if (lost && discarded)
 		*discarded = 1; /* OFR-06: any of a resource's allocations counts */
-	vmm_event(device->adapter->observe, VIDMM_EVENT_RECLAIM, device->process->id, ref->handle, 0,
-		  allocation->size_bytes, lost, 0, 0);
+	vmm_event(device->adapter->observe, VIDMM_EVENT_RECLAIM, device->process->id, ref->handle,
+		  0, allocation->size_bytes, lost, 0, 0);
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set, int32_t *discarded)
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
+			    int32_t *discarded)
 {
 	const struct walk walk = {device, set, "OFR-02"};
 	NTSTATUS status = check_set(device, set);
@@ -181,11 +191,14 @@ NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_s
 }
 
 /* PRI-03, PRI-04: a resource and no list, or a list and no resource. */
-static NTSTATUS check_shape(struct vmm_device *device, const struct vmm_shape *shape, const void *values, const char *rule)
+static NTSTATUS check_shape(struct vmm_device *device, const struct vmm_shape *shape,
+			    const void *values, const char *rule)
 {
 	if (!values || (shape->resource && (shape->count || shape->handles)) ||
 	    (!shape->resource && (!shape->count || !shape->handles)))
-		return broke(device, rule, 0, "either a resource with no list, or a list with no resource, and values");
+		return broke(
+			device, rule, 0,
+			"either a resource with no list, or a list with no resource, and values");
 	return STATUS_SUCCESS;
 }
 
@@ -203,7 +216,8 @@ static NTSTATUS do_priority(struct vmm_device *device, struct vmm_ref *ref, void
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape, const uint32_t *priorities)
+NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
+				 const uint32_t *priorities)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
 	const struct walk walk = {device, &set, "PRI-03"};
@@ -238,7 +252,8 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape, uint32_t *residency)
+NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
+				    uint32_t *residency)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
 	const struct walk walk = {device, &set, "PRI-04"};

@@ -12,7 +12,8 @@ uint64_t vmm_paging_sequence(const struct vmm_memory *memory)
 {
 	const struct vmm_adapter *adapter = memory->adapter;
 
-	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued, memory_order_relaxed) +
+	return atomic_load_explicit(&adapter->timeline[adapter->paging_timeline].queued,
+				    memory_order_relaxed) +
 	       memory->pending;
 }
 
@@ -24,7 +25,8 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory)
 
 	if (memory->buffer_count == VMM_PAGING_BUFFERS_MAX)
 		return VMM_NO_MEMORY;
-	status = vmm_memory_dma_create_locked(memory->adapter, size, &buffer->backing, &buffer->bus_address);
+	status = vmm_memory_dma_create_locked(memory->adapter, size, &buffer->backing,
+					      &buffer->bus_address);
 	if (!vmm_ok(status))
 		return status;
 	buffer->address = buffer->bus_address;
@@ -51,8 +53,8 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory)
 
 	if (!memory->caps->paging_buffer_segment || buffer->segment)
 		return VMM_OK;
-	vmm_status status = vmm_dma_map_in_free_space(memory, &buffer->backing,
-						      1u << (memory->caps->paging_buffer_segment - 1), &place);
+	vmm_status status = vmm_dma_map_in_free_space(
+		memory, &buffer->backing, 1u << (memory->caps->paging_buffer_segment - 1), &place);
 	if (!vmm_ok(status))
 		return status;
 	vmm_memory_flush_locked(memory->adapter);
@@ -111,7 +113,8 @@ static vmm_status paging_buffer_next(struct vmm_memory *memory)
 	if (status != VMM_NO_MEMORY && status != VMM_NO_VIDEO_MEMORY)
 		return status;
 	status = memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
-					     memory->buffer[oldest].last_sequence, VIDMM_WAIT_PAGING_BUFFER);
+					     memory->buffer[oldest].last_sequence,
+					     VIDMM_WAIT_PAGING_BUFFER);
 	return vmm_ok(status) ? paging_buffer_use(memory, oldest) : status;
 }
 
@@ -143,9 +146,10 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
 
 static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS status)
 {
-	vmm_finding(memory->adapter->observe, "PAG-09", 0, 0,
-		    "DxgkDdiBuildPagingBuffer answered operation %u with 0x%08x, which leaves it undone", operation,
-		    (unsigned)status);
+	vmm_finding(
+		memory->adapter->observe, "PAG-09", 0, 0,
+		"DxgkDdiBuildPagingBuffer answered operation %u with 0x%08x, which leaves it undone",
+		operation, (unsigned)status);
 	vmm_port_fatal(memory->adapter->port, 0x10E, 0xB, operation, (uint32_t)status);
 }
 
@@ -153,7 +157,8 @@ static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS
  * Has the miniport write one operation (PAG-07, PAG-08). The instance, if any, is idle in the sense of the operation: the
  * callers only page what no prepared packet uses, so a BUSY answer is repeated once with AllocationIsIdle.
  */
-static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args, UINT *idle_flag, UINT idle_bit)
+static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
+			       UINT *idle_flag, UINT idle_bit)
 {
 	args->MultipassOffset = 0;
 	for (;;) {
@@ -163,10 +168,13 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 		args->pDmaBuffer = buffer->backing.address + memory->write;
 		args->DmaSize = memory->caps->paging_buffer_bytes - memory->write;
 		args->pDmaBufferPrivateData =
-			buffer->private_data ? (char *)buffer->private_data + memory->private_write : NULL;
-		args->DmaBufferPrivateDataSize = memory->caps->paging_private_bytes - memory->private_write;
+			buffer->private_data ? (char *)buffer->private_data + memory->private_write
+					     : NULL;
+		args->DmaBufferPrivateDataSize =
+			memory->caps->paging_private_bytes - memory->private_write;
 		NTSTATUS status = vmm_port_build_paging_buffer(memory->adapter->port, args);
-		uint32_t written = (uint32_t)((char *)args->pDmaBuffer - buffer->backing.address) - memory->write;
+		uint32_t written = (uint32_t)((char *)args->pDmaBuffer - buffer->backing.address) -
+				   memory->write;
 
 		if (status == VMM_DEVICE_REMOVED)
 			return status;
@@ -175,11 +183,13 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 			memory->write += written;
 			if (buffer->private_data)
 				memory->private_write =
-					(uint32_t)((char *)args->pDmaBufferPrivateData - (char *)buffer->private_data);
+					(uint32_t)((char *)args->pDmaBufferPrivateData -
+						   (char *)buffer->private_data);
 		}
 		if (NT_SUCCESS(status))
 			return VMM_OK;
-		if (status == STATUS_GRAPHICS_ALLOCATION_BUSY && idle_flag && !(*idle_flag & idle_bit)) {
+		if (status == STATUS_GRAPHICS_ALLOCATION_BUSY && idle_flag &&
+		    !(*idle_flag & idle_bit)) {
 			*idle_flag |= idle_bit;
 			continue;
 		}
@@ -194,8 +204,8 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 	}
 }
 
-static void paging_event(struct vmm_memory *memory, const struct vmm_instance *instance, uint32_t operation,
-			 uint64_t bytes, const uint32_t segments[2])
+static void paging_event(struct vmm_memory *memory, const struct vmm_instance *instance,
+			 uint32_t operation, uint64_t bytes, const uint32_t segments[2])
 {
 	const struct vmm_allocation *a = instance ? instance->allocation : NULL;
 
@@ -257,7 +267,8 @@ vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *insta
 	if (!vmm_ok(status))
 		return status;
 	memory->figures.filled_bytes += size;
-	paging_event(memory, instance, VIDMM_PAGING_FILL, size, (uint32_t[2]){0, instance->segment});
+	paging_event(memory, instance, VIDMM_PAGING_FILL, size,
+		     (uint32_t[2]){0, instance->segment});
 	return VMM_OK;
 }
 
@@ -272,8 +283,8 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_status status = paging_build(memory, &args, &args.DiscardContent.Flags.Value, 0x1);
 	if (!vmm_ok(status))
 		return status;
-	paging_event(memory, instance, VIDMM_PAGING_DISCARD_CONTENT, instance->allocation->size_bytes,
-		     (uint32_t[2]){instance->segment, 0});
+	paging_event(memory, instance, VIDMM_PAGING_DISCARD_CONTENT,
+		     instance->allocation->size_bytes, (uint32_t[2]){instance->segment, 0});
 	return VMM_OK;
 }
 
@@ -298,18 +309,21 @@ vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instan
 		map_coherent(memory, instance->segment, instance->allocation->flags);
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (vmm_ok(status))
-		paging_event(memory, instance, VIDMM_PAGING_MAP_APERTURE, size, (uint32_t[2]){0, instance->segment});
+		paging_event(memory, instance, VIDMM_PAGING_MAP_APERTURE, size,
+			     (uint32_t[2]){0, instance->segment});
 	return status;
 }
 
-vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset, uint64_t size_bytes)
+vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
+				  uint64_t size_bytes)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT};
 
 	args.UnmapApertureSegment.SegmentId = segment;
 	args.UnmapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
 	args.UnmapApertureSegment.NumberOfPages = size_bytes >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.DummyPage.QuadPart = (LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
+	args.UnmapApertureSegment.DummyPage.QuadPart =
+		(LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
 	return paging_build(memory, &args, NULL, 0);
 }
 
@@ -323,15 +337,17 @@ vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *inst
 	args.UnmapApertureSegment.SegmentId = instance->segment;
 	args.UnmapApertureSegment.OffsetInPages = instance->offset >> VMM_PAGE_SHIFT;
 	args.UnmapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.DummyPage.QuadPart = (LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
+	args.UnmapApertureSegment.DummyPage.QuadPart =
+		(LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (vmm_ok(status))
-		paging_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE, size, (uint32_t[2]){instance->segment, 0});
+		paging_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE, size,
+			     (uint32_t[2]){instance->segment, 0});
 	return status;
 }
 
-vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing, uint32_t segment,
-				 uint64_t offset)
+vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
+				 uint32_t segment, uint64_t offset)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
 
@@ -359,7 +375,8 @@ void vmm_paging_buffers_destroy(struct vmm_memory *memory)
 
 		/* The adapter has stopped: the mapping went with it. */
 		if (buffer->segment)
-			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap, buffer->range);
+			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap,
+				       buffer->range);
 		paging_buffer_free(memory, buffer);
 	}
 	memory->buffer_count = 0;

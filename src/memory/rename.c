@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Renaming (REN): a lock with Discard gets another instance of the allocation, so that it need not wait for the GPU.
+ * Renaming (REN): a lock with Discard gets another instance of the allocation (REN-01), so that it need not wait for
+ * the GPU, which goes on using the old one (REN-03). Each has its own place in memory (REN-05); the miniport's
+ * allocation is one and the same (REF-09).
  *
  * An instance is CURRENT, PREVIOUS (superseded; an unsubmitted command buffer may still name it) or RETIRED (a
  * submitted buffer used a newer one). A retired instance that the GPU is done with is the pool. Each instance keeps
@@ -15,8 +17,12 @@ static bool idle(const struct vmm_instance *instance)
 	return !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
-/* The pool's least recently current member (REN-06: the list is cycled through); `busy` gets a retired one that is not idle. */
-static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool any_state, struct vmm_instance **busy)
+/*
+ * The pool's least recently current member (REN-06, REF-07: the list is cycled through); `busy` gets a retired one that
+ * is not idle. any_state: REF-08.
+ */
+static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool any_state,
+				      struct vmm_instance **busy)
 {
 	struct vmm_instance *best = NULL;
 	struct vmm_list *link;
@@ -66,7 +72,8 @@ bool vmm_rename_is_growth(const struct vmm_ref *ref)
 	return ref->extra && ref->instance->generation == 0; /* it has not been current yet */
 }
 
-static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref *like, struct vmm_instance *instance)
+static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref *like,
+				 struct vmm_instance *instance)
 {
 	struct vmm_ref *ref = vmm_calloc(1, sizeof(*ref));
 
@@ -132,28 +139,33 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	if (ref->handle == old_handle)
 		return;
 	allocation->adapter->memory->figures.renames++;
-	vmm_event(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id, ref->handle, grown ? 0 : 1,
-		  old_handle, allocation->instance_count, allocation->size_bytes, 0);
+	vmm_event(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
+		  ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
+		  allocation->size_bytes, 0);
 }
 
 static bool may_grow(const struct vmm_allocation *allocation)
 {
 	const struct vmm_memory *memory = allocation->adapter->memory;
-	bool pressure = memory->system_limit_bytes - memory->system_bytes < memory->system_limit_bytes / 16;
+	bool pressure =
+		memory->system_limit_bytes - memory->system_bytes < memory->system_limit_bytes / 16;
 
 	/* REN-07, REN-08; the current instance counts. */
-	return vmm_policy_rename_grow(allocation->instance_count, allocation->renaming_limit, allocation->size_bytes,
-				      pressure);
+	return vmm_policy_rename_grow(allocation->instance_count, allocation->renaming_limit,
+				      allocation->size_bytes, pressure);
 }
 
 /*
- * The instance a discard lock gets; nothing is given out until vmm_rename_commit. *wait_for is set instead when one will do once the GPU is done with it (REN-10,
- * REN-12). STATUS_GRAPHICS_TOO_MANY_REFERENCES: nothing can be had until the caller submits (REN-11).
+ * The instance a discard lock gets; nothing is given out until vmm_rename_commit. *wait_for is set instead when one will
+ * do once the GPU is done with it (REN-10, REN-12, REF-10). STATUS_GRAPHICS_TOO_MANY_REFERENCES: nothing can be had until
+ * the caller submits (REN-11).
  */
-NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags, struct vmm_ref **chosen,
-			   struct vmm_instance **wait_for)
+NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
+			   struct vmm_ref **chosen, struct vmm_instance **wait_for)
 {
-	bool any_state = flags & NO_EXISTING_REFERENCE; /* REN-12: no unsubmitted buffer names any instance */
+	bool any_state =
+		flags &
+		NO_EXISTING_REFERENCE; /* REN-12: no unsubmitted buffer names any instance */
 	struct vmm_instance *busy;
 	struct vmm_instance *pick = from_pool(ref->allocation, any_state, &busy);
 
@@ -166,29 +178,38 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 	*wait_for = busy;
 	if (busy)
 		return STATUS_SUCCESS;
-	vmm_reason(device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id, ref->handle,
-		   "REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
-		   "them retired; submit what names them, then lock with NoExistingReference",
-		   ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
+	vmm_reason(
+		device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
+		ref->handle,
+		"REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
+		"them retired; submit what names them, then lock with NoExistingReference",
+		ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
 	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
 }
 
-/* Called for the references of one submission in patch-list order. */
+/*
+ * Called for the references of one submission in patch-list order (REN-17), whatever context they come through
+ * (REF-05). A refusal changes nothing (REF-04). An older instance is as good as ever until a newer one is used
+ * (REF-01, REN-23).
+ */
 NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, uint32_t process)
 {
 	struct vmm_allocation *allocation = instance->allocation;
 
 	if (instance->state == VMM_INSTANCE_RETIRED) {
-		vmm_finding(allocation->adapter->observe, "REN-16", process, instance->handle,
-			    "submission references instance 0x%08x, retired because a submitted buffer used a newer one "
-			    "of %u instances",
-			    instance->handle, allocation->instance_count);
+		vmm_finding(
+			allocation->adapter->observe, "REN-16", process, instance->handle,
+			"submission references instance 0x%08x, retired because a submitted buffer used a newer one "
+			"of %u instances",
+			instance->handle, allocation->instance_count);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
-	if (allocation->ordered_by == submission && instance->generation < allocation->ordered_generation) {
-		vmm_finding(allocation->adapter->observe, "REF-03", process, instance->handle,
-			    "submission references instance 0x%08x after a newer instance of the same allocation",
-			    instance->handle);
+	if (allocation->ordered_by == submission &&
+	    instance->generation < allocation->ordered_generation) {
+		vmm_finding(
+			allocation->adapter->observe, "REF-03", process, instance->handle,
+			"submission references instance 0x%08x after a newer instance of the same allocation",
+			instance->handle);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
 	allocation->ordered_by = submission;
@@ -205,12 +226,13 @@ void vmm_rename_used(struct vmm_instance *instance, uint64_t submission)
 	struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_list *link;
 
-	allocation->used_generation = vmm_max_u64(allocation->used_generation, instance->generation);
+	allocation->used_generation =
+		vmm_max_u64(allocation->used_generation, instance->generation);
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_PREVIOUS && i->generation < allocation->used_generation &&
-		    i->kept_by != submission)
+		if (i->state == VMM_INSTANCE_PREVIOUS &&
+		    i->generation < allocation->used_generation && i->kept_by != submission)
 			i->state = VMM_INSTANCE_RETIRED;
 	}
 }

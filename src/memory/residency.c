@@ -2,8 +2,8 @@
 /*
  * Residency: which segment an instance goes to, and who leaves for it.
  *
- * A victim is always idle: no packet whose preparation is done (its addresses are patched) uses it, on any timeline. That
- * paging packets run in order lets a victim's space be given away at once: the new owner's first paging command runs
+ * A victim is always idle (PAG-02): no packet whose preparation is done (its addresses are patched) uses it, on any
+ * timeline. That paging packets run in order lets a victim's space be given away at once: the new owner's first paging command runs
  * after the victim's last, and the new owner's users wait for the former.
  */
 #include "memory/memory_private.h"
@@ -15,7 +15,8 @@ bool vmm_instance_unused(const struct vmm_instance *instance)
 
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	struct vmm_list *list = &vmm_memory_segment(memory, instance->segment)->lru[instance->class_index];
+	struct vmm_list *list =
+		&vmm_memory_segment(memory, instance->segment)->lru[instance->class_index];
 
 	instance->last_use = ++memory->use_counter;
 	vmm_list_remove(&instance->lru);
@@ -42,8 +43,8 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 	vmm_list_insert_after(at, &instance->lru);
 }
 
-static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instance, struct vmm_segment *segment,
-			  vmm_range_node node, uint64_t offset)
+static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
+			  struct vmm_segment *segment, vmm_range_node node, uint64_t offset)
 {
 	instance->segment = (uint8_t)segment->port->id;
 	instance->range = node;
@@ -72,20 +73,22 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->range = VMM_RANGE_NONE;
 }
 
-static void residency_event(struct vmm_memory *memory, const struct vmm_instance *instance, uint32_t reason,
-			    uint32_t old_segment)
+static void residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
+			    uint32_t reason, uint32_t old_segment)
 {
 	const struct vmm_allocation *a = instance->allocation;
 
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner ? a->owner->id : 0, instance->handle, reason,
-		  a->size_bytes, old_segment, instance->segment, instance->offset);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner ? a->owner->id : 0,
+		  instance->handle, reason, a->size_bytes, old_segment, instance->segment,
+		  instance->offset);
 }
 
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	if (instance->backing.arena)
 		return VMM_OK;
-	return vmm_backing_create(memory, instance->allocation->size_bytes, true, &instance->backing);
+	return vmm_backing_create(memory, instance->allocation->size_bytes, true,
+				  &instance->backing);
 }
 
 /*
@@ -105,7 +108,8 @@ static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
 static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
-	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false, &instance->backing);
+	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
+					       &instance->backing);
 
 	if (!vmm_ok(status))
 		return status;
@@ -115,7 +119,8 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	return status;
 }
 
-vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason)
+vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason)
 {
 	uint32_t old_segment = instance->segment;
 	vmm_status status;
@@ -129,7 +134,8 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 		if (vmm_ok(status))
 			vmm_view_hide(instance);
 	} else {
-		status = vmm_paging_unmap(memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
+		status = vmm_paging_unmap(
+			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
 	}
 	if (!vmm_ok(status))
 		return status;
@@ -141,13 +147,17 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 	return VMM_OK;
 }
 
-vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason)
+vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+					 uint32_t reason)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 	uint32_t old_segment = instance->segment;
 	vmm_status status = vmm_os_view_freeze(&instance->view);
 
-	/* LOCK-04, PAG-16: stores of the CPU block while the content moves; without that they could be lost, so it stays. */
+	/*
+	 * LOCK-04, PAG-16, LKR-04: stores of the CPU block while the content moves; without that they could be lost, so it
+	 * stays.
+	 */
 	if (!vmm_ok(status))
 		return status;
 	status = evict_from_memory(memory, instance);
@@ -157,7 +167,8 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 	}
 	mark_paged(memory, instance, true);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
-	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence, VIDMM_WAIT_LOCK);
+	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
+					     VIDMM_WAIT_LOCK);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
 	instance->view_current = false;
@@ -175,7 +186,9 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 
 	if (instance->place == VMM_PLACE_MEMORY) {
 		if (reason == VIDMM_RESIDENCY_DISCARDED)
-			(void)!vmm_paging_discard(memory, instance); /* PAG-06; a dead adapter has no content left anyway */
+			(void)!vmm_paging_discard(
+				memory,
+				instance); /* PAG-06; a dead adapter has no content left anyway */
 		vmm_view_hide(instance);
 		leave_segment(memory, instance);
 	} else if (instance->place == VMM_PLACE_APERTURE) {
@@ -184,8 +197,8 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
 	} else {
-		uint64_t last = atomic_load_explicit(&instance->queued[memory->adapter->paging_timeline],
-						     memory_order_relaxed);
+		uint64_t last = atomic_load_explicit(
+			&instance->queued[memory->adapter->paging_timeline], memory_order_relaxed);
 		vmm_backing_destroy_after(memory, &instance->backing, last);
 		vmm_view_hide(instance);
 	}
@@ -197,16 +210,30 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
  * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
  * buffer may still name of an older one is kept.
  */
+/* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
+static bool content_is_dead(const struct vmm_instance *instance)
+{
+	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
+	       !instance->allocation->offer &&
+	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
 static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	if (content_is_dead(
+		    instance)) { /* REN-09: under pressure the pool gives its memory up, without a copy */
+		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+		memory->figures.evictions++;
+		return VMM_OK;
+	}
 	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS)
 		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	instance->discarded = true;
 	memory->figures.discarded_bytes += instance->allocation->size_bytes;
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD,
-		  instance->allocation->owner ? instance->allocation->owner->id : 0, instance->handle, 0,
-		  instance->allocation->size_bytes, 0, 0, 0);
+		  instance->allocation->owner ? instance->allocation->owner->id : 0,
+		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
 	return VMM_OK;
 }
 
@@ -252,7 +279,8 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, uint64_t *offset)
 {
 	for (;;) {
-		vmm_status status = vmm_range_allocate(search->segment->heap, &search->request, node, offset);
+		vmm_status status =
+			vmm_range_allocate(search->segment->heap, &search->request, node, offset);
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
@@ -264,7 +292,8 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;
 		status = push_out(search->memory, victim);
-		if (status == VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */
+		if (status ==
+		    VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */
 			return VMM_NO_VIDEO_MEMORY;
 		if (!vmm_ok(status))
 			return status;
@@ -274,12 +303,16 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
 				   const struct vmm_range_request *request)
 {
-	struct vmm_search search = {
-		.memory = memory, .segment = segment, .request = *request, .preparation = UINT64_MAX};
+	struct vmm_search search = {.memory = memory,
+				    .segment = segment,
+				    .request = *request,
+				    .preparation = UINT64_MAX};
 	vmm_range_node node;
 	uint64_t offset;
-	vmm_status status = find_space(&search, &node, &offset);
 
+	if (request->size_bytes > segment->capacity_bytes)
+		return VMM_NO_VIDEO_MEMORY;
+	vmm_status status = find_space(&search, &node, &offset);
 	if (vmm_ok(status))
 		vmm_range_free(segment->heap, node);
 	return status;
@@ -299,12 +332,13 @@ static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *in
 }
 
 /* Content for the new place; on failure the instance is what it was. */
-static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *instance, enum vmm_place from)
+static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *instance,
+				enum vmm_place from)
 {
 	vmm_status status;
 
 	if (instance->place == VMM_PLACE_APERTURE)
-		return map_backing(memory, instance);
+		return map_backing(memory, instance); /* SEG-07: mapped, not copied */
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
@@ -340,8 +374,8 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 }
 
 /* Segment ids in the order in which they are tried: preferences, then the rest of the set (SEG-16, SEG-18). */
-static uint32_t candidates(const struct vmm_memory *memory, const struct vmm_allocation *allocation, uint32_t set,
-			   uint32_t order[VMM_PORT_SEGMENTS_MAX])
+static uint32_t candidates(const struct vmm_memory *memory, const struct vmm_allocation *allocation,
+			   uint32_t set, uint32_t order[VMM_PORT_SEGMENTS_MAX])
 {
 	uint32_t count = 0;
 
@@ -361,13 +395,16 @@ static uint32_t candidates(const struct vmm_memory *memory, const struct vmm_all
 
 static uint32_t range_flags(const struct vmm_allocation *allocation, uint32_t segment_id)
 {
-	for (uint32_t p = 0; p < 5; p++) /* SEG-17: an explicit direction wins over FromEndOfSegment (ALF-17) */
-		if ((allocation->preferred >> (6 * p) & 0x1F) == segment_id && (allocation->preferred >> (6 * p) & 0x20))
+	for (uint32_t p = 0; p < 5;
+	     p++) /* SEG-17: an explicit direction wins over FromEndOfSegment (ALF-17) */
+		if ((allocation->preferred >> (6 * p) & 0x1F) == segment_id &&
+		    (allocation->preferred >> (6 * p) & 0x20))
 			return VMM_RANGE_FROM_END;
 	return allocation->flags & 0x40 ? VMM_RANGE_FROM_END : 0;
 }
 
-static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set, uint64_t preparation)
+static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
+			uint64_t preparation)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
@@ -403,20 +440,23 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
 }
 
-static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t preparation)
+static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
+		       uint64_t preparation)
 {
 	instance->prepared = preparation;
 	vmm_residency_touch(memory, instance);
 	return VMM_OK;
 }
 
-vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct vmm_instance *instance, bool write,
+vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
+					   struct vmm_instance *instance, bool write,
 					   uint64_t preparation)
 {
 	struct vmm_memory *memory = adapter->memory;
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint32_t set = write ? allocation->write_set : allocation->read_set; /* SEG-19 */
-	bool resident = instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE;
+	bool resident =
+		instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE;
 
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
@@ -426,9 +466,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter, struct v
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		vmm_status status = vmm_residency_evict(memory, instance,
-							instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
-									     : VIDMM_RESIDENCY_REFERENCED);
+		vmm_status status =
+			vmm_residency_evict(memory, instance,
+					    instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
+								 : VIDMM_RESIDENCY_REFERENCED);
 		/*
 		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
 		 * goes on seeing it there.
@@ -456,6 +497,7 @@ void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
 	*address = memory->segment[instance->segment - 1].port->gpu_base + instance->offset;
 }
 
+/* LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05). */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
 	const struct vmm_memory *memory = instance->allocation->adapter->memory;
@@ -477,7 +519,8 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 			struct vmm_list *list = &memory->segment[s].lru[c];
 
 			while (!vmm_list_empty(list)) {
-				struct vmm_instance *i = vmm_container_of(list->next, struct vmm_instance, lru);
+				struct vmm_instance *i =
+					vmm_container_of(list->next, struct vmm_instance, lru);
 
 				if (!vmm_ok(vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP)))
 					vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
@@ -485,7 +528,8 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 		}
 	}
 	uint64_t last = vmm_memory_flush_locked(adapter);
-	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last, VIDMM_WAIT_STOP);
+	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
+					   VIDMM_WAIT_STOP);
 	vmm_backing_collect(memory);
 	vmm_paging_unlock(adapter);
 }

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device, const void *runtime_resource)
+struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
+					      const void *runtime_resource)
 {
 	struct vmm_list *link;
 
@@ -143,8 +144,8 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
-		share->item_private_data[i] =
-			copy_of(request->items[i].private_data, request->items[i].private_bytes, &failed);
+		share->item_private_data[i] = copy_of(request->items[i].private_data,
+						      request->items[i].private_bytes, &failed);
 		share->item_private_bytes[i] = request->items[i].private_bytes;
 	}
 	if (!failed) {
@@ -185,7 +186,8 @@ NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
 	vmm_os_mutex_lock(&device->process->lock);
-	struct vmm_resource *r = vmm_handle_lookup(&device->process->handles, resource, VMM_HANDLE_RESOURCE);
+	struct vmm_resource *r =
+		vmm_handle_lookup(&device->process->handles, resource, VMM_HANDLE_RESOURCE);
 	if (r && r->device == device && r->share) {
 		*global = r->share->global_handle;
 		status = STATUS_SUCCESS;
@@ -219,7 +221,8 @@ static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource
 }
 
 /* One allocation of a shared resource, opened by a further device: DxgkDdiOpenAllocation alone (ALF-34). */
-static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index, uint32_t *handle)
+static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index,
+			 uint32_t *handle)
 {
 	struct vmm_share *share = resource->share;
 	struct vmm_adapter *adapter = device->adapter;
@@ -241,8 +244,9 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	NTSTATUS status = vmm_port_open_allocation(adapter->port, device->kmd_device, &args);
 	vmm_calling_process_set(adapter->os, before);
 	if (NT_SUCCESS(status) && !info.hDeviceSpecificAllocation) {
-		vmm_finding(adapter->observe, "ALF-34", device->process->id, ref->handle,
-			    "DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
+		vmm_finding(
+			adapter->observe, "ALF-34", device->process->id, ref->handle,
+			"DxgkDdiOpenAllocation succeeded and left hDeviceSpecificAllocation NULL");
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (!NT_SUCCESS(status)) {
@@ -264,7 +268,8 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room, struct vmm_share **share)
+static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room,
+			  struct vmm_share **share)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -282,8 +287,8 @@ static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t r
 	return status;
 }
 
-NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource, uint32_t *allocations,
-			   uint32_t *count)
+NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
+			   uint32_t *allocations, uint32_t *count)
 {
 	struct vmm_share *share;
 	NTSTATUS status = share_get(device, global, *count, &share);

@@ -34,11 +34,13 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 {
 	const DXGK_ALLOCATIONINFO *i = check->info;
 
-	vmm_finding(check->memory->adapter->observe, rule, check->process, 0,
-		    "create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
-		    "eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
-		    what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment, i->SupportedReadSegmentSet,
-		    i->SupportedWriteSegmentSet, i->EvictionSegmentSet, i->PreferredSegment.Value, i->AllocationPriority);
+	vmm_finding(
+		check->memory->adapter->observe, rule, check->process, 0,
+		"create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
+		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
+		what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment,
+		i->SupportedReadSegmentSet, i->SupportedWriteSegmentSet, i->EvictionSegmentSet,
+		i->PreferredSegment.Value, i->AllocationPriority);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -49,7 +51,8 @@ static bool history_buffer_is_valid(const struct check *c)
 
 	for (uint32_t i = 0; i < c->memory->segment_count; i++)
 		coherent |= c->memory->segment[i].port->flags.CacheCoherent;
-	return (f & CPU_VISIBLE) && !(coherent && !(f & CACHED)) && !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
+	return (f & CPU_VISIBLE) && !(coherent && !(f & CACHED)) &&
+	       !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
 }
 
 static NTSTATUS check_flags(const struct check *c)
@@ -65,7 +68,8 @@ static NTSTATUS check_flags(const struct check *c)
 	if ((f & PROTECTED) && (f & (PERMANENT_SYSMEM | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM)))
 		return refuse(c, "ALF-07", "Protected with PermanentSysMem or existing memory");
 	if ((f & EXISTING_SYSMEM) && (f & (PERMANENT_SYSMEM | EXISTING_KERNEL_SYSMEM)))
-		return refuse(c, "ALF-09", "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
+		return refuse(c, "ALF-09",
+			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
@@ -73,7 +77,9 @@ static NTSTATUS check_flags(const struct check *c)
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
 		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	if ((f & HISTORY_BUFFER) && !history_buffer_is_valid(c))
-		return refuse(c, "ALF-24", "HistoryBuffer takes CpuVisible, Cached with a coherent aperture, and no other flag");
+		return refuse(
+			c, "ALF-24",
+			"HistoryBuffer takes CpuVisible, Cached with a coherent aperture, and no other flag");
 	return STATUS_SUCCESS;
 }
 
@@ -90,18 +96,24 @@ static uint32_t aperture_set(const struct vmm_memory *memory)
 static NTSTATUS check_segments(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
-	uint32_t all = c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
+	uint32_t all =
+		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
-		return refuse(c, "SEG-19", "an empty segment set, or one that names a segment that does not exist");
+		return refuse(
+			c, "SEG-19",
+			"an empty segment set, or one that names a segment that does not exist");
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
-		return refuse(c, "SEG-20", "EvictionSegmentSet names something that is not an aperture segment");
+		return refuse(c, "SEG-20",
+			      "EvictionSegmentSet names something that is not an aperture segment");
 	for (uint32_t p = 0; p < 5; p++) {
 		uint32_t id = i->PreferredSegment.Value >> (6 * p) & 0x1F;
 
 		if (id && (id > c->memory->segment_count || !(supported & 1u << (id - 1))))
-			return refuse(c, "SEG-16", "PreferredSegment names a segment outside the supported sets");
+			return refuse(
+				c, "SEG-16",
+				"PreferredSegment names a segment outside the supported sets");
 	}
 	return STATUS_SUCCESS;
 }
@@ -132,11 +144,15 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item, uint32_t process)
 {
-	struct check check = {.memory = memory, .info = info, .process = process, .primary = item->flags & PRIMARY};
+	struct check check = {.memory = memory,
+			      .info = info,
+			      .process = process,
+			      .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
 	if (!check.primary && item->source_id)
-		return refuse(&check, "ALF-32", "VidPnSourceId on an allocation that is not a primary");
+		return refuse(&check, "ALF-32",
+			      "VidPnSourceId on an allocation that is not a primary");
 	status = check_figures(&check);
 	if (NT_SUCCESS(status))
 		status = check_flags(&check);

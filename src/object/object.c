@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt, struct vmm_observe *observe)
+vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt,
+			  struct vmm_observe *observe)
 {
 	world->os = os;
 	world->nt = nt;
@@ -22,7 +23,8 @@ void vmm_world_finish(struct vmm_world *world)
 	vmm_os_mutex_finish(&world->shared_lock);
 }
 
-vmm_status vmm_process_create(struct vmm_world *world, const char *name, struct vmm_process **process)
+vmm_status vmm_process_create(struct vmm_world *world, const char *name,
+			      struct vmm_process **process)
 {
 	struct vmm_process *p = vmm_calloc(1, sizeof(*p));
 
@@ -76,21 +78,23 @@ void vmm_adapter_finish(struct vmm_adapter *adapter)
 
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)
 {
-	struct vmm_ref *ref = vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
+	struct vmm_ref *ref =
+		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
 
 	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
 	return vmm_likely(ref && ref->device == device) ? ref : NULL;
 }
 
-void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule, const char *what)
+void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
+		    const char *what)
 {
 	const struct vmm_handle_table *table = &device->process->handles;
 	struct vmm_ref *ref = vmm_handle_lookup(table, handle, VMM_HANDLE_ALLOCATION);
 
 	if (ref)
 		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
-			    "%s: allocation 0x%08x belongs to device 0x%08x, not to 0x%08x", what, handle,
-			    ref->device->handle, device->handle);
+			    "%s: allocation 0x%08x belongs to device 0x%08x, not to 0x%08x", what,
+			    handle, ref->device->handle, device->handle);
 	else
 		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
 			    "%s: 0x%08x is not a live allocation handle (%s)", what, handle,
@@ -101,7 +105,8 @@ enum { PROCESS_SLOT = 4 }; /* of the thread; see os.h */
 
 struct vmm_process *vmm_calling_process(struct vmm_os *os)
 {
-	return (struct vmm_process *)(uintptr_t)*vmm_os_thread_slot(vmm_os_thread_self(os), PROCESS_SLOT);
+	return (struct vmm_process *)(uintptr_t)*vmm_os_thread_slot(vmm_os_thread_self(os),
+								    PROCESS_SLOT);
 }
 
 struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_process *process)

@@ -15,13 +15,13 @@
 #include "observe/observe.h"
 #include "os/os.h"
 
-#define VMM_RANK_SUBMIT 10u
-#define VMM_RANK_PAGING 20u
-#define VMM_RANK_STATE 30u
+#define VMM_RANK_SUBMIT  10u
+#define VMM_RANK_PAGING  20u
+#define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
-#define VMM_RANK_SHARED 50u
+#define VMM_RANK_SHARED  50u
 
-#define VMM_NODES_MAX 4u
+#define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
  * overtakes queued render work of its node, so the two cannot share an order).
@@ -47,8 +47,10 @@ struct vmm_world {
 
 /* Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. */
 struct vmm_timeline {
-	_Atomic uint64_t queued;    /* last number given out: under the submit lock (nodes) or the paging lock (paging) */
-	_Atomic uint64_t completed; /* every packet up to here is complete; written under the state lock */
+	_Atomic uint64_t
+		queued; /* last number given out: under the submit lock (nodes) or the paging lock (paging) */
+	_Atomic uint64_t
+		completed; /* every packet up to here is complete; written under the state lock */
 };
 
 struct vmm_adapter {
@@ -61,17 +63,21 @@ struct vmm_adapter {
 	uint32_t node_count, paging_node; /* constant after start */
 	uint32_t paging_timeline;         /* = node_count */
 
-	struct vmm_os_mutex submit_lock; /* one submission at a time: sequence order is queue order */
-	struct vmm_os_mutex paging_lock; /* placement of every instance, segments, paging buffers, scheduler-class DDIs */
-	struct vmm_os_mutex state_lock;  /* queues, node progress, device lists; never held across a DDI */
+	struct vmm_os_mutex
+		submit_lock; /* one submission at a time: sequence order is queue order */
+	struct vmm_os_mutex
+		paging_lock; /* placement of every instance, segments, paging buffers, scheduler-class DDIs */
+	struct vmm_os_mutex
+		state_lock; /* queues, node progress, device lists; never held across a DDI */
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
-	_Atomic uint32_t progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
+	_Atomic uint32_t
+		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
-	_Atomic uint32_t zombies;  /* closed references that wait for the GPU (memory) */
-	_Atomic bool removed;      /* stopped or fatal: every door answers DEVICE_REMOVED (LOCK-33) */
+	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
+	_Atomic bool removed; /* stopped or fatal: every door answers DEVICE_REMOVED (LOCK-33) */
 
-	struct vmm_list devices; /* guarded by the state lock */
+	struct vmm_list devices;   /* guarded by the state lock */
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
 
@@ -87,7 +93,8 @@ struct vmm_process {
 enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
 
 struct vmm_device {
-	uint32_t magic; /* VMM_DEVICE_MAGIC while alive: a callback's hDevice is the client's word */
+	uint32_t
+		magic; /* VMM_DEVICE_MAGIC while alive: a callback's hDevice is the client's word */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -107,12 +114,12 @@ struct vmm_device {
 struct vmm_resource {
 	uint32_t handle;
 	struct vmm_device *device;
-	void *runtime_handle;     /* hResource of the runtime; NULL for opened resources */
-	struct vmm_list link;     /* in device->resources */
-	struct vmm_list refs;     /* vmm_ref.resource_link */
-	struct vmm_share *share;  /* NULL: private, or nothing allocated yet */
-	bool opened;              /* from somebody else's share; released with its last allocation */
-	bool shared;              /* announced by the runtime before its allocations (ALF-35) */
+	void *runtime_handle;    /* hResource of the runtime; NULL for opened resources */
+	struct vmm_list link;    /* in device->resources */
+	struct vmm_list refs;    /* vmm_ref.resource_link */
+	struct vmm_share *share; /* NULL: private, or nothing allocated yet */
+	bool opened;             /* from somebody else's share; released with its last allocation */
+	bool shared;             /* announced by the runtime before its allocations (ALF-35) */
 	struct vmm_kmd_resource *kmd; /* NULL for opened resources and ones without allocations */
 };
 
@@ -124,8 +131,8 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle;    /* guarded by world->shared_lock */
-	uint32_t references;       /* resources that name it; guarded by world->shared_lock */
+	uint32_t global_handle; /* guarded by world->shared_lock */
+	uint32_t references;    /* resources that name it; guarded by world->shared_lock */
 	struct vmm_adapter *adapter;
 	uint32_t count;
 	struct vmm_allocation **allocations; /* each holds a reference of its own */
@@ -178,8 +185,8 @@ struct vmm_instance {
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
 	struct vmm_os_view view;
-	uint64_t wanted;     /* the preparation whose buffer lists it: not a victim for that one */
-	uint64_t prepared;   /* the preparation that has already made it resident */
+	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
+	uint64_t prepared; /* the preparation that has already made it resident */
 	/*
 	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
 	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
@@ -192,25 +199,26 @@ struct vmm_instance {
 
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
-	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
+	uint64_t size_bytes; /* rounded to pages (SEG-11) */
 	uint64_t alignment;
-	uint32_t flags;       /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
-	uint32_t preferred;   /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
 	struct vmm_process *owner; /* NULL once the creator is gone */
-	uint32_t references;  /* vmm_refs; guarded by the paging lock */
+	uint32_t references;       /* vmm_refs; guarded by the paging lock */
 	uint32_t instance_count;
-	uint8_t offer;        /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
+	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
 	bool shared, primary;
-	void *kmd_device;     /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
+	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;
-	uint64_t ordered_by, ordered_generation; /* newest instance that submission has named so far (REF-03) */
-	uint64_t used_generation; /* newest instance that a queued submission uses (REF-02) */
-	struct vmm_list instances; /* guarded by the paging lock */
+	uint64_t ordered_by,
+		ordered_generation; /* newest instance that submission has named so far (REF-03) */
+	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
+	struct vmm_list instances;  /* guarded by the paging lock */
 	struct vmm_instance first;
 };
 
@@ -223,15 +231,17 @@ struct vmm_ref {
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
-	bool extra;                    /* a further handle of a renamed allocation: owns no open of its own */
-	uint32_t lock_count;           /* its part of instance->lock_count; guarded by the paging lock */
+	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
+	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 
 /* ---- lifetime (object.c) ---- */
-vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt, struct vmm_observe *observe);
+vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm_nt *nt,
+			  struct vmm_observe *observe);
 void vmm_world_finish(struct vmm_world *world);
-vmm_status vmm_process_create(struct vmm_world *world, const char *name, struct vmm_process **process) VMM_MUST_CHECK;
+vmm_status vmm_process_create(struct vmm_world *world, const char *name,
+			      struct vmm_process **process) VMM_MUST_CHECK;
 void vmm_process_destroy(struct vmm_process *process); /* its devices are gone */
 void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world);
 void vmm_adapter_finish(struct vmm_adapter *adapter);
@@ -239,7 +249,8 @@ void vmm_adapter_finish(struct vmm_adapter *adapter);
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);
 /* Emits the finding for a handle that look-up refused. */
-void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule, const char *what);
+void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
+		    const char *what);
 
 /*
  * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
@@ -249,22 +260,26 @@ struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_proces
 struct vmm_process *vmm_calling_process(struct vmm_os *os);
 
 /* ---- progress (progress.c) ---- */
-static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
+static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t timeline,
+				     uint64_t sequence)
 {
-	return sequence <= atomic_load_explicit(&adapter->timeline[timeline].completed, memory_order_acquire);
+	return sequence <=
+	       atomic_load_explicit(&adapter->timeline[timeline].completed, memory_order_acquire);
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
 /* The first timeline on which that use is not complete, and the packet; false: idle. */
-bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline, uint64_t *sequence);
+bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
+		       uint64_t *sequence);
 /*
  * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
  * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.
  */
-vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason,
-			     uint64_t *waited_ns) VMM_MUST_CHECK;
+vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
 /* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */
-vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_t reason) VMM_MUST_CHECK;
+vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
+			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
 

@@ -5,7 +5,8 @@
  */
 #include "object/object.h"
 
-bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline, uint64_t *sequence)
+bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
+		       uint64_t *sequence)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 	const _Atomic uint64_t *last = use == VMM_USE_WRITE    ? instance->written
@@ -26,8 +27,8 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 	return false;
 }
 
-vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason,
-			     uint64_t *waited_ns)
+vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			     uint32_t reason, uint64_t *waited_ns)
 {
 	uint64_t began = vmm_os_now_ns(adapter->os);
 	vmm_status status = VMM_OK;
@@ -35,13 +36,15 @@ vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uin
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
+		bool done = vmm_timeline_done(adapter, timeline, sequence);
 
-		if (vmm_timeline_done(adapter, timeline, sequence))
-			break;
+		/* LOCK-33: a waiter is released at once. In this order: an abandoned packet counts as done, too. */
 		if (atomic_load(&adapter->removed)) {
-			status = VMM_DEVICE_REMOVED; /* LOCK-33: a waiter is released at once */
+			status = VMM_DEVICE_REMOVED;
 			break;
 		}
+		if (done)
+			break;
 		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
 				     "completion of a packet", sequence);
 		if (!vmm_ok(status))
@@ -62,12 +65,14 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	while (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed)) {
-		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER, "progress of a GPU", seen);
+		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
+				     "progress of a GPU", seen);
 		if (!vmm_ok(status))
 			break;
 	}
 	atomic_fetch_sub(&adapter->progress_waiters, 1);
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason, vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason,
+		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
 	if (atomic_load(&adapter->removed))
 		return VMM_DEVICE_REMOVED;
 	return vmm_ok(status) ? VMM_OK : status;

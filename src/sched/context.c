@@ -14,16 +14,18 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 		if (caps->segment[i].flags.Aperture)
 			apertures |= 1u << i;
 	if (context->dma_segment_set & ~apertures) {
-		vmm_finding(adapter->observe, "DMA-03", context->device->process->id, 0,
-			    "DmaBufferSegmentSet 0x%x names a segment that is not an aperture (apertures 0x%x)",
-			    context->dma_segment_set, apertures);
+		vmm_finding(
+			adapter->observe, "DMA-03", context->device->process->id, 0,
+			"DmaBufferSegmentSet 0x%x names a segment that is not an aperture (apertures 0x%x)",
+			context->dma_segment_set, apertures);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (!context->dma_bytes || !context->list_size || !context->patch_size) {
-		vmm_finding(adapter->observe, "DMA-01", context->device->process->id, 0,
-			    "a context needs a DMA buffer and lists; the miniport asked for %u bytes, %u allocations, %u patch "
-			    "locations",
-			    context->dma_bytes, context->list_size, context->patch_size);
+		vmm_finding(
+			adapter->observe, "DMA-01", context->device->process->id, 0,
+			"a context needs a DMA buffer and lists; the miniport asked for %u bytes, %u allocations, %u patch "
+			"locations",
+			context->dma_bytes, context->list_size, context->patch_size);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -50,7 +52,8 @@ static void free_context(struct vmm_context *context)
 	vmm_free(context);
 }
 
-static NTSTATUS create_in_miniport(struct vmm_context *context, const struct vmm_context_request *request)
+static NTSTATUS create_in_miniport(struct vmm_context *context,
+				   const struct vmm_context_request *request)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	DXGKARG_CREATECONTEXT args = {
@@ -60,7 +63,8 @@ static NTSTATUS create_in_miniport(struct vmm_context *context, const struct vmm
 		.pPrivateDriverData = request->private_data,
 		.PrivateDriverDataSize = request->private_bytes,
 	};
-	NTSTATUS status = vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
+	NTSTATUS status =
+		vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -76,7 +80,8 @@ static NTSTATUS create_in_miniport(struct vmm_context *context, const struct vmm
 	return status;
 }
 
-NTSTATUS vmm_sched_create_context(struct vmm_device *device, const struct vmm_context_request *request,
+NTSTATUS vmm_sched_create_context(struct vmm_device *device,
+				  const struct vmm_context_request *request,
 				  struct vmm_context **result)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -84,9 +89,10 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, const struct vmm_co
 	NTSTATUS status;
 
 	if (request->node >= adapter->node_count || request->affinity > 1) {
-		vmm_finding(adapter->observe, request->affinity > 1 ? "SCH-08" : "SCH-07", device->process->id, 0,
-			    "create context: node %u of %u, engine affinity 0x%x", request->node, adapter->node_count,
-			    request->affinity);
+		vmm_finding(adapter->observe, request->affinity > 1 ? "SCH-08" : "SCH-07",
+			    device->process->id, 0,
+			    "create context: node %u of %u, engine affinity 0x%x", request->node,
+			    adapter->node_count, request->affinity);
 		return STATUS_INVALID_PARAMETER;
 	}
 	context = vmm_calloc(1, sizeof(*context));
@@ -158,7 +164,8 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter, struct vmm_device **result)
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
+				 struct vmm_device **result)
 {
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
@@ -205,10 +212,12 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 
 	device->magic = 0;
 	while (!vmm_list_empty(&device->contexts))
-		(void)!vmm_sched_destroy_context(device, vmm_container_of(device->contexts.next, struct vmm_context, link));
+		(void)!vmm_sched_destroy_context(
+			device, vmm_container_of(device->contexts.next, struct vmm_context, link));
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,
-		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued), VIDMM_WAIT_DESTROY);
+		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued),
+		       VIDMM_WAIT_DESTROY);
 	/* Nobody else is closing allocations of this device then, the worker included. */
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	vmm_memory_close_device(device);

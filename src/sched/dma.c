@@ -26,11 +26,12 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	vmm_status status;
 
 	vmm_paging_lock(adapter);
-	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing, &dma->bus_address);
+	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing,
+					      &dma->bus_address);
 	dma->address = dma->bus_address;
 	if (vmm_ok(status) && context->dma_segment_set) { /* DMA-05 */
-		status = vmm_memory_dma_map_locked(adapter, &dma->backing, context->dma_segment_set, &dma->segment,
-						   &dma->address, &dma->range);
+		status = vmm_memory_dma_map_locked(adapter, &dma->backing, context->dma_segment_set,
+						   &dma->segment, &dma->address, &dma->range);
 		if (vmm_ok(status))
 			dma->mapped_by = vmm_memory_flush_locked(adapter);
 	}
@@ -53,7 +54,8 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
 	if (context->dma_private_bytes)
 		dma->private_data = vmm_calloc(1, context->dma_private_bytes);
-	if (!dma->list || !dma->instances || !dma->patches || (context->dma_private_bytes && !dma->private_data) ||
+	if (!dma->list || !dma->instances || !dma->patches ||
+	    (context->dma_private_bytes && !dma->private_data) ||
 	    !vmm_ok(dma_memory(context, dma))) {
 		dma_free(context->device->adapter, dma);
 		return NULL;
@@ -62,7 +64,8 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 }
 
 /* *may_create in: would a new one do? out: there is a place in the pool for it, taken. *oldest: packet of those in flight. */
-static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_create, uint64_t *oldest)
+static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_create,
+				     uint64_t *oldest)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_dma *dma = NULL;
@@ -129,8 +132,10 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		 */
 		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
 			return STATUS_NO_MEMORY;
-		vmm_status status = oldest ? vmm_wait_timeline(adapter, context->node, oldest, VIDMM_WAIT_DMA_BUFFER, NULL)
-					   : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
+		vmm_status status =
+			oldest ? vmm_wait_timeline(adapter, context->node, oldest,
+						   VIDMM_WAIT_DMA_BUFFER, NULL)
+			       : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
 		if (!vmm_ok(status))
 			return status;
 	}

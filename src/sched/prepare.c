@@ -19,7 +19,8 @@ static bool is_written(const struct vmm_dma *dma, uint32_t index)
 	return false;
 }
 
-static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				uint64_t preparation)
 {
 	struct vmm_instance **instances = dma->instances;
 
@@ -32,8 +33,8 @@ static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma
 
 		if (!instance || instance->prepared == preparation)
 			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
-		vmm_status status =
-			vmm_memory_make_resident_locked(adapter, instance, is_written(dma, index), preparation);
+		vmm_status status = vmm_memory_make_resident_locked(
+			adapter, instance, is_written(dma, index), preparation);
 		if (status != VMM_OK)
 			return status;
 	}
@@ -51,7 +52,8 @@ static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
 
 		if (instance && instance->prepared != preparation &&
 		    (largest == dma->list_count ||
-		     instance->allocation->size_bytes > dma->instances[largest]->allocation->size_bytes))
+		     instance->allocation->size_bytes >
+			     dma->instances[largest]->allocation->size_bytes))
 			largest = index;
 	}
 	return largest;
@@ -61,14 +63,15 @@ static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
  * SPL-13: the set may already be in memory in a way that leaves no room in one piece for the rest. Again, the largest
  * first; what has no place of this round yet may be pushed out for it.
  */
-static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				     uint64_t preparation)
 {
 	uint32_t index;
 
 	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
 		dma->instances[index]->wanted = preparation;
-		vmm_status status = vmm_memory_make_resident_locked(adapter, dma->instances[index], is_written(dma, index),
-								    preparation);
+		vmm_status status = vmm_memory_make_resident_locked(
+			adapter, dma->instances[index], is_written(dma, index), preparation);
 		if (status != VMM_OK)
 			return status;
 	}
@@ -76,7 +79,8 @@ static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma
 }
 
 /* Addresses into the list, and the memory is this packet's until it completes (PAT-12). Returns the paging packet to wait for. */
-static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma,
+				 uint64_t preparation)
 {
 	uint64_t needed = dma->mapped_by;
 
@@ -94,7 +98,8 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 			continue;
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
-		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline], memory_order_relaxed);
+		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
+					     memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
 	}
 	return needed;
@@ -200,10 +205,11 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	struct vmm_context *context = dma->context;
 
 	atomic_store(&context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
-	vmm_reason(sched->adapter->observe, status, context->device->process->id, context->handle,
-		   "SPL-12: the working set of a submission (%u allocations, %u patch locations) cannot be made resident "
-		   "together: the device is in error, state ERROR_OUTOFMEMORY",
-		   dma->list_count, dma->patch_count);
+	vmm_reason(
+		sched->adapter->observe, status, context->device->process->id, context->handle,
+		"SPL-12: the working set of a submission (%u allocations, %u patch locations) cannot be made resident "
+		"together: the device is in error, state ERROR_OUTOFMEMORY",
+		dma->list_count, dma->patch_count);
 	unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
@@ -219,9 +225,11 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	struct vmm_dma *dma;
 
 	while ((dma = first_waiting(sched)) != NULL) {
-		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED : prepare_one(sched, dma);
+		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
+									: prepare_one(sched, dma);
 
-		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED || atomic_load(&sched->adapter->removed))
+		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED ||
+		    atomic_load(&sched->adapter->removed))
 			return status;
 		if (status != VMM_OK)
 			give_up(sched, dma, status);
@@ -246,7 +254,8 @@ void vmm_prepare_pump(struct vmm_adapter *adapter)
 	uint32_t seen;
 
 	/* While the worker waits on behalf of the head, asking again before the GPU moved would be in vain. */
-	if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) || pump_once(sched, &seen))
+	if (!atomic_load(&sched->prepare_count) || atomic_load(&sched->blocked) ||
+	    pump_once(sched, &seen))
 		return;
 	atomic_store(&sched->blocked, true);
 	vmm_worker_wake(sched);

@@ -27,14 +27,16 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node, const struct vmm_packet *packet)
+static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
+		       const struct vmm_packet *packet)
 {
 	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
 		return false;
 	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
 		return false;
 	/* SUB-03: paging work ran on another node; its completion, not its submission, is what counts. */
-	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline, packet->paging_needed);
+	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
+				 packet->paging_needed);
 }
 
 /* Cancelled packets at the head complete once everything before them has. State lock held. */
@@ -43,7 +45,8 @@ static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *node)
 	bool any = false;
 
 	while (!vmm_list_empty(&node->ready) && vmm_list_empty(&node->hardware)) {
-		struct vmm_packet *packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
+		struct vmm_packet *packet =
+			vmm_container_of(node->ready.next, struct vmm_packet, link);
 
 		if (!packet->cancelled)
 			break;
@@ -94,12 +97,15 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 			uint32_t process = 0, handle = 0;
 
 			if (!packet->paging) {
-				const struct vmm_context *context = vmm_container_of(packet, struct vmm_dma, packet)->context;
+				const struct vmm_context *context =
+					vmm_container_of(packet, struct vmm_dma, packet)->context;
 				process = context->device->process->id;
 				handle = context->handle;
 			}
-			vmm_event(adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging, packet->fence, n,
-				  submit.DmaBufferSubmissionStartOffset, submit.DmaBufferSubmissionEndOffset);
+			vmm_event(adapter->observe, VIDMM_EVENT_QUEUE, process, handle,
+				  packet->paging, packet->fence, n,
+				  submit.DmaBufferSubmissionStartOffset,
+				  submit.DmaBufferSubmissionEndOffset);
 			(void)vmm_port_submit(adapter->port, &submit);
 			if (atomic_load(&adapter->removed))
 				return;
@@ -120,7 +126,8 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);
 
-		if (!atomic_load(&sched->ready_count) || !vmm_os_mutex_trylock(&adapter->paging_lock))
+		if (!atomic_load(&sched->ready_count) ||
+		    !vmm_os_mutex_trylock(&adapter->paging_lock))
 			return;
 		vmm_queue_drain_locked(sched);
 		vmm_os_mutex_unlock(&adapter->paging_lock);
@@ -131,8 +138,8 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	atomic_store_explicit(&sched->adapter->timeline[packet->timeline].completed, packet->sequence,
-			      memory_order_release);
+	atomic_store_explicit(&sched->adapter->timeline[packet->timeline].completed,
+			      packet->sequence, memory_order_release);
 	if (packet->paging) {
 		vmm_list_push_back(&sched->free_paging, &packet->link);
 		return;
@@ -146,7 +153,8 @@ static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint
 	uint32_t retired = 0;
 
 	while (!vmm_list_empty(&node->hardware)) {
-		struct vmm_packet *packet = vmm_container_of(node->hardware.next, struct vmm_packet, link);
+		struct vmm_packet *packet =
+			vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
 		if (!vmm_fence_reached(fence, packet->fence))
 			break;
@@ -186,13 +194,16 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	struct vmm_adapter *adapter = context;
 	struct vmm_sched *sched = adapter->sched;
 
-	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED && data->DmaCompleted.NodeOrdinal < adapter->node_count) {
-		record_completed(&sched->node[data->DmaCompleted.NodeOrdinal], data->DmaCompleted.SubmissionFenceId);
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED &&
+	    data->DmaCompleted.NodeOrdinal < adapter->node_count) {
+		record_completed(&sched->node[data->DmaCompleted.NodeOrdinal],
+				 data->DmaCompleted.SubmissionFenceId);
 		return;
 	}
-	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED && data->DmaFaulted.NodeOrdinal < adapter->node_count &&
-	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal], data->DmaFaulted.FaultedFenceId,
-			 (uint32_t)data->DmaFaulted.Status))
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED &&
+	    data->DmaFaulted.NodeOrdinal < adapter->node_count &&
+	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
+			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
@@ -206,9 +217,10 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 	}
 	struct vmm_context *context = vmm_container_of(packet, struct vmm_dma, packet)->context;
 
-	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id, context->handle,
-		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error", packet->fence,
-		   context->handle);
+	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id,
+		   context->handle,
+		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error",
+		   packet->fence, context->handle);
 	atomic_store(&context->device->error, VMM_DEVICE_FAULT);
 }
 
@@ -230,15 +242,17 @@ static void refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fenc
 {
 	const struct vmm_node *node = &sched->node[index];
 
-	vmm_finding(sched->adapter->observe, "SUB-12", 0, 0,
-		    "node %u reported fence 0x%08x, which is not with the hardware; the last one submitted there is 0x%08x, "
-		    "the last one complete 0x%08x",
-		    index, fence, node->last_submitted, node->last_completed);
+	vmm_finding(
+		sched->adapter->observe, "SUB-12", 0, 0,
+		"node %u reported fence 0x%08x, which is not with the hardware; the last one submitted there is 0x%08x, "
+		"the last one complete 0x%08x",
+		index, fence, node->last_submitted, node->last_completed);
 	vmm_port_fatal(sched->adapter->port, 0x119, 0x1, fence, node->last_submitted);
 }
 
 /* What is reported must be with the hardware, or over already. State lock held. */
-static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t fence, const uint32_t *fault)
+static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t fence,
+			      const uint32_t *fault)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *packet;
@@ -272,7 +286,8 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 
 		count = retire_report(sched, index, fence, NULL);
 		retired += count;
-		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, count, 0);
+		vmm_event(sched->adapter->observe, VIDMM_EVENT_FENCE, 0, 0, 0, fence, index, count,
+			  0);
 	}
 	return retired;
 }
@@ -324,7 +339,8 @@ static uint32_t sink_handle_parent(void *context, uint32_t allocation)
 	if (!process)
 		return 0;
 	vmm_os_mutex_lock(&process->lock);
-	struct vmm_ref *ref = vmm_handle_lookup(&process->handles, allocation, VMM_HANDLE_ALLOCATION);
+	struct vmm_ref *ref =
+		vmm_handle_lookup(&process->handles, allocation, VMM_HANDLE_ALLOCATION);
 	if (ref && ref->resource)
 		parent = ref->resource->handle;
 	vmm_os_mutex_unlock(&process->lock);
@@ -379,7 +395,8 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);
 	for (uint32_t t = 0; t <= adapter->node_count; t++)
-		atomic_store(&adapter->timeline[t].completed, atomic_load(&adapter->timeline[t].queued));
+		atomic_store(&adapter->timeline[t].completed,
+			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_progress_signal(adapter);
 }

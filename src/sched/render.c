@@ -25,11 +25,13 @@ struct submission {
 	uint32_t patches, queued;
 };
 
-static NTSTATUS broke(const struct submission *s, const char *rule, NTSTATUS status, uint32_t index, const char *what)
+static NTSTATUS broke(const struct submission *s, const char *rule, NTSTATUS status, uint32_t index,
+		      const char *what)
 {
-	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
-		    "render on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s", s->context->handle,
-		    index, s->context->user.allocations[index].hAllocation, what);
+	vmm_finding(
+		s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+		"render on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
+		s->context->handle, index, s->context->user.allocations[index].hAllocation, what);
 	return status;
 }
 
@@ -42,11 +44,12 @@ static NTSTATUS check_request(const struct submission *s)
 	    r->command_offset <= r->command_length && r->command_length <= u->command_bytes &&
 	    !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
 		return STATUS_SUCCESS;
-	vmm_finding(s->adapter->observe, "DMA-08", s->context->device->process->id, s->context->handle,
-		    "render on context 0x%08x: %u allocations (room %u), %u patch locations (room %u), commands [%u, %u) "
-		    "(room %u), flags 0x%x",
-		    s->context->handle, r->allocation_count, u->allocation_count, r->patch_count, u->patch_count,
-		    r->command_offset, r->command_length, u->command_bytes, r->flags);
+	vmm_finding(
+		s->adapter->observe, "DMA-08", s->context->device->process->id, s->context->handle,
+		"render on context 0x%08x: %u allocations (room %u), %u patch locations (room %u), commands [%u, %u) "
+		"(room %u), flags 0x%x",
+		s->context->handle, r->allocation_count, u->allocation_count, r->patch_count,
+		u->patch_count, r->command_offset, r->command_length, u->command_bytes, r->flags);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -61,10 +64,12 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 }
 
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
-static NTSTATUS check_reference(const struct submission *s, uint32_t index, const struct vmm_ref *ref)
+static NTSTATUS check_reference(const struct submission *s, uint32_t index,
+				const struct vmm_ref *ref)
 {
 	if (vmm_unlikely(ref->allocation->offer))
-		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index, "it is offered and not reclaimed");
+		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+			     "it is offered and not reclaimed");
 	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
 		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked and no aperture segment can take it");
@@ -93,7 +98,8 @@ static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
-		vmm_reason(s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id, entry.hAllocation,
+		vmm_reason(s->adapter->observe, STATUS_NOT_SUPPORTED,
+			   s->context->device->process->id, entry.hAllocation,
 			   "offering through the allocation list (DMA-24) is not built");
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -126,23 +132,25 @@ static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
 }
 
 /* Says what is wrong with a patch location; STATUS_SUCCESS when it is one that a NULL element excuses. */
-VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_dma *dma, uint32_t p)
+VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_dma *dma,
+				   uint32_t p)
 {
 	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
 	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
-	const char *rule = e->AllocationIndex >= dma->list_count		   ? "PAT-02"
+	const char *rule = e->AllocationIndex >= dma->list_count                   ? "PAT-02"
 			   : p && e->SplitOffset < dma->patches[p - 1].SplitOffset ? "PAT-04"
-			   : slots && e->SlotId >= slots			   ? "PAT-07"
-			   : dma->instances[e->AllocationIndex]			   ? "PAT-05"
+			   : slots && e->SlotId >= slots                           ? "PAT-07"
+			   : dma->instances[e->AllocationIndex]                    ? "PAT-05"
 										   : NULL;
 
 	if (!rule) /* PAT-09: it unbinds its slot; nothing is patched, so PatchOffset says nothing */
 		return STATUS_SUCCESS;
-	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
-		    "the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId %u (of %u), PatchOffset "
-		    "%u, SplitOffset %u (DMA buffer of %u bytes)",
-		    p, e->AllocationIndex, dma->list_count, e->SlotId, slots, e->PatchOffset, e->SplitOffset,
-		    dma->used_bytes);
+	vmm_finding(
+		s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+		"the miniport emitted patch location %u with AllocationIndex %u (of %u), SlotId %u (of %u), PatchOffset "
+		"%u, SplitOffset %u (DMA buffer of %u bytes)",
+		p, e->AllocationIndex, dma->list_count, e->SlotId, slots, e->PatchOffset,
+		e->SplitOffset, dma->used_bytes);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -155,8 +163,9 @@ static NTSTATUS check_patches(const struct submission *s, const struct vmm_dma *
 	for (uint32_t p = 0; p < dma->patch_count; p++) {
 		const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
 
-		if (vmm_unlikely((e->AllocationIndex >= dma->list_count) | (e->SplitOffset < split) |
-				 (e->SlotId >= slot_end) | (e->SplitOffset > e->PatchOffset) |
+		if (vmm_unlikely((e->AllocationIndex >= dma->list_count) |
+				 (e->SplitOffset < split) | (e->SlotId >= slot_end) |
+				 (e->SplitOffset > e->PatchOffset) |
 				 (e->PatchOffset >= dma->used_bytes))) {
 			NTSTATUS status = bad_patch(s, dma, p);
 
@@ -179,7 +188,8 @@ static NTSTATUS check_instances(const struct submission *s, const struct vmm_dma
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 
 		if (instance && instance->allocation->instance_count > 1)
-			status = vmm_rename_check(instance, s->serial, s->context->device->process->id);
+			status = vmm_rename_check(instance, s->serial,
+						  s->context->device->process->id);
 	}
 	vmm_paging_unlock(s->adapter);
 	return status;
@@ -190,9 +200,11 @@ VMM_COLD static void lose_device(const struct submission *s)
 {
 	struct vmm_device *device = s->context->device;
 
-	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, device->process->id, s->context->handle,
-		   "DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
-		   s->context->handle);
+	vmm_reason(
+		s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, device->process->id,
+		s->context->handle,
+		"DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
+		s->context->handle);
 	atomic_store(&device->error, VMM_DEVICE_FAULT);
 }
 
@@ -217,7 +229,8 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.DmaBufferSegmentId = dma->segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
 	};
-	struct vmm_process *before = vmm_calling_process_set(s->adapter->os, context->device->process);
+	struct vmm_process *before =
+		vmm_calling_process_set(s->adapter->os, context->device->process);
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
 
 	vmm_calling_process_set(s->adapter->os, before);
@@ -227,8 +240,10 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		return status;
 	dma->used_bytes = (uint32_t)((char *)args.pDmaBuffer - dma->backing.address);
 	dma->patch_count = (uint32_t)(args.pPatchLocationListOut - dma->patches);
-	dma->private_used = dma->private_data ? (uint32_t)((char *)args.pDmaBufferPrivateData - (char *)dma->private_data)
-					      : 0;
+	dma->private_used =
+		dma->private_data
+			? (uint32_t)((char *)args.pDmaBufferPrivateData - (char *)dma->private_data)
+			: 0;
 	dma->null_rendering = (s->request->flags & RENDER_NULL) || (context->flags & 0x1);
 	*multipass = args.MultipassOffset;
 	NTSTATUS checked = check_patches(s, dma);
@@ -242,7 +257,8 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 {
 	struct vmm_sched *sched = s->adapter->sched;
 	uint32_t t = s->context->node;
-	uint64_t sequence = atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
+	uint64_t sequence =
+		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
@@ -251,13 +267,15 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 			continue;
 		atomic_store_explicit(&instance->queued[t], sequence, memory_order_relaxed);
 		if (dma->list[i].WriteOperation) /* DMA-22, PAG-31 */
-			atomic_store_explicit(&instance->written[t], sequence, memory_order_relaxed);
+			atomic_store_explicit(&instance->written[t], sequence,
+					      memory_order_relaxed);
 	}
 	if (dma->renamed) {
 		vmm_paging_lock(s->adapter);
 		for (uint32_t p = 0; p < dma->patch_count; p++)
 			if (dma->instances[dma->patches[p].AllocationIndex])
-				vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
+				vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex],
+						s->serial);
 		vmm_paging_unlock(s->adapter);
 	}
 	vmm_os_mutex_lock(&s->adapter->state_lock);
@@ -315,10 +333,12 @@ static NTSTATUS translate_all(struct submission *s)
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
 		if (!dma->used_bytes) {
-			vmm_finding(s->adapter->observe, "DMA-29", s->context->device->process->id, s->context->handle,
-				    "DxgkDdiRender wants another DMA buffer although it wrote nothing into an empty one of %u "
-				    "bytes (MultipassOffset %u)",
-				    s->context->dma_bytes, multipass);
+			vmm_finding(
+				s->adapter->observe, "DMA-29", s->context->device->process->id,
+				s->context->handle,
+				"DxgkDdiRender wants another DMA buffer although it wrote nothing into an empty one of %u "
+				"bytes (MultipassOffset %u)",
+				s->context->dma_bytes, multipass);
 			return STATUS_INVALID_PARAMETER;
 		}
 		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
@@ -360,9 +380,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	if (!NT_SUCCESS(status))
 		return status;
 	request->queued = s.queued;
-	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id, context->handle, 0,
-		  request->allocation_count, s.patches, request->command_length - request->command_offset,
-		  context->last_sequence);
+	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
+		  context->handle, 0, request->allocation_count, s.patches,
+		  request->command_length - request->command_offset, context->last_sequence);
 	vmm_prepare_pump(adapter);
 	return STATUS_SUCCESS;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/sched_private.h"
 
-static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion);
-static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason);
+static uint64_t submit_paging(struct vmm_adapter *adapter,
+			      const struct vmm_paging_portion *portion);
+static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			      uint32_t reason);
 
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
@@ -23,7 +25,8 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].ready);
 		vmm_list_init(&sched->node[n].hardware);
-		sched->node[n].last_completed = sched->node[n].last_submitted = sched->next_fence - 1;
+		sched->node[n].last_completed = sched->node[n].last_submitted =
+			sched->next_fence - 1;
 		atomic_store(&sched->node[n].reported, sched->next_fence - 1);
 	}
 	for (uint32_t i = 0; i < VMM_PAGING_PACKETS; i++)
@@ -38,7 +41,8 @@ static vmm_status create_system_objects(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	DXGK_DEVICEINFO info = {0};
 	HANDLE device = sched;
-	DXGKARG_CREATECONTEXT args = {.hContext = adapter, .NodeOrdinal = adapter->paging_node, .EngineAffinity = 1};
+	DXGKARG_CREATECONTEXT args = {
+		.hContext = adapter, .NodeOrdinal = adapter->paging_node, .EngineAffinity = 1};
 	NTSTATUS status = vmm_port_create_device(adapter->port, &device, true, &info);
 
 	if (!NT_SUCCESS(status))
@@ -64,7 +68,8 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	status = create_system_objects(sched);
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_os_thread_create(adapter->os, "vidsch worker", vmm_worker_main, adapter, &sched->worker);
+	status = vmm_os_thread_create(adapter->os, "vidsch worker", vmm_worker_main, adapter,
+				      &sched->worker);
 	if (!vmm_ok(status))
 		vmm_sched_stop(adapter);
 	return status;
@@ -91,7 +96,8 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
-	vmm_assert(atomic_load(&sched->prepare_count) == 0 && atomic_load(&sched->ready_count) == 0);
+	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
+		   atomic_load(&sched->ready_count) == 0);
 	adapter->sched = NULL;
 	vmm_free(sched);
 }
@@ -103,7 +109,8 @@ static void give_up_locked(struct vmm_adapter *adapter)
 	vmm_queue_abandon_locked(adapter);
 }
 
-void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason)
+void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+		    uint32_t reason)
 {
 	if (vmm_timeline_done(adapter, timeline, sequence) ||
 	    vmm_ok(vmm_wait_timeline(adapter, timeline, sequence, reason, NULL)))
@@ -121,7 +128,8 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 }
 
 /* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
-static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason)
+static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			      uint32_t reason)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
@@ -158,7 +166,8 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 	while ((packet = take_paging_packet(sched)) == NULL) {
 		uint64_t oldest = atomic_load(&timeline->completed) + 1;
 
-		if (!vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest, VIDMM_WAIT_PAGING_BUFFER)))
+		if (!vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
+					VIDMM_WAIT_PAGING_BUFFER)))
 			give_up_locked(adapter);
 	}
 	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
@@ -186,7 +195,8 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		.SubmissionFenceId = packet->fence,
 	};
 	patch.Flags.Paging = 1;
-	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch)); /* its failure is fatal: the adapter is dead then */
+	(void)!vmm_ok(vmm_port_patch(adapter->port,
+				     &patch)); /* its failure is fatal: the adapter is dead then */
 	packet->submit = (DXGKARG_SUBMITCOMMAND){
 		.hContext = sched->system_context,
 		.DmaBufferSegmentId = portion->segment,

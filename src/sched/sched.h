@@ -22,16 +22,19 @@ struct vmm_context;
 
 /* Before the port starts, so that the sink has somewhere to record; then vmm_sched_start once port and memory stand. */
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence) VMM_MUST_CHECK;
-vmm_status vmm_sched_start(struct vmm_adapter *adapter) VMM_MUST_CHECK; /* system device and context, worker thread */
-void vmm_sched_stop(struct vmm_adapter *adapter);                      /* worker and system objects gone */
+vmm_status vmm_sched_start(struct vmm_adapter *adapter)
+	VMM_MUST_CHECK;                           /* system device and context, worker thread */
+void vmm_sched_stop(struct vmm_adapter *adapter); /* worker and system objects gone */
 void vmm_sched_destroy(struct vmm_adapter *adapter);
 /* Waits until everything queued so far is complete; on a removed adapter it is abandoned instead. No lock held. */
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* Hands packets that became ready to the hardware; any IRQL up to DISPATCH, no lock held. */
 void vmm_sched_kick(struct vmm_adapter *adapter);
 
-NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter, struct vmm_device **device) VMM_MUST_CHECK;
-void vmm_sched_destroy_device(struct vmm_device *device); /* contexts, allocations, then the device */
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
+				 struct vmm_device **device) VMM_MUST_CHECK;
+void vmm_sched_destroy_device(
+	struct vmm_device *device); /* contexts, allocations, then the device */
 
 struct vmm_context_request {
 	uint32_t node, affinity, flags;
@@ -45,9 +48,11 @@ struct vmm_context_buffers {
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t command_bytes, allocation_count, patch_count;
 };
-NTSTATUS vmm_sched_create_context(struct vmm_device *device, const struct vmm_context_request *request,
+NTSTATUS vmm_sched_create_context(struct vmm_device *device,
+				  const struct vmm_context_request *request,
 				  struct vmm_context **context) VMM_MUST_CHECK;
-NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context *context) VMM_MUST_CHECK;
+NTSTATUS vmm_sched_destroy_context(struct vmm_device *device,
+				   struct vmm_context *context) VMM_MUST_CHECK;
 /* NULL unless the pointer is a live context of the device. */
 struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
@@ -56,6 +61,7 @@ struct vmm_render_request {
 	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
 	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
 };
-NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_sched_render(struct vmm_context *context,
+			  struct vmm_render_request *request) VMM_MUST_CHECK;
 
 #endif

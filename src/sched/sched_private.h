@@ -5,8 +5,9 @@
 #include "sched/sched.h"
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
-#define VMM_PAGING_PACKETS 256u
-#define VMM_FAULTS_MAX 64u /* a power of two, not less than what may be outstanding on a node (SUB-15) */
+#define VMM_PAGING_PACKETS          256u
+#define VMM_FAULTS_MAX \
+	64u /* a power of two, not less than what may be outstanding on a node (SUB-15) */
 
 /* What the hardware executes. */
 struct vmm_packet {
@@ -14,8 +15,9 @@ struct vmm_packet {
 	bool paging;
 	bool cancelled; /* completes in its turn without reaching the hardware */
 	uint32_t node, timeline;
-	uint64_t sequence;       /* on the timeline */
-	uint64_t paging_needed;  /* must be complete on the paging timeline before this may run; 0: nothing */
+	uint64_t sequence; /* on the timeline */
+	uint64_t
+		paging_needed; /* must be complete on the paging timeline before this may run; 0: nothing */
 	uint32_t fence;
 	DXGKARG_SUBMITCOMMAND submit;
 };
@@ -29,7 +31,7 @@ struct vmm_dma {
 	uint64_t bus_address;
 	uint32_t segment, range; /* aperture mapping (DMA-05); segment 0: system memory */
 	uint64_t address;
-	uint64_t mapped_by;      /* paging packet that maps it */
+	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
 	DXGK_ALLOCATIONLIST *list;
 	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
@@ -45,7 +47,8 @@ struct vmm_context {
 	void *kmd_context;
 	uint32_t handle, node, engine;
 	uint32_t flags;
-	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size, patch_size; /* as the miniport asked (DMA-01) */
+	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
+		patch_size; /* as the miniport asked (DMA-01) */
 	struct vmm_context_buffers user;
 	struct vmm_list free_dma; /* guarded by the state lock, like the two counts */
 	uint32_t dma_count, queued;
@@ -58,7 +61,7 @@ struct vmm_fault {
 };
 
 struct vmm_node {
-	struct vmm_list ready;    /* prepared packets in submission order; guarded by the state lock */
+	struct vmm_list ready; /* prepared packets in submission order; guarded by the state lock */
 	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
 	uint32_t hardware_count;
 	_Atomic uint32_t reported; /* newest completed fence the interrupt told; DIRQL */
@@ -73,17 +76,19 @@ struct vmm_sched {
 	struct vmm_adapter *adapter;
 	const struct vmm_port_caps *caps;
 	struct vmm_node node[VMM_NODES_MAX];
-	struct vmm_list prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
+	struct vmm_list
+		prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
 	struct vmm_list free_paging;
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
-	_Atomic bool blocked;     /* the worker waits for the GPU on behalf of the first packet to prepare */
-	_Atomic uint32_t kicks;   /* moves when a completion may have made packets submittable */
+	_Atomic bool
+		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
+	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
-	uint32_t next_fence;      /* guarded by the paging lock */
-	uint64_t preparations;    /* guarded by the paging lock */
-	uint64_t submissions;     /* guarded by the submit lock */
+	uint32_t next_fence;   /* guarded by the paging lock */
+	uint64_t preparations; /* guarded by the paging lock */
+	uint64_t submissions;  /* guarded by the submit lock */
 	void *system_device, *system_context;
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
@@ -99,19 +104,24 @@ static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
 void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
-void vmm_queue_abandon_locked(struct vmm_adapter *adapter); /* removed adapter: everything counts as done; paging lock held */
-void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet); /* state lock held */
+void vmm_queue_abandon_locked(
+	struct vmm_adapter
+		*adapter); /* removed adapter: everything counts as done; paging lock held */
+void vmm_packet_retired_locked(struct vmm_sched *sched,
+			       struct vmm_packet *packet); /* state lock held */
 /* sched.c */
-void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence, uint32_t reason); /* no lock held */
+void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+		    uint32_t reason); /* no lock held */
 /* prepare.c */
-void vmm_prepare_pump(struct vmm_adapter *adapter);         /* a client's: the worker takes over what must wait */
+void vmm_prepare_pump(
+	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);
 /* dma.c */
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
-void vmm_dma_put(struct vmm_dma *dma);       /* a packet retired; state lock held */
+void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */
 void vmm_dma_give_back(struct vmm_dma *dma);
 void vmm_dma_destroy_all(struct vmm_context *context);
 

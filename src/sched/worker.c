@@ -36,6 +36,7 @@ void vmm_worker_main(void *argument)
 		if (atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed))
 			reap(adapter);
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
-		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER, "work (idle worker)", 0);
+		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,
+				   "work (idle worker)", 0);
 	}
 }

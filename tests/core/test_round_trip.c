@@ -108,15 +108,20 @@ int main(void)
 	static uint32_t sim = VIDMM_HOST_SIM, threads = VIDMM_HOST_LINUX;
 	const struct CMUnitTest tests[] = {
 		{"sim: an adapter starts and stops", an_adapter_starts_and_stops, NULL, NULL, &sim},
-		{"linux: an adapter starts and stops", an_adapter_starts_and_stops, NULL, NULL, &threads},
-		{"sim: the gpu copies what the cpu wrote", the_gpu_copies_what_the_cpu_wrote, NULL, NULL, &sim},
-		{"linux: the gpu copies what the cpu wrote", the_gpu_copies_what_the_cpu_wrote, NULL, NULL, &threads},
-		{"sim: pag_01 more allocations than memory", pag_01_more_allocations_than_memory_keep_their_content, NULL,
+		{"linux: an adapter starts and stops", an_adapter_starts_and_stops, NULL, NULL,
+		 &threads},
+		{"sim: the gpu copies what the cpu wrote", the_gpu_copies_what_the_cpu_wrote, NULL,
 		 NULL, &sim},
-		{"linux: pag_01 more allocations than memory", pag_01_more_allocations_than_memory_keep_their_content, NULL,
+		{"linux: the gpu copies what the cpu wrote", the_gpu_copies_what_the_cpu_wrote,
+		 NULL, NULL, &threads},
+		{"sim: pag_01 more allocations than memory",
+		 pag_01_more_allocations_than_memory_keep_their_content, NULL, NULL, &sim},
+		{"linux: pag_01 more allocations than memory",
+		 pag_01_more_allocations_than_memory_keep_their_content, NULL, NULL, &threads},
+		{"sim: sub_29 destruction waits", sub_29_destruction_waits_for_the_gpu, NULL, NULL,
+		 &sim},
+		{"linux: sub_29 destruction waits", sub_29_destruction_waits_for_the_gpu, NULL,
 		 NULL, &threads},
-		{"sim: sub_29 destruction waits", sub_29_destruction_waits_for_the_gpu, NULL, NULL, &sim},
-		{"linux: sub_29 destruction waits", sub_29_destruction_waits_for_the_gpu, NULL, NULL, &threads},
 	};
 
 	return cmocka_run_group_tests_name("round trip", tests, NULL, NULL);

@@ -14,8 +14,20 @@
 
 #include "replay.h"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+/* These replays have one thread, so the thread sanitizer has nothing to see, and takes ten times as long. */
+#ifdef __SANITIZE_THREAD__
+#define FIXED_ROUNDS 300u
+#define CUT_STEP     50u
+#else
 #define FIXED_ROUNDS 10000u
-#define TEXT_ROOM    8192u
+#define CUT_STEP     1u
+#endif
+#define TEXT_ROOM 8192u
 
 struct text {
 	size_t length;
@@ -253,13 +265,13 @@ static bool cut_after_each_byte(const struct text *base, unsigned *cuts)
 {
 	struct text text = *base;
 
-	for (text.length = 0; text.length < base->length; text.length++) {
+	for (text.length = 0; text.length < base->length; text.length += CUT_STEP) {
+		++*cuts;
 		if (!replay(&text, 1, text.length)) {
 			printf("# cut after %zu bytes\n", text.length);
 			return false;
 		}
 	}
-	*cuts = (unsigned)base->length;
 	return true;
 }
 
@@ -295,7 +307,7 @@ int main(int count, char **arguments)
 	printf("1..2\n");
 	if (good && count <= 1)
 		good = cut_after_each_byte(&bases[0], &cuts);
-	printf("%s 1 - a recording cut after each of %u bytes\n", good ? "ok" : "not ok", cuts);
+	printf("%s 1 - a recording cut in %u places\n", good ? "ok" : "not ok", cuts);
 	for (; good && (count <= 1 ? round < FIXED_ROUNDS : round == 0 || time(NULL) < end);
 	     round++)
 		good = mutant(bases, seed + round);

@@ -8,7 +8,8 @@
 
 int main(void)
 {
-	struct vidmm_host_options options = {.struct_size = sizeof(options), .kind = VIDMM_HOST_SIM, .seed = 1};
+	struct vidmm_host_options options = {
+		.struct_size = sizeof(options), .kind = VIDMM_HOST_SIM, .seed = 1};
 	struct vidmm_host *host = NULL;
 	char version[32];
 

@@ -12,12 +12,14 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 		client->fatals++;
 		return;
 	}
-	snprintf(client->finding[client->findings++ % CLIENT_FINDINGS], sizeof(client->finding[0]), "%s", text ? text : "");
+	snprintf(client->finding[client->findings++ % CLIENT_FINDINGS], sizeof(client->finding[0]),
+		 "%s", text ? text : "");
 }
 
 void client_start(struct client *client, const struct client_options *o)
 {
-	struct vidmm_registry_value values[32] = {{"ApertureSize", o->aperture_bytes ? o->aperture_bytes : 64u << 20}};
+	struct vidmm_registry_value values[32] = {
+		{"ApertureSize", o->aperture_bytes ? o->aperture_bytes : 64u << 20}};
 	uint64_t bar = o->vram_bytes ? o->vram_bytes : 16u << 20;
 	uint32_t count = 1;
 	struct vidmm_host_options host = {
@@ -43,7 +45,10 @@ void client_start(struct client *client, const struct client_options *o)
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);
 	assert_int_not_equal(
-		vidmm_subscribe(client->host, 1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL, on_event, client), 0);
+		vidmm_subscribe(client->host,
+				1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL, on_event,
+				client),
+		0);
 	assert_int_equal(vidmm_adapter_start(client->host, &adapter, &client->adapter), 0);
 }
 
@@ -85,12 +90,14 @@ void client_close(struct client_device *device)
 	vidmm_process_close(device->process);
 }
 
-HRESULT client_try_allocate(struct client_device *device, const struct softgpu_allocation *spec, HANDLE resource,
-			    D3DKMT_HANDLE *allocation, D3DKMT_HANDLE *km_resource)
+HRESULT client_try_allocate(struct client_device *device, const struct softgpu_allocation *spec,
+			    HANDLE resource, D3DKMT_HANDLE *allocation, D3DKMT_HANDLE *km_resource)
 {
 	struct softgpu_allocation private_data = *spec;
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &private_data, .PrivateDriverDataSize = sizeof(private_data)};
-	D3DDDICB_ALLOCATE args = {.hResource = resource, .NumAllocations = 1, .pAllocationInfo = &info};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &private_data,
+				      .PrivateDriverDataSize = sizeof(private_data)};
+	D3DDDICB_ALLOCATE args = {
+		.hResource = resource, .NumAllocations = 1, .pAllocationInfo = &info};
 	HRESULT result = device->cb->pfnAllocateCb(device->handle, &args);
 
 	*allocation = info.hAllocation;
@@ -117,7 +124,8 @@ HRESULT client_deallocate(struct client_device *device, D3DKMT_HANDLE allocation
 	return device->cb->pfnDeallocateCb(device->handle, &args);
 }
 
-HRESULT client_try_lock(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags, void **data)
+HRESULT client_try_lock(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,
+			void **data)
 {
 	D3DDDICB_LOCK args = {.hAllocation = *allocation, .Flags.Value = flags};
 	HRESULT result = device->cb->pfnLockCb(device->handle, &args);
@@ -144,7 +152,8 @@ HRESULT client_unlock(struct client_device *device, D3DKMT_HANDLE allocation)
 	return device->cb->pfnUnlockCb(device->handle, &args);
 }
 
-void client_write(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes, uint32_t pattern)
+void client_write(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes,
+		  uint32_t pattern)
 {
 	uint32_t *words = client_lock(device, allocation, 0);
 
@@ -153,14 +162,16 @@ void client_write(struct client_device *device, D3DKMT_HANDLE allocation, uint64
 	assert_int_equal(client_unlock(device, allocation), S_OK);
 }
 
-void client_expect(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes, uint32_t pattern)
+void client_expect(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes,
+		   uint32_t pattern)
 {
 	const uint32_t *words = client_lock(device, allocation, 0x1);
 
 	for (uint64_t i = 0; i < bytes / 4; i++)
 		if (words[i] != pattern + (uint32_t)i)
-			fail_msg("word %llu of 0x%08x is 0x%08x, expected 0x%08x", (unsigned long long)i, allocation,
-				 words[i], pattern + (uint32_t)i);
+			fail_msg("word %llu of 0x%08x is 0x%08x, expected 0x%08x",
+				 (unsigned long long)i, allocation, words[i],
+				 pattern + (uint32_t)i);
 	assert_int_equal(client_unlock(device, allocation), S_OK);
 }
 
@@ -176,7 +187,8 @@ void client_context_end(struct client_context *context)
 {
 	D3DDDICB_DESTROYCONTEXT args = {.hContext = context->c.hContext};
 
-	assert_int_equal(context->device->cb->pfnDestroyContextCb(context->device->handle, &args), S_OK);
+	assert_int_equal(context->device->cb->pfnDestroyContextCb(context->device->handle, &args),
+			 S_OK);
 }
 
 uint32_t client_use(struct client_context *context, D3DKMT_HANDLE allocation, bool write)
@@ -213,7 +225,8 @@ void client_reference(struct client_context *context, D3DKMT_HANDLE allocation, 
 	client_command(context, &r, sizeof(r));
 }
 
-void client_copy(struct client_context *context, D3DKMT_HANDLE from, D3DKMT_HANDLE to, uint64_t bytes)
+void client_copy(struct client_context *context, D3DKMT_HANDLE from, D3DKMT_HANDLE to,
+		 uint64_t bytes)
 {
 	struct softgpu_copy c = {
 		.command = {SOFTGPU_COPY, 0, sizeof(c)},
@@ -239,7 +252,8 @@ void client_fill(struct client_context *context, D3DKMT_HANDLE to, uint64_t byte
 
 void client_stall(struct client_context *context, uint64_t nanoseconds)
 {
-	struct softgpu_stall s = {.command = {SOFTGPU_STALL, 0, sizeof(s)}, .nanoseconds = nanoseconds};
+	struct softgpu_stall s = {.command = {SOFTGPU_STALL, 0, sizeof(s)},
+				  .nanoseconds = nanoseconds};
 
 	client_command(context, &s, sizeof(s));
 }
@@ -278,7 +292,8 @@ void client_idle(struct client *client)
 uint32_t client_residency(struct client_device *device, D3DKMT_HANDLE allocation)
 {
 	D3DDDI_RESIDENCYSTATUS status;
-	D3DDDICB_QUERYRESIDENCY args = {.NumAllocations = 1, .HandleList = &allocation, .pResidencyStatus = &status};
+	D3DDDICB_QUERYRESIDENCY args = {
+		.NumAllocations = 1, .HandleList = &allocation, .pResidencyStatus = &status};
 
 	assert_int_equal(device->cb->pfnQueryResidencyCb(device->handle, &args), S_OK);
 	return (uint32_t)status;

@@ -61,17 +61,20 @@ void client_open(struct client *client, struct client_device *device); /* proces
 void client_close(struct client_device *device);
 
 /* One allocation of softgpu's; private data as given. */
-HRESULT client_try_allocate(struct client_device *device, const struct softgpu_allocation *spec, HANDLE resource,
-			    D3DKMT_HANDLE *allocation, D3DKMT_HANDLE *km_resource);
+HRESULT client_try_allocate(struct client_device *device, const struct softgpu_allocation *spec,
+			    HANDLE resource, D3DKMT_HANDLE *allocation, D3DKMT_HANDLE *km_resource);
 D3DKMT_HANDLE client_allocate(struct client_device *device, uint64_t bytes, uint32_t softgpu_flags);
 HRESULT client_deallocate(struct client_device *device, D3DKMT_HANDLE allocation);
 
-HRESULT client_try_lock(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags, void **data);
+HRESULT client_try_lock(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,
+			void **data);
 void *client_lock(struct client_device *device, D3DKMT_HANDLE allocation, uint32_t flags);
 HRESULT client_unlock(struct client_device *device, D3DKMT_HANDLE allocation);
 /* Locks, fills or compares every 32-bit word with pattern + index, unlocks. */
-void client_write(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes, uint32_t pattern);
-void client_expect(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes, uint32_t pattern);
+void client_write(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes,
+		  uint32_t pattern);
+void client_expect(struct client_device *device, D3DKMT_HANDLE allocation, uint64_t bytes,
+		   uint32_t pattern);
 
 void client_context(struct client_device *device, uint32_t node, struct client_context *context);
 void client_context_end(struct client_context *context);
@@ -79,14 +82,18 @@ void client_context_end(struct client_context *context);
 uint32_t client_use(struct client_context *context, D3DKMT_HANDLE allocation, bool write);
 void client_command(struct client_context *context, const void *command, uint32_t bytes);
 void client_reference(struct client_context *context, D3DKMT_HANDLE allocation, bool write);
-void client_copy(struct client_context *context, D3DKMT_HANDLE from, D3DKMT_HANDLE to, uint64_t bytes);
-void client_fill(struct client_context *context, D3DKMT_HANDLE to, uint64_t bytes, uint32_t pattern);
+void client_copy(struct client_context *context, D3DKMT_HANDLE from, D3DKMT_HANDLE to,
+		 uint64_t bytes);
+void client_fill(struct client_context *context, D3DKMT_HANDLE to, uint64_t bytes,
+		 uint32_t pattern);
 void client_stall(struct client_context *context, uint64_t nanoseconds);
-HRESULT client_try_submit(struct client_context *context); /* starts a new buffer whatever came of it */
+HRESULT client_try_submit(
+	struct client_context *context); /* starts a new buffer whatever came of it */
 void client_submit(struct client_context *context);
 void client_idle(struct client *client);
 
-uint32_t client_residency(struct client_device *device, D3DKMT_HANDLE allocation); /* 1, 2 or 3 (PRI-04) */
+uint32_t client_residency(struct client_device *device,
+			  D3DKMT_HANDLE allocation); /* 1, 2 or 3 (PRI-04) */
 uint64_t client_events(const struct client *client, uint32_t type);
 
 #endif

@@ -131,7 +131,8 @@ static enum replay_status write_stamps(struct umd *umd, const struct access *acc
 static enum replay_status write_bytes(struct umd *umd, const struct access *access)
 {
 	const struct umd_buffer *buffer = access->buffer;
-	uint32_t pattern = buffer->id * 37 + (buffer->content ? buffer->content->last_version : (uint32_t)umd->line);
+	uint32_t pattern = buffer->id * 37 +
+			   (buffer->content ? buffer->content->last_version : (uint32_t)umd->line);
 
 	umd->world->result->bytes_written += access->length;
 	memset(access->base + access->offset, (int)pattern, access->length);

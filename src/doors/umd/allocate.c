@@ -22,7 +22,8 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 	void *blob;
 	NTSTATUS status;
 
-	if (args->NumAllocations > VMM_UMD_ALLOCATIONS_MAX || (args->NumAllocations && !args->pAllocationInfo))
+	if (args->NumAllocations > VMM_UMD_ALLOCATIONS_MAX ||
+	    (args->NumAllocations && !args->pAllocationInfo))
 		return STATUS_INVALID_PARAMETER;
 	request->items = vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
 	if (!request->items)
@@ -39,20 +40,23 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 		request->items[i].flags = info.Flags.Value;
 		request->items[i].source_id = info.VidPnSourceId;
 		request->items[i].private_bytes = info.PrivateDriverDataSize;
-		status = copy_blob(info.pPrivateDriverData, info.PrivateDriverDataSize, &request->items[i].private_data);
+		status = copy_blob(info.pPrivateDriverData, info.PrivateDriverDataSize,
+				   &request->items[i].private_data);
 	}
 	return status;
 }
 
 /* The miniport may have written into the private data (ALF-34); the caller sees it, as it sees the handles. */
-static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCATE *data, const D3DDDICB_ALLOCATE *args)
+static void copy_out(const struct vmm_allocate_request *request, D3DDDICB_ALLOCATE *data,
+		     const D3DDDICB_ALLOCATE *args)
 {
 	for (uint32_t i = 0; i < request->count; i++) {
 		D3DDDI_ALLOCATIONINFO *info = &args->pAllocationInfo[i];
 
 		info->hAllocation = request->items[i].handle;
 		if (request->items[i].private_bytes && info->pPrivateDriverData)
-			memcpy(info->pPrivateDriverData, request->items[i].private_data, request->items[i].private_bytes);
+			memcpy(info->pPrivateDriverData, request->items[i].private_data,
+			       request->items[i].private_bytes);
 	}
 	data->hKMResource = request->resource_handle;
 }
@@ -91,10 +95,11 @@ HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *da
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDICB_DEALLOCATE args = *data;
 	if (!args.hResource) /* ALF-36: with a resource the list is not even looked at */
-		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
-					 sizeof(local), &handles);
+		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX,
+					 sizeof(uint32_t), local, sizeof(local), &handles);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_deallocate(call.device, args.hResource, handles, args.hResource ? 0 : args.NumAllocations);
+		status = vmm_memory_deallocate(call.device, args.hResource, handles,
+					       args.hResource ? 0 : args.NumAllocations);
 	vmm_umd_copy_done(handles, local);
 	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
 }

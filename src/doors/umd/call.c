@@ -53,24 +53,27 @@ NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, 
 	if (destroying)
 		return STATUS_SUCCESS;
 	if (vmm_unlikely(atomic_load_explicit(&device->adapter->removed, memory_order_relaxed)))
-		return STATUS_DEVICE_REMOVED;
-	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK))
+		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15 */
+	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
+			 VMM_DEVICE_OK))
 		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 	return STATUS_SUCCESS;
 }
 
-HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object, uint64_t count, uint64_t flags)
+HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
+		      uint64_t count, uint64_t flags)
 {
 	const struct vmm_device *device = call->device;
 
 	if (device)
-		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object, call->door,
-			  (uint32_t)status, count, vmm_os_now_ns(device->adapter->os) - call->began, flags);
+		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object,
+			  call->door, (uint32_t)status, count,
+			  vmm_os_now_ns(device->adapter->os) - call->began, flags);
 	return vmm_umd_hresult(status);
 }
 
-NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element, void *local,
-			 size_t local_bytes, void **copy)
+NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
+			 void *local, size_t local_bytes, void **copy)
 {
 	*copy = NULL;
 	if (!count)

@@ -19,8 +19,8 @@ HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *d
 		.flags = args.Flags.Value,
 		.private_bytes = args.PrivateDriverDataSize,
 	};
-	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize, VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0,
-				 &request.private_data);
+	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
+				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &request.private_data);
 	if (NT_SUCCESS(status))
 		status = vmm_sched_create_context(call.device, &request, &context);
 	vmm_free(request.private_data);
@@ -48,7 +48,8 @@ HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCO
 		context = vmm_sched_find_context(call.device, data->hContext);
 	if (NT_SUCCESS(status) && !context) {
 		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
-			    "destroy context: not a live context of device 0x%08x", call.device->handle);
+			    "destroy context: not a live context of device 0x%08x",
+			    call.device->handle);
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (NT_SUCCESS(status))
@@ -91,13 +92,17 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	context = vmm_sched_find_context(call.device, handle);
 	if (!context) {
 		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
-			    "render: hContext is not a live context of device 0x%08x", call.device->handle);
-		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status, 0, 0, 0);
+			    "render: hContext is not a live context of device 0x%08x",
+			    call.device->handle);
+		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
+				     0, 0, 0);
 	}
 	if (NT_SUCCESS(status) && broadcast) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.device->process->id, 0,
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
+			   call.device->process->id, 0,
 			   "render to %u broadcast contexts (DMA-10) is not built", broadcast);
-		status = broadcast > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER : STATUS_NOT_SUPPORTED;
+		status = broadcast > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER
+								  : STATUS_NOT_SUPPORTED;
 	}
 	if (NT_SUCCESS(status))
 		status = vmm_sched_render(context, &request);

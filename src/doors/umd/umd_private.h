@@ -7,10 +7,10 @@
 #include "sched/sched.h"
 
 /* Bounds on what a caller may make us copy; far above what any driver asks for. */
-#define VMM_UMD_ALLOCATIONS_MAX 65536u
+#define VMM_UMD_ALLOCATIONS_MAX   65536u
 #define VMM_UMD_PRIVATE_BYTES_MAX (1u << 20)
-#define VMM_UMD_PAGES_MAX (1u << 20)
-#define VMM_UMD_HANDLES_MAX (1u << 20)
+#define VMM_UMD_PAGES_MAX         (1u << 20)
+#define VMM_UMD_HANDLES_MAX       (1u << 20)
 
 struct vmm_umd_call {
 	struct vmm_device *device;
@@ -24,11 +24,12 @@ struct vmm_umd_call {
  */
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE device, uint32_t door, bool destroying);
 /* Ends it: the door event, and the HRESULT. */
-HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object, uint64_t count, uint64_t flags);
+HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
+		      uint64_t count, uint64_t flags);
 
 /* A copy of count elements of the caller's array, in `local` when it fits. *copy NULL for an empty array. */
-NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element, void *local,
-			 size_t local_bytes, void **copy);
+NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
+			 void *local, size_t local_bytes, void **copy);
 void vmm_umd_copy_done(void *copy, const void *local);
 
 HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data);

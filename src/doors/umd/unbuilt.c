@@ -11,18 +11,18 @@ static HRESULT not_built(HANDLE device, const char *name)
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, true);
 
 	if (NT_SUCCESS(status)) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.device->process->id, 0,
-			   "%s is not built", name);
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
+			   call.device->process->id, 0, "%s is not built", name);
 		status = STATUS_NOT_SUPPORTED;
 	}
 	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
-#define NOT_BUILT(member, argument)                                     \
+#define NOT_BUILT(member, argument)                                       \
 	static HRESULT APIENTRY unbuilt_##member(HANDLE device, argument) \
-	{                                                               \
-		(void)value;                                            \
-		return not_built(device, #member);                      \
+	{                                                                 \
+		(void)value;                                              \
+		return not_built(device, #member);                        \
 	}
 
 NOT_BUILT(pfnSetDisplayModeCb, const D3DDDICB_SETDISPLAYMODE *value)
@@ -50,10 +50,14 @@ NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 NOT_BUILT(pfnMakeResidentCb, D3DDDI_MAKERESIDENT *value)
 NOT_BUILT(pfnEvictCb, D3DDDICB_EVICT *value)
-NOT_BUILT(pfnWaitForSynchronizationObjectFromCpuCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *value)
-NOT_BUILT(pfnSignalSynchronizationObjectFromCpuCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *value)
-NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
-NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
+NOT_BUILT(pfnWaitForSynchronizationObjectFromCpuCb,
+	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromCpuCb,
+	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *value)
+NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb,
+	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb,
+	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
 NOT_BUILT(pfnCreatePagingQueueCb, D3DDDICB_CREATEPAGINGQUEUE *value)
 NOT_BUILT(pfnDestroyPagingQueueCb, const D3DDDI_DESTROYPAGINGQUEUE *value)
 NOT_BUILT(pfnLock2Cb, D3DDDICB_LOCK2 *value)
@@ -66,9 +70,11 @@ NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *
 NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
 NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
 NOT_BUILT(pfnDeallocate2Cb, const D3DDDICB_DEALLOCATE2 *value)
-NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *value)
+NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb,
+	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *value)
 NOT_BUILT(pfnReclaimAllocations2Cb, D3DDDICB_RECLAIMALLOCATIONS2 *value)
-NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb, D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
+NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
+	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
 NOT_BUILT(pfnUpdateAllocationPropertyCb, D3DDDI_UPDATEALLOCPROPERTY *value)
@@ -87,8 +93,10 @@ NOT_BUILT(pfnDestroyHwContextCb, const D3DDDICB_DESTROYHWCONTEXT *value)
 NOT_BUILT(pfnCreateHwQueueCb, D3DDDICB_CREATEHWQUEUE *value)
 NOT_BUILT(pfnDestroyHwQueueCb, const D3DDDICB_DESTROYHWQUEUE *value)
 NOT_BUILT(pfnSubmitCommandToHwQueueCb, const D3DDDICB_SUBMITCOMMANDTOHWQUEUE *value)
-NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb, const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
-NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb, const D3DDDICB_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *value)
+NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb,
+	  const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
+NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb,
+	  const D3DDDICB_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *value)
@@ -102,10 +110,14 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 	table->pfnMakeResidentCb = unbuilt_pfnMakeResidentCb;
 	table->pfnEvictCb = unbuilt_pfnEvictCb;
-	table->pfnWaitForSynchronizationObjectFromCpuCb = unbuilt_pfnWaitForSynchronizationObjectFromCpuCb;
-	table->pfnSignalSynchronizationObjectFromCpuCb = unbuilt_pfnSignalSynchronizationObjectFromCpuCb;
-	table->pfnWaitForSynchronizationObjectFromGpuCb = unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
-	table->pfnSignalSynchronizationObjectFromGpuCb = unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
+	table->pfnWaitForSynchronizationObjectFromCpuCb =
+		unbuilt_pfnWaitForSynchronizationObjectFromCpuCb;
+	table->pfnSignalSynchronizationObjectFromCpuCb =
+		unbuilt_pfnSignalSynchronizationObjectFromCpuCb;
+	table->pfnWaitForSynchronizationObjectFromGpuCb =
+		unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
+	table->pfnSignalSynchronizationObjectFromGpuCb =
+		unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
 	table->pfnCreatePagingQueueCb = unbuilt_pfnCreatePagingQueueCb;
 	table->pfnDestroyPagingQueueCb = unbuilt_pfnDestroyPagingQueueCb;
 	table->pfnLock2Cb = unbuilt_pfnLock2Cb;
@@ -118,9 +130,11 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
 	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
 	table->pfnDeallocate2Cb = unbuilt_pfnDeallocate2Cb;
-	table->pfnSignalSynchronizationObjectFromGpu2Cb = unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
+	table->pfnSignalSynchronizationObjectFromGpu2Cb =
+		unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
 	table->pfnReclaimAllocations2Cb = unbuilt_pfnReclaimAllocations2Cb;
-	table->pfnGetResourcePresentPrivateDriverDataCb = unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
+	table->pfnGetResourcePresentPrivateDriverDataCb =
+		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
 	table->pfnUpdateAllocationPropertyCb = unbuilt_pfnUpdateAllocationPropertyCb;
@@ -139,8 +153,10 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnCreateHwQueueCb = unbuilt_pfnCreateHwQueueCb;
 	table->pfnDestroyHwQueueCb = unbuilt_pfnDestroyHwQueueCb;
 	table->pfnSubmitCommandToHwQueueCb = unbuilt_pfnSubmitCommandToHwQueueCb;
-	table->pfnSubmitWaitForSyncObjectsToHwQueueCb = unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
-	table->pfnSubmitSignalSyncObjectsToHwQueueCb = unbuilt_pfnSubmitSignalSyncObjectsToHwQueueCb;
+	table->pfnSubmitWaitForSyncObjectsToHwQueueCb =
+		unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
+	table->pfnSubmitSignalSyncObjectsToHwQueueCb =
+		unbuilt_pfnSubmitSignalSyncObjectsToHwQueueCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 	table->pfnSubmitPresentBltToHwQueueCb = unbuilt_pfnSubmitPresentBltToHwQueueCb;

@@ -11,8 +11,8 @@
 
 struct oracle_allocation {
 	bool cpu_visible, aperture, swizzled, cached, shared;
-	bool coherent; /* the adapter has a coherent aperture */
-	bool hidden;   /* now in a segment that the CPU cannot see */
+	bool coherent;         /* the adapter has a coherent aperture */
+	bool hidden;           /* now in a segment that the CPU cannot see */
 	bool reading, writing; /* by the GPU, now */
 };
 

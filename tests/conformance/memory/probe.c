@@ -7,6 +7,7 @@
 struct probe probe;
 
 static DRIVER_INITIALIZATION_DATA softgpu;
+static HANDLE softgpu_adapter;
 static atomic_flag busy = ATOMIC_FLAG_INIT; /* the log's; never held across a call */
 
 NTSTATUS __real_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
@@ -34,9 +35,11 @@ void probe_forget(void)
 static bool paging_matches(const struct probe_call *call, int operation, HANDLE allocation)
 {
 	const DXGKARG_BUILDPAGINGBUFFER *p = &call->paging;
-	HANDLE of = p->Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT     ? p->MapApertureSegment.hAllocation
-		    : p->Operation == DXGK_OPERATION_UNMAP_APERTURE_SEGMENT ? p->UnmapApertureSegment.hAllocation
-									    : p->Transfer.hAllocation;
+	HANDLE of = p->Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT
+			    ? p->MapApertureSegment.hAllocation
+		    : p->Operation == DXGK_OPERATION_UNMAP_APERTURE_SEGMENT
+			    ? p->UnmapApertureSegment.hAllocation
+			    : p->Transfer.hAllocation;
 
 	return call->ddi == PROBE_PAGING && (operation < 0 || (int)p->Operation == operation) &&
 	       (!allocation || of == allocation);
@@ -76,6 +79,11 @@ uint32_t probe_paging_count(int operation, HANDLE allocation)
 	return n;
 }
 
+NTSTATUS probe_softgpu_paging(DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	return softgpu.DxgkDdiBuildPagingBuffer(softgpu_adapter, args);
+}
+
 HANDLE probe_last_created(void)
 {
 	HANDLE last = NULL;
@@ -87,7 +95,8 @@ HANDLE probe_last_created(void)
 	return last;
 }
 
-static NTSTATUS APIENTRY query_adapter_info(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_QUERYADAPTERINFO pArgs)
+static NTSTATUS APIENTRY query_adapter_info(IN_CONST_HANDLE hAdapter,
+					    IN_CONST_PDXGKARG_QUERYADAPTERINFO pArgs)
 {
 	NTSTATUS status = softgpu.DxgkDdiQueryAdapterInfo(hAdapter, pArgs);
 
@@ -108,19 +117,23 @@ static void edit_allocation(HANDLE adapter, DXGK_ALLOCATIONINFO *info, UINT inde
 		softgpu.DxgkDdiDestroyAllocation(adapter, &undo);
 }
 
-static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE hAdapter, INOUT_PDXGKARG_CREATEALLOCATION pArgs)
+static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE hAdapter,
+					   INOUT_PDXGKARG_CREATEALLOCATION pArgs)
 {
 	bool had_resource = pArgs->hResource != NULL;
 	NTSTATUS status = softgpu.DxgkDdiCreateAllocation(hAdapter, pArgs);
-	struct probe_call call = {.ddi = PROBE_CREATE, .flags = pArgs->Flags.Value, .count = pArgs->NumAllocations};
+	struct probe_call call = {
+		.ddi = PROBE_CREATE, .flags = pArgs->Flags.Value, .count = pArgs->NumAllocations};
 
 	if (NT_SUCCESS(status) && probe.create_status) {
 		for (UINT i = 0; i < pArgs->NumAllocations; i++) {
-			DXGKARG_DESTROYALLOCATION undo = {.NumAllocations = 1,
-							  .pAllocationList = &pArgs->pAllocationInfo[i].hAllocation,
-							  .hResource = pArgs->hResource};
+			DXGKARG_DESTROYALLOCATION undo = {
+				.NumAllocations = 1,
+				.pAllocationList = &pArgs->pAllocationInfo[i].hAllocation,
+				.hResource = pArgs->hResource};
 
-			undo.Flags.DestroyResource = i == 0 && pArgs->Flags.Resource && !had_resource;
+			undo.Flags.DestroyResource =
+				i == 0 && pArgs->Flags.Resource && !had_resource;
 			softgpu.DxgkDdiDestroyAllocation(hAdapter, &undo);
 		}
 		status = probe.create_status;
@@ -138,9 +151,11 @@ static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE hAdapter, INOUT_PDXGK
 	return status;
 }
 
-static NTSTATUS APIENTRY destroy_allocation(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_DESTROYALLOCATION pArgs)
+static NTSTATUS APIENTRY destroy_allocation(IN_CONST_HANDLE hAdapter,
+					    IN_CONST_PDXGKARG_DESTROYALLOCATION pArgs)
 {
-	struct probe_call call = {.ddi = PROBE_DESTROY, .flags = pArgs->Flags.Value, .count = pArgs->NumAllocations};
+	struct probe_call call = {
+		.ddi = PROBE_DESTROY, .flags = pArgs->Flags.Value, .count = pArgs->NumAllocations};
 
 	for (UINT i = 0; i < pArgs->NumAllocations; i++) {
 		call.object = pArgs->pAllocationList[i];
@@ -152,7 +167,8 @@ static NTSTATUS APIENTRY destroy_allocation(IN_CONST_HANDLE hAdapter, IN_CONST_P
 	return softgpu.DxgkDdiDestroyAllocation(hAdapter, pArgs);
 }
 
-static NTSTATUS APIENTRY open_allocation(IN_CONST_HANDLE hDevice, IN_CONST_PDXGKARG_OPENALLOCATION pArgs)
+static NTSTATUS APIENTRY open_allocation(IN_CONST_HANDLE hDevice,
+					 IN_CONST_PDXGKARG_OPENALLOCATION pArgs)
 {
 	NTSTATUS status = softgpu.DxgkDdiOpenAllocation(hDevice, pArgs);
 	bool spoil_all = NT_SUCCESS(status) && probe.open_status;
@@ -181,10 +197,12 @@ static NTSTATUS APIENTRY open_allocation(IN_CONST_HANDLE hDevice, IN_CONST_PDXGK
 	return status;
 }
 
-static NTSTATUS APIENTRY close_allocation(IN_CONST_HANDLE hDevice, IN_CONST_PDXGKARG_CLOSEALLOCATION pArgs)
+static NTSTATUS APIENTRY close_allocation(IN_CONST_HANDLE hDevice,
+					  IN_CONST_PDXGKARG_CLOSEALLOCATION pArgs)
 {
 	for (UINT i = 0; i < pArgs->NumAllocations; i++) {
-		struct probe_call call = {.ddi = PROBE_CLOSE, .object = pArgs->pOpenHandleList[i], .device = hDevice};
+		struct probe_call call = {
+			.ddi = PROBE_CLOSE, .object = pArgs->pOpenHandleList[i], .device = hDevice};
 
 		record(&call);
 	}
@@ -231,10 +249,13 @@ static NTSTATUS APIENTRY submit(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_SUBM
 	return softgpu.DxgkDdiSubmitCommand(hAdapter, pArgs);
 }
 
-static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE hAdapter, IN_PDXGKARG_BUILDPAGINGBUFFER pArgs)
+static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE hAdapter,
+					     IN_PDXGKARG_BUILDPAGINGBUFFER pArgs)
 {
 	struct probe_call call = {.ddi = PROBE_PAGING, .paging = *pArgs};
 	char *start = pArgs->pDmaBuffer;
+
+	softgpu_adapter = hAdapter;
 
 	if (!probe.answer_paging || !probe.answer_paging(probe.context, pArgs, &call.status))
 		call.status = softgpu.DxgkDdiBuildPagingBuffer(hAdapter, pArgs);
@@ -251,7 +272,8 @@ static NTSTATUS stop_device(IN_CONST_PVOID MiniportDeviceContext)
 	return softgpu.DxgkDdiStopDevice(MiniportDeviceContext);
 }
 
-NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path, PDRIVER_INITIALIZATION_DATA data)
+NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
+			       PDRIVER_INITIALIZATION_DATA data)
 {
 	DRIVER_INITIALIZATION_DATA ours = *data;
 

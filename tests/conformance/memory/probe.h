@@ -53,9 +53,10 @@ struct probe {
 	void (*edit_allocation)(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index);
 	/* Before softgpu sees the call: true answers it with *status instead. */
 	bool (*answer_paging)(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status);
-	NTSTATUS create_status;  /* the answer of the next creation; softgpu's work is undone, its handles stay in place */
-	NTSTATUS open_status;    /* the same of the next open */
-	uint32_t open_null;      /* 1..: that element of the next open is left NULL */
+	NTSTATUS
+	create_status; /* the answer of the next creation; softgpu's work is undone, its handles stay in place */
+	NTSTATUS open_status; /* the same of the next open */
+	uint32_t open_null;   /* 1..: that element of the next open is left NULL */
 };
 extern struct probe probe;
 
@@ -67,6 +68,8 @@ uint32_t probe_paging_count(int operation, HANDLE allocation);
 /* The index-th such call (from 0), or NULL. */
 const struct probe_call *probe_find(uint32_t ddi, uint32_t index);
 const struct probe_call *probe_find_paging(int operation, HANDLE allocation, uint32_t index);
+/* softgpu's own answer, for an answer_paging that cuts an operation into pieces. */
+NTSTATUS probe_softgpu_paging(DXGKARG_BUILDPAGINGBUFFER *args);
 /* The miniport's handle of the allocation that was created last. */
 HANDLE probe_last_created(void);
 

@@ -6,9 +6,21 @@
 #include "world.h"
 
 enum {
-	CPU_VISIBLE = 0x1, PERMANENT = 0x2, CACHED = 0x4, PROTECTED = 0x8, EXISTING = 0x10, EXISTING_KERNEL = 0x20,
-	FROM_END = 0x40, SWIZZLED = 0x80, OVERLAY = 0x100, CAPTURE = 0x200, ALTERNATE_VA = 0x400, SYNCHRONOUS = 0x800,
-	MIRRORED = 0x1000, INSTANCED = 0x2000, HISTORY = 0x4000
+	CPU_VISIBLE = 0x1,
+	PERMANENT = 0x2,
+	CACHED = 0x4,
+	PROTECTED = 0x8,
+	EXISTING = 0x10,
+	EXISTING_KERNEL = 0x20,
+	FROM_END = 0x40,
+	SWIZZLED = 0x80,
+	OVERLAY = 0x100,
+	CAPTURE = 0x200,
+	ALTERNATE_VA = 0x400,
+	SYNCHRONOUS = 0x800,
+	MIRRORED = 0x1000,
+	INSTANCED = 0x2000,
+	HISTORY = 0x4000
 };
 
 static void edit_none(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
@@ -25,8 +37,8 @@ static void set_flags(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 }
 
 /* One creation with that change of the answer. */
-static HRESULT create(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t), void *context,
-		      D3DKMT_HANDLE *a)
+static HRESULT create(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t),
+		      void *context, D3DKMT_HANDLE *a)
 {
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
 
@@ -39,14 +51,15 @@ static HRESULT create(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO 
 	return result;
 }
 
-static void expect_refused(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t), void *context,
-			   const char *rule)
+static void expect_refused(struct world *w, void (*edit)(void *, DXGK_ALLOCATIONINFO *, uint32_t),
+			   void *context, const char *rule)
 {
 	D3DKMT_HANDLE a;
 
 	assert_int_equal(create(w, edit, context, &a), E_INVALIDARG);
 	if (!client_found(&w->client, rule) || w->client.findings != 1)
-		fail_msg("expected %s, got %u findings, first: %s", rule, w->client.findings, w->client.finding[0]);
+		fail_msg("expected %s, got %u findings, first: %s", rule, w->client.findings,
+			 w->client.finding[0]);
 	assert_int_equal(a, 0);
 	assert_int_equal(probe_count(PROBE_CREATE), 1);
 	assert_int_equal(probe_count(PROBE_OPEN), 0);
@@ -147,7 +160,8 @@ static void alf_17_fromendofsegment_places_at_the_end(void **state)
 	const struct probe_call *first = probe_find_paging(DXGK_OPERATION_FILL, NULL, 0);
 	const struct probe_call *second = probe_find_paging(DXGK_OPERATION_FILL, NULL, 1);
 	assert_true(first->paging.Fill.Destination.SegmentAddress.QuadPart < (LONGLONG)vram / 2);
-	assert_true(second->paging.Fill.Destination.SegmentAddress.QuadPart == (LONGLONG)(vram - PAGE));
+	assert_true(second->paging.Fill.Destination.SegmentAddress.QuadPart ==
+		    (LONGLONG)(vram - PAGE));
 	world_stop(&w);
 }
 
@@ -174,7 +188,8 @@ static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
 
 	world_start(&w, state, NULL);
 	expect_flags_refused(&w, HISTORY, "ALF-24");
-	expect_flags_refused(&w, HISTORY | CPU_VISIBLE, "ALF-24"); /* the aperture is coherent: Cached too */
+	expect_flags_refused(&w, HISTORY | CPU_VISIBLE,
+			     "ALF-24"); /* the aperture is coherent: Cached too */
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | CACHED | FROM_END, "ALF-24");
 	expect_flags_not_built(&w, HISTORY | CPU_VISIBLE | CACHED);
 	world_stop(&w);
@@ -187,8 +202,9 @@ static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
 static void alf_32_only_a_primary_has_a_source(void **state)
 {
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
-	D3DDDI_ALLOCATIONINFO info = {
-		.pPrivateDriverData = &wish, .PrivateDriverDataSize = sizeof(wish), .VidPnSourceId = 1};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
+				      .PrivateDriverDataSize = sizeof(wish),
+				      .VidPnSourceId = 1};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 	struct world w;
 
@@ -359,7 +375,9 @@ static void seg_11_addresses_are_multiples_of_the_alignment_and_sizes_whole_page
 		client_idle(&w.client);
 		const struct probe_call *fill = probe_find_paging(DXGK_OPERATION_FILL, NULL, 0);
 		assert_non_null(fill);
-		assert_true(fill->paging.Fill.Destination.SegmentAddress.QuadPart % wish.alignment == 0);
+		assert_true(fill->paging.Fill.Destination.SegmentAddress.QuadPart %
+				    wish.alignment ==
+			    0);
 		assert_int_equal(fill->paging.Fill.FillSize, 2 * PAGE);
 	}
 	world_stop(&w);
@@ -444,7 +462,8 @@ static void pri_02_a_priority_must_be_given(void **state)
 static void private_data_goes_to_the_miniport_and_comes_back(void **state)
 {
 	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish, .PrivateDriverDataSize = sizeof(wish)};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
+				      .PrivateDriverDataSize = sizeof(wish)};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 	struct world w;
 

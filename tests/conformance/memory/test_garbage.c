@@ -47,11 +47,14 @@ static void no_device(void **state)
 		D3DDDICB_CREATECONTEXT context = {0};
 		D3DDDICB_DESTROYCONTEXT end = {.hContext = w.context.c.hContext};
 		D3DDDICB_RENDER render = {.hContext = w.context.c.hContext};
-		D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &a, .NumAllocations = 1, .Priority = 1};
+		D3DDDICB_OFFERALLOCATIONS offer = {
+			.HandleList = &a, .NumAllocations = 1, .Priority = 1};
 		D3DDDICB_RECLAIMALLOCATIONS reclaim = {.HandleList = &a, .NumAllocations = 1};
-		D3DDDICB_SETPRIORITY set = {.HandleList = &a, .NumAllocations = 1, .pPriorities = &a};
+		D3DDDICB_SETPRIORITY set = {
+			.HandleList = &a, .NumAllocations = 1, .pPriorities = &a};
 		D3DDDI_RESIDENCYSTATUS status = 8;
-		D3DDDICB_QUERYRESIDENCY query = {.HandleList = &a, .NumAllocations = 1, .pResidencyStatus = &status};
+		D3DDDICB_QUERYRESIDENCY query = {
+			.HandleList = &a, .NumAllocations = 1, .pResidencyStatus = &status};
 
 		assert_int_equal(cb->pfnAllocateCb(d, &allocate), E_INVALIDARG);
 		assert_int_equal(cb->pfnDeallocateCb(d, &deallocate), E_INVALIDARG);
@@ -87,7 +90,8 @@ static void no_list(void **state)
 		D3DDDICB_UNLOCK unlock = {.NumAllocations = count};
 		D3DDDICB_OFFERALLOCATIONS offer = {.NumAllocations = count, .Priority = 1};
 		BOOL discarded = 6;
-		D3DDDICB_RECLAIMALLOCATIONS reclaim = {.NumAllocations = count, .pDiscarded = &discarded};
+		D3DDDICB_RECLAIMALLOCATIONS reclaim = {.NumAllocations = count,
+						       .pDiscarded = &discarded};
 
 		assert_int_equal(cb->pfnAllocateCb(d, &allocate), E_INVALIDARG);
 		assert_int_equal(cb->pfnDeallocateCb(d, &deallocate), E_INVALIDARG);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LOCK: what a lock gives, what it refuses, and what it waits for. lock_flags has the whole space of flags. */
+#include <errno.h>
+#include <unistd.h>
+
 #include "world.h"
 
 static void lock_01_a_bit_in_value_is_the_field(void **state)
@@ -67,27 +70,69 @@ static void lock_03_what_is_written_under_a_lock_is_there_under_the_next(void **
 
 static void lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is(void **state)
 {
+	static const uint32_t sets[] = {0, VRAM, APERTURE};
+	enum { BYTES = 256 * 1024 };
 	struct world w;
 
 	world_start(&w, state, NULL);
-	for (uint32_t round = 0; round < 3; round++) {
-		D3DKMT_HANDLE a = client_allocate(&w.device, 256 * KIB, CPU);
-		D3DKMT_HANDLE b = client_allocate(&w.device, 256 * KIB, CPU);
+	for (uint32_t round = 0; round < 6; round++) {
+		/* Seen first by the CPU, or by the GPU in either segment: always where a former owner filled it. */
+		D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, sets[round % 3]);
 
-		/* One is seen by the CPU first, the other by the GPU; both get what a former owner filled. */
-		use_now(&w, b, false);
-		for (uint32_t i = 0; i < 2; i++) {
-			const uint32_t *words = client_lock(&w.device, i ? b : a, READ_ONLY);
-
-			for (uint32_t n = 0; n < 64 * KIB; n++)
-				assert_int_equal(words[n], 0);
-			assert_int_equal(client_unlock(&w.device, i ? b : a), S_OK);
-		}
-		client_write(&w.device, a, 256 * KIB, 0xAAAA0000);
-		client_write(&w.device, b, 256 * KIB, 0xBBBB0000);
+		if (round % 3)
+			use_now(&w, a, false);
+		const uint32_t *words = client_lock(&w.device, a, READ_ONLY);
+		for (uint32_t n = 0; n < BYTES / 4; n++)
+			assert_int_equal(words[n], 0);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		client_write(&w.device, a, BYTES, 0xAAAA0000);
+		use_now(&w, a, true);
 		assert_int_equal(client_deallocate(&w.device, a), S_OK);
-		assert_int_equal(client_deallocate(&w.device, b), S_OK);
 	}
+	world_stop(&w);
+}
+
+/* Asks the kernel, which does not fault. */
+static bool is_readable(const void *address)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	bool readable = write(ends[1], address, 4) == 4;
+	assert_true(readable || errno == EFAULT);
+	close(ends[0]);
+	close(ends[1]);
+	return readable;
+}
+
+static void lock_03_a_pointer_kept_past_the_unlock_reaches_nobodys_memory(void **state)
+{
+	struct world w;
+	struct client_device other;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	uint64_t vram = world_statistics(&w).segment[0].size_bytes;
+	D3DKMT_HANDLE a = allocate_in(&w.device, vram, CPU, VRAM);
+	D3DKMT_HANDLE theirs = allocate_in(&other, vram, CPU, VRAM);
+	struct client_context context;
+
+	client_context(&other, 0, &context);
+	use_now(&w, a, true);
+	uint32_t *kept = client_lock(&w.device, a, 0);
+	assert_true(is_readable(kept));
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_fill(&context, theirs, vram, 0x5EC4E7);
+	client_submit(&context); /* takes its place */
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	assert_false(is_readable(kept));
+	/* The same address shows the own content at the next lock. */
+	assert_ptr_equal(client_lock(&w.device, a, 0), kept);
+	assert_int_equal(*kept, 0);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_context_end(&context);
+	client_close(&other);
 	world_stop(&w);
 }
 
@@ -164,7 +209,8 @@ static void lock_05_an_idle_allocation_is_not_waited_for(void **state)
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), b = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU),
+		      b = client_allocate(&w.device, PAGE, CPU);
 
 	use_now(&w, b, true);
 	gate_close(&w);
@@ -172,6 +218,38 @@ static void lock_05_an_idle_allocation_is_not_waited_for(void **state)
 	client_submit(&w.context);
 	client_lock(&w.device, b, 0); /* returns although the GPU is at work on something else */
 	assert_int_equal(client_unlock(&w.device, b), S_OK);
+	world_stop(&w);
+}
+
+/* What the lock found before it waited is not what it goes by afterwards. */
+static void lock_31_lock_25_the_world_may_change_while_a_lock_waits(void **state)
+{
+	struct world w;
+	struct helper gone, offered;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE b = client_allocate(&w.device, PAGE, CPU);
+	D3DDDICB_OFFERALLOCATIONS offer = {
+		.HandleList = &b, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+
+	gate_close(&w);
+	client_reference(&w.context, a, true);
+	client_reference(&w.context, b, true);
+	client_submit(&w.context);
+	lock_elsewhere(&gone, &w, a, 0);
+	lock_elsewhere(&offered, &w, b, 0);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK);
+	gate_open(&w);
+	helper_join(&gone);
+	helper_join(&offered);
+	assert_int_equal(gone.result, E_INVALIDARG);
+	assert_null(gone.data);
+	assert_int_equal(offered.result, E_INVALIDARG);
+	assert_true(client_found(&w.client, "LOCK-31"));
+	assert_true(client_found(&w.client, "LOCK-25"));
+	client_forget(&w.client);
 	world_stop(&w);
 }
 
@@ -258,15 +336,17 @@ static void lock_11_ignoresync_alone_waits(void **state)
 
 static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **state)
 {
-	static const uint32_t flags[] = {DONOT_WAIT, IGNORE_SYNC | DONOT_WAIT, IGNORE_SYNC, IGNORE_READ_SYNC,
-					 IGNORE_READ_SYNC | DONOT_WAIT};
+	static const uint32_t flags[] = {DONOT_WAIT, IGNORE_SYNC | DONOT_WAIT, IGNORE_SYNC,
+					 IGNORE_READ_SYNC, IGNORE_READ_SYNC | DONOT_WAIT};
 	struct world w;
 
 	world_start(&w, state, NULL);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		D3DKMT_HANDLE a = make_busy(&w, VRAM, true), renamed = a; /* in memory alone: LOCK-13 does not count */
+		D3DKMT_HANDLE a = make_busy(&w, VRAM, true),
+			      renamed = a; /* in memory alone: LOCK-13 does not count */
 
-		assert_int_equal(client_try_lock(&w.device, &renamed, DISCARD | flags[i], NULL), S_OK);
+		assert_int_equal(client_try_lock(&w.device, &renamed, DISCARD | flags[i], NULL),
+				 S_OK);
 		assert_int_not_equal(renamed, a);
 		assert_int_equal(client_unlock(&w.device, renamed), S_OK);
 		gate_open(&w);
@@ -274,7 +354,8 @@ static void lock_09_lock_12_lock_16_discard_makes_the_other_flags_void(void **st
 	world_stop(&w);
 }
 
-static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout(void **state)
+static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coherent_layout(
+	void **state)
 {
 	static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
 	struct client_options options = {.registry = &incoherent, .registry_count = 1};
@@ -285,7 +366,8 @@ static void lock_13_going_in_without_sync_needs_an_aperture_and_a_linear_coheren
 	world_start(&w, state, &options);
 	tiled.stride_bytes = 512;
 	D3DKMT_HANDLE memory = allocate_in(&w.device, PAGE, CPU, VRAM);
-	D3DKMT_HANDLE cached = allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_CACHED, APERTURE);
+	D3DKMT_HANDLE cached =
+		allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_CACHED, APERTURE);
 	D3DKMT_HANDLE swizzled = allocate_wish(&w.device, &tiled);
 	D3DKMT_HANDLE plain = allocate_in(&w.device, PAGE, CPU, 0);
 
@@ -386,7 +468,8 @@ static void lock_49_a_segment_that_the_cpu_cannot_see_is_left_for_the_lock(void 
 	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
 	client_expect(&w.device, a, 64 * KIB, 0x4900);
 	assert_int_equal(client_residency(&w.device, a), EVICTED);
-	client_lock(&w.device, a, DONOT_EVICT); /* LOCK-40: where nothing must be evicted it changes nothing */
+	client_lock(&w.device, a,
+		    DONOT_EVICT); /* LOCK-40: where nothing must be evicted it changes nothing */
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);
 }
@@ -432,10 +515,12 @@ int main(void)
 		BOTH(lock_02_reserved_bits_are_refused),
 		BOTH(lock_03_what_is_written_under_a_lock_is_there_under_the_next),
 		BOTH(lock_03_a_fresh_allocation_reads_as_zero_wherever_it_is),
+		BOTH(lock_03_a_pointer_kept_past_the_unlock_reaches_nobodys_memory),
 		BOTH(lock_04_the_address_stays_through_every_move),
 		BOTH(lock_04_a_locked_allocation_under_pressure_keeps_address_and_content),
 		BOTH(lock_05_a_plain_lock_waits_for_the_gpu),
 		BOTH(lock_05_an_idle_allocation_is_not_waited_for),
+		BOTH(lock_31_lock_25_the_world_may_change_while_a_lock_waits),
 		BOTH(lock_07_readonly_with_writeonly_is_invalid),
 		BOTH(lock_08_donotwait_fails_at_once_while_busy),
 		BOTH(lock_09_lock_12_lock_16_discard_makes_the_other_flags_void),

@@ -11,10 +11,12 @@ static void lock_17_lockentire_takes_no_page_list(void **state)
 	world_start(&w, state, NULL);
 	D3DKMT_HANDLE a = client_allocate(&w.device, 4 * PAGE, CPU), handle = a;
 
-	assert_int_equal(lock_pages(&w.device, &handle, LOCK_ENTIRE, &page, 1, &data), E_INVALIDARG);
+	assert_int_equal(lock_pages(&w.device, &handle, LOCK_ENTIRE, &page, 1, &data),
+			 E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-17"));
 	client_forget(&w.client);
-	assert_int_equal(lock_pages(&w.device, &handle, LOCK_ENTIRE, &page, 0, &data), E_INVALIDARG);
+	assert_int_equal(lock_pages(&w.device, &handle, LOCK_ENTIRE, &page, 0, &data),
+			 E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-17"));
 	client_forget(&w.client);
 	assert_int_equal(lock_pages(&w.device, &handle, LOCK_ENTIRE, NULL, 1, &data), E_INVALIDARG);
@@ -120,7 +122,8 @@ static void lock_23_alf_03_only_what_was_created_cpu_visible_can_be_locked(void 
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE hidden = client_allocate(&w.device, PAGE, 0), visible = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE hidden = client_allocate(&w.device, PAGE, 0),
+		      visible = client_allocate(&w.device, PAGE, CPU);
 
 	expect_lock_refused(&w, hidden, 0, E_INVALIDARG, "LOCK-23");
 	expect_lock_refused(&w, hidden, DISCARD, E_INVALIDARG, "LOCK-23");
@@ -177,13 +180,14 @@ static void lock_29_an_unlock_releases_all_of_its_list_or_nothing(void **state)
 		a[i] = client_allocate(&w.device, PAGE, CPU);
 		client_lock(&w.device, a[i], 0);
 	}
-	const D3DKMT_HANDLE with_unknown[] = {a[0], a[1], 0xDEAD0000, a[2]}, twice[] = {a[0], a[1], a[0]},
-			    with_null[] = {a[0], 0};
+	const D3DKMT_HANDLE with_unknown[] = {a[0], a[1], 0xDEAD0000, a[2]},
+			    twice[] = {a[0], a[1], a[0]}, with_null[] = {a[0], 0};
 
 	assert_int_equal(unlock_many(&w.device, with_unknown, 4), E_INVALIDARG);
 	assert_true(client_found(&w.client, "LOCK-29"));
 	client_forget(&w.client);
-	assert_int_equal(unlock_many(&w.device, twice, 3), E_INVALIDARG); /* locked once, named twice */
+	assert_int_equal(unlock_many(&w.device, twice, 3),
+			 E_INVALIDARG); /* locked once, named twice */
 	assert_true(client_found(&w.client, "LOCK-28"));
 	client_forget(&w.client);
 	assert_int_equal(unlock_many(&w.device, with_null, 2), E_INVALIDARG);
@@ -222,7 +226,8 @@ static void lock_29_lock_31_another_devices_handle_is_foreign(void **state)
 
 	world_start(&w, state, NULL);
 	client_open(&w.client, &other);
-	D3DKMT_HANDLE ours = client_allocate(&w.device, PAGE, CPU), theirs = client_allocate(&other, PAGE, CPU);
+	D3DKMT_HANDLE ours = client_allocate(&w.device, PAGE, CPU),
+		      theirs = client_allocate(&other, PAGE, CPU);
 	const D3DKMT_HANDLE mixed[] = {ours, 0};
 
 	client_lock(&w.device, ours, 0);
@@ -245,7 +250,8 @@ static void lock_31_the_same_process_cannot_cross_devices_either(void **state)
 
 	world_start(&w, state, NULL);
 	second = w.device;
-	assert_int_equal(vidmm_device_create(w.device.process, w.client.adapter, &second.device), 0);
+	assert_int_equal(vidmm_device_create(w.device.process, w.client.adapter, &second.device),
+			 0);
 	second.handle = vidmm_device_handle(second.device);
 	D3DKMT_HANDLE a = client_allocate(&second, PAGE, CPU);
 

@@ -32,7 +32,8 @@ static void lock_35_without_write_protection_it_renders_in_place(void **state)
 
 	forbid_userfaultfd();
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = allocate_in(&w.device, 64 * KIB, CPU, 0), out = allocate_in(&w.device, 64 * KIB, CPU, 0);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 64 * KIB, CPU, 0),
+		      out = allocate_in(&w.device, 64 * KIB, CPU, 0);
 
 	client_write(&w.device, a, 64 * KIB, 0x3500);
 	use_now(&w, a, true);
@@ -62,7 +63,8 @@ static void pag_16_without_write_protection_a_locked_allocation_is_not_pushed_ou
 
 	forbid_userfaultfd();
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = allocate_in(&w.device, 2 * MIB, CPU, VRAM), b = allocate_in(&w.device, 3 * MIB, CPU, 0);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 2 * MIB, CPU, VRAM),
+		      b = allocate_in(&w.device, 3 * MIB, CPU, 0);
 
 	use_now(&w, a, true);
 	uint32_t *words = client_lock(&w.device, a, 0);

@@ -10,9 +10,11 @@
 /* Room for four of these in video memory. */
 static const struct client_options small = {.vram_bytes = 4 * MIB};
 
-static HRESULT offer(struct world *w, const D3DKMT_HANDLE *list, uint32_t count, D3DDDI_OFFER_PRIORITY priority)
+static HRESULT offer(struct world *w, const D3DKMT_HANDLE *list, uint32_t count,
+		     D3DDDI_OFFER_PRIORITY priority)
 {
-	D3DDDICB_OFFERALLOCATIONS args = {.HandleList = list, .NumAllocations = count, .Priority = priority};
+	D3DDDICB_OFFERALLOCATIONS args = {
+		.HandleList = list, .NumAllocations = count, .Priority = priority};
 
 	return w->device.cb->pfnOfferAllocationsCb(w->device.handle, &args);
 }
@@ -25,7 +27,8 @@ static void offer_one(struct world *w, D3DKMT_HANDLE a, D3DDDI_OFFER_PRIORITY pr
 static BOOL reclaim(struct world *w, D3DKMT_HANDLE a)
 {
 	BOOL discarded = 7;
-	D3DDDICB_RECLAIMALLOCATIONS args = {.HandleList = &a, .NumAllocations = 1, .pDiscarded = &discarded};
+	D3DDDICB_RECLAIMALLOCATIONS args = {
+		.HandleList = &a, .NumAllocations = 1, .pDiscarded = &discarded};
 
 	assert_int_equal(w->device.cb->pfnReclaimAllocationsCb(w->device.handle, &args), S_OK);
 	assert_true(discarded == 0 || discarded == 1);
@@ -85,6 +88,52 @@ static void ofr_01_offered_memory_is_taken_when_its_work_is_done(void **state)
 	world_stop(&w);
 }
 
+static void ofr_01_what_was_submitted_before_counts_even_if_nothing_is_prepared_yet(void **state)
+{
+	struct client_options options = {.vram_bytes = 4 * MIB, .aperture_bytes = 3 * MIB};
+	struct client_context second;
+	struct world w;
+
+	world_start(&w, state, &options);
+	for (int i = 0; i < 3; i++) { /* so many DMA buffers are needed below */
+		if (!i)
+			gate_close(&w);
+		client_stall(&w.context, 1);
+		client_submit(&w.context);
+	}
+	gate_open(&w);
+	client_idle(&w.client);
+	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, CPU, APERTURE);
+	D3DKMT_HANDLE idle = allocate_in(&w.device, MIB, CPU, APERTURE);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, 0, VRAM);
+	D3DKMT_HANDLE next = allocate_in(&w.device, 3 * MIB, 0, VRAM);
+	D3DKMT_HANDLE out = allocate_in(&w.device, MIB, CPU, VRAM);
+	client_write(&w.device, a, MIB, 0x0FF00000);
+	use_now(&w, a, false);
+	use_now(&w, idle, false);
+	use_now(&w, busy, false);
+	gate_close(&w);
+	client_reference(&w.context, busy, false);
+	client_submit(&w.context);
+	client_reference(&w.context, next, false); /* waits for the first one's memory */
+	client_submit(&w.context);
+	client_copy(&w.context, a, out, MIB); /* waits behind it */
+	client_submit(&w.context);
+	offer_one(&w, a, LOW);
+	/* Room in the aperture is wanted now, for a DMA buffer. */
+	client_context(&w.device, 1, &second);
+	client_stall(&second, 1);
+	client_submit(&second);
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
+	assert_int_equal(client_residency(&w.device, idle), EVICTED);
+	assert_true(client_events(&w.client, VIDMM_EVENT_DISCARD) == 0);
+	gate_open(&w);
+	client_idle(&w.client);
+	client_expect(&w.device, out, MIB, 0x0FF00000);
+	client_context_end(&second);
+	world_stop(&w);
+}
+
 static void ofr_02_exactly_one_of_the_two_arrays(void **state)
 {
 	struct world w;
@@ -95,14 +144,18 @@ static void ofr_02_exactly_one_of_the_two_arrays(void **state)
 	D3DKMT_HANDLE a = filled(&w, 1);
 	D3DDDICB_OFFERALLOCATIONS both = {
 		.pResources = &resource, .HandleList = &a, .NumAllocations = 1, .Priority = LOW};
-	D3DDDICB_RECLAIMALLOCATIONS back = {
-		.pResources = &resource, .HandleList = &a, .NumAllocations = 1, .pDiscarded = discarded};
+	D3DDDICB_RECLAIMALLOCATIONS back = {.pResources = &resource,
+					    .HandleList = &a,
+					    .NumAllocations = 1,
+					    .pDiscarded = discarded};
 
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &both), E_INVALIDARG);
+		assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &both),
+				 E_INVALIDARG);
 		assert_true(client_found(&w.client, "OFR-02"));
 		client_forget(&w.client);
-		assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), E_INVALIDARG);
+		assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back),
+				 E_INVALIDARG);
 		assert_true(client_found(&w.client, "OFR-02"));
 		client_forget(&w.client);
 		both.pResources = NULL; /* and then neither */
@@ -121,7 +174,8 @@ static void ofr_02_a_bad_entry_offers_and_reclaims_nothing(void **state)
 
 	world_start(&w, state, &small);
 	const D3DKMT_HANDLE list[] = {filled(&w, 1), 0xDEAD};
-	D3DDDICB_RECLAIMALLOCATIONS back = {.HandleList = list, .NumAllocations = 2, .pDiscarded = discarded};
+	D3DDDICB_RECLAIMALLOCATIONS back = {
+		.HandleList = list, .NumAllocations = 2, .pDiscarded = discarded};
 
 	assert_int_equal(offer(&w, list, 2, LOW), E_INVALIDARG);
 	assert_true(client_found(&w.client, "OFR-02"));
@@ -129,10 +183,11 @@ static void ofr_02_a_bad_entry_offers_and_reclaims_nothing(void **state)
 	client_lock(&w.device, list[0], 0);
 	assert_int_equal(client_unlock(&w.device, list[0]), S_OK);
 	offer_one(&w, list[0], LOW);
-	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), E_INVALIDARG);
+	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back),
+			 E_INVALIDARG);
 	assert_true(client_found(&w.client, "OFR-02"));
 	client_forget(&w.client);
-	assert_int_equal(discarded[0], 5); /* outputs untouched */
+	assert_int_equal(discarded[0], 5);                            /* outputs untouched */
 	expect_lock_refused(&w, list[0], 0, E_INVALIDARG, "LOCK-25"); /* still offered */
 	world_stop(&w);
 }
@@ -147,7 +202,8 @@ static void ofr_03_only_four_priorities(void **state)
 	for (uint32_t p = 0; p < 8; p++) {
 		bool good = p >= 1 && p <= 4;
 
-		assert_int_equal(offer(&w, &a, 1, (D3DDDI_OFFER_PRIORITY)p), good ? S_OK : E_INVALIDARG);
+		assert_int_equal(offer(&w, &a, 1, (D3DDDI_OFFER_PRIORITY)p),
+				 good ? S_OK : E_INVALIDARG);
 		assert_int_equal(client_found(&w.client, "OFR-03"), !good);
 		client_forget(&w.client);
 		if (good)
@@ -168,7 +224,8 @@ static void ofr_04_low_goes_first_then_normal_then_high_then_the_rest(void **sta
 
 	for (uint32_t taken = 1; taken <= 3; taken++) {
 		world_start(&w, state, &small);
-		D3DKMT_HANDLE kept = filled(&w, 9); /* least recently used of all, and not offered */
+		D3DKMT_HANDLE kept =
+			filled(&w, 9); /* least recently used of all, and not offered */
 		for (int i = 0; i < 3; i++)
 			a[i] = filled(&w, (uint32_t)i);
 		for (int i = 0; i < 3; i++)
@@ -187,7 +244,8 @@ static void ofr_04_low_goes_first_then_normal_then_high_then_the_rest(void **sta
 
 static void set_priority(struct world *w, D3DKMT_HANDLE a, UINT priority)
 {
-	D3DDDICB_SETPRIORITY args = {.NumAllocations = 1, .HandleList = &a, .pPriorities = &priority};
+	D3DDDICB_SETPRIORITY args = {
+		.NumAllocations = 1, .HandleList = &a, .pPriorities = &priority};
 
 	assert_int_equal(w->device.cb->pfnSetPriorityCb(w->device.handle, &args), S_OK);
 }
@@ -242,7 +300,8 @@ static void ofr_06_the_content_is_there_unless_the_reclaim_says_otherwise(void *
 	D3DKMT_HANDLE b = filled(&w, 7), a = filled(&w, 6); /* a lies beside the free space */
 	const D3DKMT_HANDLE list[] = {a, b};
 	BOOL discarded[2];
-	D3DDDICB_RECLAIMALLOCATIONS back = {.HandleList = list, .NumAllocations = 2, .pDiscarded = discarded};
+	D3DDDICB_RECLAIMALLOCATIONS back = {
+		.HandleList = list, .NumAllocations = 2, .pDiscarded = discarded};
 
 	assert_int_equal(offer(&w, list, 2, NORMAL), S_OK);
 	press(&w, 2); /* two are free */
@@ -264,6 +323,7 @@ static void ofr_06_the_content_is_there_unless_the_reclaim_says_otherwise(void *
 	press(&w, 4);
 	back.pDiscarded = NULL; /* the caller need not know */
 	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &back), S_OK);
+	use_now(&w, b, false); /* PAG-05: without content, as when it was new */
 	expect_zero(&w, b);
 	world_stop(&w);
 }
@@ -292,11 +352,14 @@ static void ofr_02_ofr_06_a_resource_is_offered_and_reported_as_a_whole(void **s
 	BOOL discarded = 7;
 
 	world_start(&w, state, &small);
-	D3DDDICB_OFFERALLOCATIONS give = {.pResources = &resource, .NumAllocations = 1, .Priority = LOW};
-	D3DDDICB_RECLAIMALLOCATIONS back = {.pResources = &resource, .NumAllocations = 1, .pDiscarded = &discarded};
+	D3DDDICB_OFFERALLOCATIONS give = {
+		.pResources = &resource, .NumAllocations = 1, .Priority = LOW};
+	D3DDDICB_RECLAIMALLOCATIONS back = {
+		.pResources = &resource, .NumAllocations = 1, .pDiscarded = &discarded};
 	for (int i = 0; i < 2; i++) {
 		struct softgpu_allocation wish = wish_of(MIB, CPU, VRAM);
-		assert_int_equal(client_try_allocate(&w.device, &wish, resource, &a[i], NULL), S_OK);
+		assert_int_equal(client_try_allocate(&w.device, &wish, resource, &a[i], NULL),
+				 S_OK);
 		client_write(&w.device, a[i], MIB, (uint32_t)i);
 		use_now(&w, a[i], false);
 	}
@@ -321,7 +384,8 @@ static void ofr_07_reclaiming_what_is_not_offered_is_fine(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), again = filled(&w, 4), other = filled(&w, 3);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), again = filled(&w, 4),
+		      other = filled(&w, 3);
 
 	assert_int_equal(reclaim(&w, a), FALSE);
 	client_write(&w.device, a, PAGE, 1);
@@ -369,7 +433,8 @@ static void ofr_09_pag_06_taken_memory_is_not_copied_anywhere(void **state)
 	press(&w, 4);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 0);
 	assert_int_equal(probe_paging_count(DXGK_OPERATION_DISCARD_CONTENT, kmd), 1);
-	const DXGKARG_BUILDPAGINGBUFFER *p = &probe_find_paging(DXGK_OPERATION_DISCARD_CONTENT, kmd, 0)->paging;
+	const DXGKARG_BUILDPAGINGBUFFER *p =
+		&probe_find_paging(DXGK_OPERATION_DISCARD_CONTENT, kmd, 0)->paging;
 	assert_int_equal(p->DiscardContent.SegmentId, 1);
 	assert_int_equal(reclaim(&w, a), TRUE);
 	world_stop(&w);
@@ -391,7 +456,8 @@ static void ofr_09_taken_aperture_memory_gives_its_pages_back(void **state)
 	use_now(&w, need, false);
 	assert_int_equal(client_deallocate(&w.device, need), S_OK);
 	client_idle(&w.client);
-	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)), S_OK); /* collects */
+	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)),
+			 S_OK); /* collects */
 	assert_true(world_statistics(&w).system_bytes <= before - MIB);
 	assert_int_equal(reclaim(&w, a), TRUE);
 	const uint32_t *words = client_lock(&w.device, a, 0);
@@ -408,7 +474,8 @@ static void ren_20_offering_a_renamed_allocation_is_about_its_newest_instance(vo
 	D3DKMT_HANDLE first = filled(&w, 0), a0 = filled(&w, 0xA0), a1 = a0;
 	void *data;
 
-	assert_int_equal(client_deallocate(&w.device, first), S_OK); /* so that a0 lies beside the free space */
+	assert_int_equal(client_deallocate(&w.device, first),
+			 S_OK); /* so that a0 lies beside the free space */
 	assert_int_equal(client_try_lock(&w.device, &a1, DISCARD, &data), S_OK);
 	for (uint32_t i = 0; i < MIB / 4; i++)
 		((uint32_t *)data)[i] = 0xA1 + i;
@@ -430,7 +497,8 @@ static void ren_20_what_a_buffer_may_still_name_survives_the_offer(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a0 = filled(&w, 0xB0), a1 = a0, out = allocate_in(&w.device, MIB, CPU, APERTURE);
+	D3DKMT_HANDLE a0 = filled(&w, 0xB0), a1 = a0,
+		      out = allocate_in(&w.device, MIB, CPU, APERTURE);
 
 	assert_int_equal(client_try_lock(&w.device, &a1, DISCARD, NULL), S_OK);
 	assert_int_equal(client_unlock(&w.device, a1), S_OK);
@@ -447,6 +515,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(ofr_01_offered_memory_is_taken_when_its_work_is_done),
+		BOTH(ofr_01_what_was_submitted_before_counts_even_if_nothing_is_prepared_yet),
 		BOTH(ofr_02_exactly_one_of_the_two_arrays),
 		BOTH(ofr_02_a_bad_entry_offers_and_reclaims_nothing),
 		BOTH(ofr_03_only_four_priorities),

@@ -6,7 +6,10 @@
 #include "base/base.h"
 #include "world.h"
 
-enum { DEPTH = 40, MANY = 100 }; /* no call makes so many allocations; more entries than a call keeps on its stack */
+enum {
+	DEPTH = 40,
+	MANY = 100
+}; /* no call makes so many allocations; more entries than a call keeps on its stack */
 
 struct before {
 	uint64_t allocations, instances;
@@ -51,23 +54,29 @@ static void creating_allocations(void **state)
 				info[i].PrivateDriverDataSize = sizeof(wish[i]);
 			}
 			if (shape == 2)
-				assert_int_equal(vidmm_resource_set_shared(w.device.device, &runtime), 0);
+				assert_int_equal(
+					vidmm_resource_set_shared(w.device.device, &runtime), 0);
 			struct before b = look(&w);
 			vmm_calloc_fail_after(n);
 			HRESULT result = w.device.cb->pfnAllocateCb(w.device.handle, &args);
 			vmm_calloc_fail_after(0);
 			if (result != S_OK) {
 				assert_int_equal(result, E_OUTOFMEMORY);
-				assert_int_equal(info[0].hAllocation | info[2].hAllocation | args.hKMResource, 0);
+				assert_int_equal(info[0].hAllocation | info[2].hAllocation |
+							 args.hKMResource,
+						 0);
 				expect_unchanged(&w, b);
-				assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+				assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args),
+						 S_OK);
 			}
-			const D3DKMT_HANDLE list[] = {info[0].hAllocation, info[1].hAllocation, info[2].hAllocation};
+			const D3DKMT_HANDLE list[] = {info[0].hAllocation, info[1].hAllocation,
+						      info[2].hAllocation};
 			if (!shape) {
 				undo.NumAllocations = 3;
 				undo.HandleList = list;
 			}
-			assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &undo), S_OK);
+			assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &undo),
+					 S_OK);
 			expect_unchanged(&w, b);
 		}
 	world_stop(&w);
@@ -86,8 +95,9 @@ static void lock_32_locking(void **state)
 			void *data = &w;
 
 			vmm_calloc_fail_after(n);
-			HRESULT result = lock_pages(&w.device, &handle, 0, with_pages ? pages : NULL,
-						    with_pages ? MANY : 0, &data);
+			HRESULT result =
+				lock_pages(&w.device, &handle, 0, with_pages ? pages : NULL,
+					   with_pages ? MANY : 0, &data);
 			vmm_calloc_fail_after(0);
 			assert_int_equal(handle, a);
 			if (result != S_OK) {
@@ -131,7 +141,8 @@ static void lock_32_discarding(void **state)
 		assert_int_not_equal(handle, a);
 		assert_int_equal(client_unlock(&w.device, handle), S_OK);
 		assert_int_equal(client_deallocate(&w.device, handle), S_OK);
-		expect_unchanged(&w, (struct before){b.allocations - 1, b.instances - 1, b.findings});
+		expect_unchanged(&w,
+				 (struct before){b.allocations - 1, b.instances - 1, b.findings});
 	}
 	world_stop(&w);
 }
@@ -173,11 +184,14 @@ static void creating_contexts_and_devices(void **state)
 		D3DDDICB_CREATECONTEXT context = {0};
 
 		vmm_calloc_fail_after(n);
-		vidmm_status status = vidmm_device_create(w.device.process, w.client.adapter, &d.device);
+		vidmm_status status =
+			vidmm_device_create(w.device.process, w.client.adapter, &d.device);
 		vmm_calloc_fail_after(0);
 		if (status < 0) {
 			assert_int_equal((uint32_t)status, 0xC0000017);
-			assert_int_equal(vidmm_device_create(w.device.process, w.client.adapter, &d.device), 0);
+			assert_int_equal(
+				vidmm_device_create(w.device.process, w.client.adapter, &d.device),
+				0);
 		}
 		d.handle = vidmm_device_handle(d.device);
 		vmm_calloc_fail_after(n);
@@ -249,10 +263,14 @@ static void calls_with_long_lists(void **state)
 	D3DDDI_RESIDENCYSTATUS residency[MANY];
 
 	world_start(&w, state, NULL);
-	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = a, .NumAllocations = MANY, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
-	D3DDDICB_RECLAIMALLOCATIONS reclaim = {.HandleList = a, .NumAllocations = MANY, .pDiscarded = discarded};
-	D3DDDICB_SETPRIORITY priority = {.HandleList = a, .NumAllocations = MANY, .pPriorities = priorities};
-	D3DDDICB_QUERYRESIDENCY query = {.HandleList = a, .NumAllocations = MANY, .pResidencyStatus = residency};
+	D3DDDICB_OFFERALLOCATIONS offer = {
+		.HandleList = a, .NumAllocations = MANY, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = a, .NumAllocations = MANY, .pDiscarded = discarded};
+	D3DDDICB_SETPRIORITY priority = {
+		.HandleList = a, .NumAllocations = MANY, .pPriorities = priorities};
+	D3DDDICB_QUERYRESIDENCY query = {
+		.HandleList = a, .NumAllocations = MANY, .pResidencyStatus = residency};
 	D3DDDICB_DEALLOCATE deallocate = {.HandleList = a, .NumAllocations = MANY};
 	const D3DDDI_DEVICECALLBACKS *cb = w.device.cb;
 	HANDLE d = w.device.handle;
@@ -303,13 +321,16 @@ static void opening_a_shared_resource(void **state)
 		D3DKMT_HANDLE opened = 0, theirs = 0;
 
 		vmm_calloc_fail_after(n);
-		vidmm_status status = vidmm_resource_open(other.device, global, &theirs, &opened, &count);
+		vidmm_status status =
+			vidmm_resource_open(other.device, global, &theirs, &opened, &count);
 		vmm_calloc_fail_after(0);
 		if (status < 0) {
 			assert_int_equal((uint32_t)status, 0xC0000017);
 			assert_int_equal(theirs | opened, 0);
 			assert_int_equal(count, 1);
-			assert_int_equal(vidmm_resource_open(other.device, global, &theirs, &opened, &count), 0);
+			assert_int_equal(
+				vidmm_resource_open(other.device, global, &theirs, &opened, &count),
+				0);
 		}
 		assert_int_equal(client_deallocate(&other, opened), S_OK);
 		assert_int_equal(w.client.findings, 0);
@@ -354,7 +375,8 @@ static void lock_32_the_system_limit_fails_the_lock_and_nothing_else(void **stat
 	struct world w;
 
 	world_start(&w, state, &options);
-	D3DKMT_HANDLE a = client_allocate(&w.device, 4 * MIB, CPU), b = client_allocate(&w.device, 4 * MIB, CPU);
+	D3DKMT_HANDLE a = client_allocate(&w.device, 4 * MIB, CPU),
+		      b = client_allocate(&w.device, 4 * MIB, CPU);
 
 	client_write(&w.device, a, 4 * MIB, 1);
 	uint64_t system = world_statistics(&w).system_bytes;
@@ -382,7 +404,8 @@ static void ren_11_no_memory_for_another_instance_is_no_instance(void **state)
 	expect_lock_refused(&w, a, DISCARD, D3DERR_WASSTILLDRAWING, NULL);
 	assert_int_equal(world_statistics(&w).instances, 2);
 	client_expect(&w.device, a, 4 * MIB, 1);
-	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			 S_OK);
 	assert_int_equal(handle, a);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);

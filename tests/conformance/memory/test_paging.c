@@ -2,10 +2,10 @@
 /* PAG: the paging operations that the miniport is asked for, with their arguments and in their order. */
 #include "world.h"
 
-#define TRANSFER DXGK_OPERATION_TRANSFER
-#define FILL     DXGK_OPERATION_FILL
-#define MAP      DXGK_OPERATION_MAP_APERTURE_SEGMENT
-#define UNMAP    DXGK_OPERATION_UNMAP_APERTURE_SEGMENT
+#define TRANSFER      DXGK_OPERATION_TRANSFER
+#define FILL          DXGK_OPERATION_FILL
+#define MAP           DXGK_OPERATION_MAP_APERTURE_SEGMENT
+#define UNMAP         DXGK_OPERATION_UNMAP_APERTURE_SEGMENT
 #define APERTURE_BASE ((LONGLONG)1 << 40)
 
 static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
@@ -15,7 +15,8 @@ static void pag_02_nothing_that_the_gpu_uses_is_evicted(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, CPU, VRAM), next = allocate_in(&w.device, 2 * MIB, 0, VRAM);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, CPU, VRAM),
+		      next = allocate_in(&w.device, 2 * MIB, 0, VRAM);
 
 	client_write(&w.device, busy, 3 * MIB, 0x20);
 	use_now(&w, busy, false);
@@ -50,7 +51,8 @@ static void pag_02_what_one_buffer_names_is_resident_together(void **state)
 		client_submit(&w.context);
 		client_idle(&w.client);
 		for (int i = 0; i < 4; i++)
-			assert_int_equal(client_residency(&w.device, a[(round * 3 + i) % 8]), IN_VRAM);
+			assert_int_equal(client_residency(&w.device, a[(round * 3 + i) % 8]),
+					 IN_VRAM);
 	}
 	world_stop(&w);
 }
@@ -72,13 +74,15 @@ static void pag_03_pag_04_pag_05_a_move_is_one_whole_transfer(void **state)
 	evict_by_pressure(&w, a);
 	const DXGKARG_BUILDPAGINGBUFFER *out = &probe_find_paging(TRANSFER, kmd, 0)->paging;
 	assert_int_equal(out->Transfer.Source.SegmentId, 1);
-	assert_true(out->Transfer.Source.SegmentAddress.QuadPart == fill->Fill.Destination.SegmentAddress.QuadPart);
+	assert_true(out->Transfer.Source.SegmentAddress.QuadPart ==
+		    fill->Fill.Destination.SegmentAddress.QuadPart);
 	assert_int_equal(out->Transfer.Destination.SegmentId, 0);
 	assert_non_null(out->Transfer.Destination.pMdl);
 	assert_int_equal(out->Transfer.TransferOffset, 0);
 	assert_int_equal(out->Transfer.MdlOffset, 0);
 	assert_int_equal(out->Transfer.TransferSize, 64 * KIB);
-	assert_int_equal(out->Transfer.Flags.Value, 0x18); /* TransferStart and TransferEnd, linear */
+	assert_int_equal(out->Transfer.Flags.Value,
+			 0x18); /* TransferStart and TransferEnd, linear */
 	use_now(&w, a, false);
 	const DXGKARG_BUILDPAGINGBUFFER *in = &probe_find_paging(TRANSFER, kmd, 1)->paging;
 	assert_int_equal(in->Transfer.Source.SegmentId, 0);
@@ -126,6 +130,51 @@ static void pag_07_an_operation_goes_on_in_a_new_buffer(void **state)
 	world_stop(&w);
 }
 
+/* One page at a time, each in a buffer of its own; MultipassOffset counts the pages done. */
+static bool page_by_page(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	DXGKARG_BUILDPAGINGBUFFER piece = *args;
+	UINT page = args->MultipassOffset;
+
+	(void)context;
+	if (args->Operation != TRANSFER)
+		return false;
+	piece.Transfer.TransferOffset = page * PAGE;
+	piece.Transfer.MdlOffset = page;
+	piece.Transfer.TransferSize = PAGE;
+	*status = probe_softgpu_paging(&piece);
+	args->pDmaBuffer = piece.pDmaBuffer;
+	args->pDmaBufferPrivateData = piece.pDmaBufferPrivateData;
+	if (*status != STATUS_SUCCESS)
+		return true; /* no room for this piece: softgpu wrote nothing */
+	args->MultipassOffset = page + 1;
+	if ((page + 1) * (SIZE_T)PAGE < args->Transfer.TransferSize)
+		*status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	return true;
+}
+
+static void pag_07_a_transfer_in_many_pieces_arrives_whole(void **state)
+{
+	enum { PAGES = 100 };
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGES * PAGE, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, PAGES * PAGE, 0x77000000);
+	probe.answer_paging = page_by_page;
+	use_now(&w, a, false);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), PAGES);
+	for (uint32_t i = 0; i < PAGES; i++)
+		assert_int_equal(probe_find_paging(TRANSFER, kmd, i)->paging.MultipassOffset, i);
+	client_expect(&w.device, a, PAGES * PAGE, 0x77000000);
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2 * PAGES);
+	client_expect(&w.device, a, PAGES * PAGE, 0x77000000);
+	world_stop(&w);
+}
+
 static void pag_07_operations_are_packed(void **state)
 {
 	struct world w;
@@ -137,8 +186,10 @@ static void pag_07_operations_are_packed(void **state)
 	client_submit(&w.context);
 	client_idle(&w.client);
 	for (uint32_t i = 0; i + 1 < 3; i++) {
-		const struct probe_call *one = probe_find(PROBE_PAGING, i), *next = probe_find(PROBE_PAGING, i + 1);
-		assert_ptr_equal((char *)one->paging.pDmaBuffer + one->written_bytes, next->paging.pDmaBuffer);
+		const struct probe_call *one = probe_find(PROBE_PAGING, i),
+					*next = probe_find(PROBE_PAGING, i + 1);
+		assert_ptr_equal((char *)one->paging.pDmaBuffer + one->written_bytes,
+				 next->paging.pDmaBuffer);
 		assert_int_equal(next->paging.DmaSize, one->paging.DmaSize - one->written_bytes);
 	}
 	world_stop(&w);
@@ -147,7 +198,8 @@ static void pag_07_operations_are_packed(void **state)
 static void pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others(void **state)
 {
 	static const struct vidmm_registry_value one_page = {"PagingBufferSize", 512};
-	struct client_options options = {.vram_bytes = 4 * MIB, .registry = &one_page, .registry_count = 1};
+	struct client_options options = {
+		.vram_bytes = 4 * MIB, .registry = &one_page, .registry_count = 1};
 	struct world w;
 	D3DKMT_HANDLE a[64];
 
@@ -197,8 +249,12 @@ static void pag_08_a_busy_answer_is_repeated_with_the_allocation_idle(void **sta
 			use_now(&w, a, false);
 		probe.answer_paging = NULL;
 		assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
-		assert_int_equal(probe_find_paging(TRANSFER, kmd, 0)->paging.Transfer.Flags.AllocationIsIdle, 0);
-		assert_int_equal(probe_find_paging(TRANSFER, kmd, 1)->paging.Transfer.Flags.AllocationIsIdle, 1);
+		assert_int_equal(
+			probe_find_paging(TRANSFER, kmd, 0)->paging.Transfer.Flags.AllocationIsIdle,
+			0);
+		assert_int_equal(
+			probe_find_paging(TRANSFER, kmd, 1)->paging.Transfer.Flags.AllocationIsIdle,
+			1);
 		client_expect(&w.device, a, PAGE, 0x80 + out);
 	}
 	world_stop(&w);
@@ -225,7 +281,8 @@ static void pag_10_map_and_unmap_name_device_range_and_pages(void **state)
 	const DXGKARG_BUILDPAGINGBUFFER *unmap = &probe_find_paging(UNMAP, kmd, 0)->paging;
 	assert_ptr_equal(unmap->UnmapApertureSegment.hDevice, device);
 	assert_int_equal(unmap->UnmapApertureSegment.SegmentId, 2);
-	assert_int_equal(unmap->UnmapApertureSegment.OffsetInPages, map->MapApertureSegment.OffsetInPages);
+	assert_int_equal(unmap->UnmapApertureSegment.OffsetInPages,
+			 map->MapApertureSegment.OffsetInPages);
 	assert_int_equal(unmap->UnmapApertureSegment.NumberOfPages, 3);
 	assert_true(unmap->UnmapApertureSegment.DummyPage.QuadPart != 0);
 	assert_int_equal(probe_paging_count(-1, kmd), 2);
@@ -241,11 +298,13 @@ static void pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture(void **
 
 		world_start(&w, state, &options);
 		for (uint32_t cached = 0; cached < 2; cached++) {
-			D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU | (cached ? SOFTGPU_ALLOCATION_CACHED : 0),
-						      APERTURE);
+			D3DKMT_HANDLE a = allocate_in(
+				&w.device, PAGE, CPU | (cached ? SOFTGPU_ALLOCATION_CACHED : 0),
+				APERTURE);
 			HANDLE kmd = probe_last_created();
 			use_now(&w, a, false);
-			assert_int_equal(probe_find_paging(MAP, kmd, 0)->paging.MapApertureSegment.Flags.CacheCoherent,
+			assert_int_equal(probe_find_paging(MAP, kmd, 0)
+						 ->paging.MapApertureSegment.Flags.CacheCoherent,
 					 cached && coherent);
 		}
 		world_stop(&w);
@@ -278,7 +337,8 @@ static void pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing(void **
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = allocate_in(&w.device, 4 * MIB, CPU, APERTURE), b = allocate_in(&w.device, 5 * MIB, CPU, APERTURE);
+	D3DKMT_HANDLE a = allocate_in(&w.device, 4 * MIB, CPU, APERTURE),
+		      b = allocate_in(&w.device, 5 * MIB, CPU, APERTURE);
 
 	client_write(&w.device, a, 4 * MIB, 0x17000000);
 	client_write(&w.device, b, 5 * MIB, 0x71000000);
@@ -314,7 +374,8 @@ static void pag_30_a_list_entry_carries_the_last_known_place(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM), b = allocate_in(&w.device, PAGE, CPU, APERTURE);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM),
+		      b = allocate_in(&w.device, PAGE, CPU, APERTURE);
 	DXGK_ALLOCATIONLIST e;
 
 	use_now(&w, a, true);
@@ -326,7 +387,8 @@ static void pag_30_a_list_entry_carries_the_last_known_place(void **state)
 	e = rendered(&w);
 	assert_int_equal(e.SegmentId, 1);
 	const struct probe_call *fill = probe_find_paging(FILL, NULL, 0);
-	assert_true(e.PhysicalAddress.QuadPart == fill->paging.Fill.Destination.SegmentAddress.QuadPart);
+	assert_true(e.PhysicalAddress.QuadPart ==
+		    fill->paging.Fill.Destination.SegmentAddress.QuadPart);
 	assert_int_equal(e.WriteOperation, 0);
 	assert_int_equal(e.Reserved, 0);
 	evict_by_pressure(&w, a);
@@ -391,6 +453,7 @@ int main(void)
 		BOTH(pag_02_what_one_buffer_names_is_resident_together),
 		BOTH(pag_03_pag_04_pag_05_a_move_is_one_whole_transfer),
 		BOTH(pag_07_an_operation_goes_on_in_a_new_buffer),
+		BOTH(pag_07_a_transfer_in_many_pieces_arrives_whole),
 		BOTH(pag_07_operations_are_packed),
 		BOTH(pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others),
 		BOTH(pag_08_a_busy_answer_is_repeated_with_the_allocation_idle),

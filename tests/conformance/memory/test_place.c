@@ -80,7 +80,8 @@ static void seg_04_what_exceeds_the_limit_disturbs_nobody(void **state)
 	probe.edit_segments = limit_commit;
 	probe.context = &limit;
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, CPU, APERTURE), big = allocate_in(&w.device, 3 * MIB, CPU, 0);
+	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, CPU, APERTURE),
+		      big = allocate_in(&w.device, 3 * MIB, CPU, 0);
 	struct softgpu_allocation wish = wish_of(3 * MIB, CPU, VRAM | APERTURE);
 
 	use_now(&w, a, true);
@@ -90,7 +91,8 @@ static void seg_04_what_exceeds_the_limit_disturbs_nobody(void **state)
 	D3DKMT_HANDLE misplaced = allocate_wish(&w.device, &wish);
 	use_now(&w, misplaced, true);
 	assert_int_equal(client_residency(&w.device, misplaced), IN_VRAM);
-	assert_int_equal(client_residency(&w.device, a), IN_APERTURE); /* was not pushed out in vain */
+	assert_int_equal(client_residency(&w.device, a),
+			 IN_APERTURE); /* was not pushed out in vain */
 	evict_by_pressure(&w, misplaced);
 	world_stop(&w);
 }
@@ -108,7 +110,8 @@ static void seg_17_a_direction_asks_for_the_high_end(void **state)
 	const struct probe_call *first = probe_find_paging(DXGK_OPERATION_FILL, NULL, 0);
 	const struct probe_call *second = probe_find_paging(DXGK_OPERATION_FILL, NULL, 1);
 	assert_true(first->paging.Fill.Destination.SegmentAddress.QuadPart == 0);
-	assert_true(second->paging.Fill.Destination.SegmentAddress.QuadPart == (LONGLONG)(4 * MIB - PAGE));
+	assert_true(second->paging.Fill.Destination.SegmentAddress.QuadPart ==
+		    (LONGLONG)(4 * MIB - PAGE));
 	world_stop(&w);
 }
 
@@ -118,7 +121,8 @@ static void seg_18_preferred_segments_come_first_then_the_rest(void **state)
 
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE aperture_first = allocate_sets(&w, PAGE, (struct sets){3, 3, 2, 0});
-	D3DKMT_HANDLE aperture_then_vram = allocate_sets(&w, PAGE, (struct sets){3, 3, 2 | 1 << 6, 0});
+	D3DKMT_HANDLE aperture_then_vram =
+		allocate_sets(&w, PAGE, (struct sets){3, 3, 2 | 1 << 6, 0});
 	D3DKMT_HANDLE no_preference = allocate_sets(&w, PAGE, (struct sets){3, 3, 0, 0});
 	D3DKMT_HANDLE too_big_for_vram = allocate_sets(&w, 5 * MIB, (struct sets){3, 3, 1, 0});
 
@@ -209,7 +213,9 @@ static void seg_20_without_an_eviction_set_memory_goes_straight_to_system_pages(
 	probe_forget();
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_paging_count(-1, kmd), 1);
-	assert_int_equal(probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)->paging.Transfer.Destination.SegmentId, 0);
+	assert_int_equal(probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)
+				 ->paging.Transfer.Destination.SegmentId,
+			 0);
 	world_stop(&w);
 }
 
@@ -229,7 +235,8 @@ static void seg_21_paging_buffers_come_from_system_memory_or_from_an_aperture(vo
 		evict_by_pressure(&w, a);
 		client_expect(&w.device, a, 64 * KIB, 0x2100);
 		const struct probe_call *paging = probe_find(PROBE_PAGING, 0);
-		assert_int_equal(paging->paging.DmaBufferPrivateDataSize != 0, paging->paging.pDmaBufferPrivateData != NULL);
+		assert_int_equal(paging->paging.DmaBufferPrivateDataSize != 0,
+				 paging->paging.pDmaBufferPrivateData != NULL);
 		world_stop(&w);
 	}
 }
@@ -260,8 +267,10 @@ static void pag_01_an_aperture_full_of_idle_allocations_has_room_for_a_dma_buffe
 static void seg_21_one_command_is_room_enough_in_a_paging_buffer(void **state)
 {
 	for (uint64_t segment = 0; segment <= 2; segment += 2) {
-		const struct vidmm_registry_value values[] = {{"PagingBufferSize", 80}, {"PagingBufferSegment", segment}};
-		const struct client_options options = {.vram_bytes = MIB, .registry = values, .registry_count = 2};
+		const struct vidmm_registry_value values[] = {{"PagingBufferSize", 80},
+							      {"PagingBufferSegment", segment}};
+		const struct client_options options = {
+			.vram_bytes = MIB, .registry = values, .registry_count = 2};
 		struct world w;
 		D3DKMT_HANDLE a[20];
 
@@ -283,12 +292,16 @@ static void seg_21_one_command_is_room_enough_in_a_paging_buffer(void **state)
 
 static void seg_21_paging_goes_on_where_the_aperture_has_no_room_for_another_buffer(void **state)
 {
-	static const struct vidmm_registry_value values[] = {{"PagingBufferSize", 4096}, {"DmaBufferSegmentSet", 0}};
+	static const struct vidmm_registry_value values[] = {{"PagingBufferSize", 4096},
+							     {"DmaBufferSegmentSet", 0}};
 	struct client_options options = {.vram_bytes = 4 * MIB,
 					 .aperture_bytes = MIB,
 					 .registry = values,
 					 .registry_count = 2};
-	enum { PAGES = 254, BURST = 300 }; /* the gate and the first paging buffer have a page each */
+	enum {
+		PAGES = 254,
+		BURST = 300
+	}; /* the gate and the first paging buffer have a page each */
 	struct world w;
 	D3DKMT_HANDLE filler, a[BURST];
 

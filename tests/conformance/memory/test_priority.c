@@ -10,10 +10,13 @@ static const struct client_options small = {.vram_bytes = 4 * MIB};
 static int runtime[2];
 #define RESOURCE(n) ((HANDLE)&runtime[n])
 
-static HRESULT set_priority(struct world *w, HANDLE resource, const D3DKMT_HANDLE *list, UINT count, const UINT *values)
+static HRESULT set_priority(struct world *w, HANDLE resource, const D3DKMT_HANDLE *list, UINT count,
+			    const UINT *values)
 {
-	D3DDDICB_SETPRIORITY args = {
-		.hResource = resource, .NumAllocations = count, .HandleList = list, .pPriorities = values};
+	D3DDDICB_SETPRIORITY args = {.hResource = resource,
+				     .NumAllocations = count,
+				     .HandleList = list,
+				     .pPriorities = values};
 
 	return w->device.cb->pfnSetPriorityCb(w->device.handle, &args);
 }
@@ -21,8 +24,10 @@ static HRESULT set_priority(struct world *w, HANDLE resource, const D3DKMT_HANDL
 static HRESULT query(struct world *w, HANDLE resource, const D3DKMT_HANDLE *list, UINT count,
 		     D3DDDI_RESIDENCYSTATUS *values)
 {
-	D3DDDICB_QUERYRESIDENCY args = {
-		.hResource = resource, .NumAllocations = count, .HandleList = list, .pResidencyStatus = values};
+	D3DDDICB_QUERYRESIDENCY args = {.hResource = resource,
+					.NumAllocations = count,
+					.HandleList = list,
+					.pResidencyStatus = values};
 
 	return w->device.cb->pfnQueryResidencyCb(w->device.handle, &args);
 }
@@ -57,7 +62,8 @@ static D3DKMT_HANDLE press_one(struct world *w)
 
 static void pri_01_the_lowest_priority_leaves_first(void **state)
 {
-	static const UINT creation[] = {PRIORITY(NORMAL), PRIORITY(MAXIMUM), PRIORITY(LOW), PRIORITY(HIGH)};
+	static const UINT creation[] = {PRIORITY(NORMAL), PRIORITY(MAXIMUM), PRIORITY(LOW),
+					PRIORITY(HIGH)};
 	struct world w;
 	D3DKMT_HANDLE a[4];
 
@@ -86,7 +92,8 @@ static void pri_01_among_equals_the_least_recently_used_leaves_first(void **stat
 
 static void pri_01_values_between_the_named_ones_are_taken(void **state)
 {
-	static const UINT between[] = {PRIORITY(NORMAL) + 1, PRIORITY(MINIMUM), PRIORITY(LOW) + 12345, PRIORITY(MAXIMUM)};
+	static const UINT between[] = {PRIORITY(NORMAL) + 1, PRIORITY(MINIMUM),
+				       PRIORITY(LOW) + 12345, PRIORITY(MAXIMUM)};
 	struct world w;
 	D3DKMT_HANDLE a[4];
 
@@ -102,7 +109,8 @@ static void pri_01_values_between_the_named_ones_are_taken(void **state)
 
 static void pri_03_a_list_takes_a_value_each(void **state)
 {
-	static const UINT values[] = {PRIORITY(HIGH), PRIORITY(HIGH), PRIORITY(NORMAL), PRIORITY(LOW)};
+	static const UINT values[] = {PRIORITY(HIGH), PRIORITY(HIGH), PRIORITY(NORMAL),
+				      PRIORITY(LOW)};
 	struct world w;
 	D3DKMT_HANDLE a[4];
 
@@ -128,7 +136,8 @@ static void pri_03_a_resource_takes_one_value_for_all(void **state)
 	a[0] = resident(&w, 0);
 	for (int i = 1; i < 4; i++) {
 		struct softgpu_allocation wish = wish_of(MIB, CPU, VRAM);
-		assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(i == 3), &a[i], NULL), S_OK);
+		assert_int_equal(
+			client_try_allocate(&w.device, &wish, RESOURCE(i == 3), &a[i], NULL), S_OK);
 		use_now(&w, a[i], false);
 	}
 	assert_int_equal(set_priority(&w, RESOURCE(0), NULL, 0, &low), S_OK);
@@ -154,17 +163,24 @@ static void pri_03_mixed_shapes_and_bad_handles_change_nothing(void **state)
 		UINT count;
 		const UINT *values;
 	} calls[] = {
-		{RESOURCE(0), a, 1, values}, {RESOURCE(0), a, 0, values}, {RESOURCE(0), NULL, 1, values},
-		{NULL, NULL, 0, values},     {NULL, a, 0, values},	  {NULL, a, 1, NULL},
-		{RESOURCE(0), NULL, 0, NULL}, {RESOURCE(0), NULL, 0, values} /* no such resource */,
+		{RESOURCE(0), a, 1, values},
+		{RESOURCE(0), a, 0, values},
+		{RESOURCE(0), NULL, 1, values},
+		{NULL, NULL, 0, values},
+		{NULL, a, 0, values},
+		{NULL, a, 1, NULL},
+		{RESOURCE(0), NULL, 0, NULL},
+		{RESOURCE(0), NULL, 0, values} /* no such resource */,
 		{NULL, bad, 2, values},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		assert_int_equal(set_priority(&w, calls[i].resource, calls[i].list, calls[i].count, calls[i].values),
+		assert_int_equal(set_priority(&w, calls[i].resource, calls[i].list, calls[i].count,
+					      calls[i].values),
 				 E_INVALIDARG);
 		if (!client_found(&w.client, "PRI-03"))
-			fail_msg("call %zu: %s", i, w.client.findings ? w.client.finding[0] : "no finding");
+			fail_msg("call %zu: %s", i,
+				 w.client.findings ? w.client.finding[0] : "no finding");
 		client_forget(&w.client);
 	}
 	assert_int_equal(set_priority(&w, NULL, NULL, UINT32_MAX, values), E_INVALIDARG);
@@ -202,7 +218,8 @@ static void pri_04_a_resource_reports_its_worst_member(void **state)
 	world_start(&w, state, &small);
 	for (int i = 0; i < 3; i++) {
 		struct softgpu_allocation wish = wish_of(PAGE, CPU, sets[i]);
-		assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(0), &a[i], NULL), S_OK);
+		assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(0), &a[i], NULL),
+				 S_OK);
 	}
 	assert_int_equal(query(&w, RESOURCE(0), NULL, 0, &status), S_OK);
 	assert_int_equal(status, EVICTED);
@@ -233,15 +250,24 @@ static void pri_04_wrong_shapes_write_nothing(void **state)
 		UINT count;
 		D3DDDI_RESIDENCYSTATUS *values;
 	} calls[] = {
-		{RESOURCE(0), &a, 1, status}, {RESOURCE(0), NULL, 1, status}, {NULL, NULL, 0, status},
-		{NULL, &a, 0, status},	      {NULL, &a, 1, NULL},	      {RESOURCE(1), NULL, 0, status},
-		{NULL, bad, 2, status},	      {NULL, NULL, UINT32_MAX, status}, {NULL, NULL, UINT32_MAX, NULL},
+		{RESOURCE(0), &a, 1, status},
+		{RESOURCE(0), NULL, 1, status},
+		{NULL, NULL, 0, status},
+		{NULL, &a, 0, status},
+		{NULL, &a, 1, NULL},
+		{RESOURCE(1), NULL, 0, status},
+		{NULL, bad, 2, status},
+		{NULL, NULL, UINT32_MAX, status},
+		{NULL, NULL, UINT32_MAX, NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		assert_int_equal(query(&w, calls[i].resource, calls[i].list, calls[i].count, calls[i].values), E_INVALIDARG);
+		assert_int_equal(query(&w, calls[i].resource, calls[i].list, calls[i].count,
+				       calls[i].values),
+				 E_INVALIDARG);
 		if (!client_found(&w.client, "PRI-04"))
-			fail_msg("call %zu: %s", i, w.client.findings ? w.client.finding[0] : "no finding");
+			fail_msg("call %zu: %s", i,
+				 w.client.findings ? w.client.finding[0] : "no finding");
 		client_forget(&w.client);
 		assert_int_equal(status[0], 9);
 		assert_int_equal(status[1], 9);

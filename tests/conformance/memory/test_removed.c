@@ -23,7 +23,8 @@ static bool answer_fault(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATU
 
 	if ((int)args->Operation != f->operation)
 		return false;
-	if (args->Operation == DXGK_OPERATION_TRANSFER && f->transfer_out != (args->Transfer.Source.SegmentId != 0))
+	if (args->Operation == DXGK_OPERATION_TRANSFER &&
+	    f->transfer_out != (args->Transfer.Source.SegmentId != 0))
 		return false;
 	if (f->calls++ < f->after)
 		return false;
@@ -42,10 +43,14 @@ static void expect_every_call_removed(struct world *w, D3DKMT_HANDLE a)
 	D3DDDI_RESIDENCYSTATUS residency = 9;
 	BOOL discarded = 5;
 	D3DDDICB_LOCK lock = {.hAllocation = a, .pData = &wish};
-	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &a, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
-	D3DDDICB_RECLAIMALLOCATIONS reclaim = {.HandleList = &a, .NumAllocations = 1, .pDiscarded = &discarded};
-	D3DDDICB_SETPRIORITY set = {.HandleList = &a, .NumAllocations = 1, .pPriorities = &priority};
-	D3DDDICB_QUERYRESIDENCY query = {.HandleList = &a, .NumAllocations = 1, .pResidencyStatus = &residency};
+	D3DDDICB_OFFERALLOCATIONS offer = {
+		.HandleList = &a, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = &a, .NumAllocations = 1, .pDiscarded = &discarded};
+	D3DDDICB_SETPRIORITY set = {
+		.HandleList = &a, .NumAllocations = 1, .pPriorities = &priority};
+	D3DDDICB_QUERYRESIDENCY query = {
+		.HandleList = &a, .NumAllocations = 1, .pResidencyStatus = &residency};
 	D3DDDICB_CREATECONTEXT context = {.NodeOrdinal = 0};
 	struct vidmm_device *device = NULL;
 
@@ -96,8 +101,9 @@ static void work_until_removed(struct world *w, D3DKMT_HANDLE *locked, D3DKMT_HA
 		(void)client_try_submit(&w->context);
 		client_reference(&w->context, big, true);
 		(void)client_try_submit(&w->context);
-		D3DDDICB_OFFERALLOCATIONS offer = {
-			.HandleList = &a[0], .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+		D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &a[0],
+						   .NumAllocations = 1,
+						   .Priority = D3DDDI_OFFER_PRIORITY_LOW};
 		D3DKMT_HANDLE handle = a[5];
 		if (round == 2)
 			(void)w->device.cb->pfnOfferAllocationsCb(w->device.handle, &offer);
@@ -116,14 +122,22 @@ static void lock_33_ofr_15_pag_09_a_refused_operation_ends_the_adapter(void **st
 		{.operation = DXGK_OPERATION_FILL, .after = 2, .status = STATUS_NO_MEMORY},
 		{.operation = DXGK_OPERATION_TRANSFER, .status = STATUS_INVALID_PARAMETER},
 		{.operation = DXGK_OPERATION_TRANSFER, .after = 2, .status = STATUS_NOT_SUPPORTED},
-		{.operation = DXGK_OPERATION_TRANSFER, .transfer_out = true, .status = STATUS_UNSUCCESSFUL},
-		{.operation = DXGK_OPERATION_TRANSFER, .transfer_out = true, .after = 1, .status = STATUS_PENDING},
-		{.operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT, .after = 1, .status = STATUS_UNSUCCESSFUL},
+		{.operation = DXGK_OPERATION_TRANSFER,
+		 .transfer_out = true,
+		 .status = STATUS_UNSUCCESSFUL},
+		{.operation = DXGK_OPERATION_TRANSFER,
+		 .transfer_out = true,
+		 .after = 1,
+		 .status = STATUS_PENDING},
+		{.operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT,
+		 .after = 1,
+		 .status = STATUS_UNSUCCESSFUL},
 		{.operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, .status = STATUS_UNSUCCESSFUL},
 		/* Asking twice for what was given: the allocation is idle, the buffer is empty. */
 		{.operation = DXGK_OPERATION_TRANSFER, .status = STATUS_GRAPHICS_ALLOCATION_BUSY},
 		{.operation = DXGK_OPERATION_FILL, .status = STATUS_GRAPHICS_ALLOCATION_BUSY},
-		{.operation = DXGK_OPERATION_FILL, .status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER},
+		{.operation = DXGK_OPERATION_FILL,
+		 .status = STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER},
 	};
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -179,7 +193,8 @@ static void lock_33_a_waiter_is_told_at_once(void **state)
 
 	world_start(&w, state, &small);
 	limited.renaming_limit = 1;
-	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), b = allocate_wish(&w.device, &limited);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU),
+		      b = allocate_wish(&w.device, &limited);
 	use_now(&w, a, true);
 	use_now(&w, b, true);
 	gate_close(&w);
@@ -204,7 +219,8 @@ static void lock_33_what_waits_for_preparation_goes_with_the_adapter(void **stat
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, CPU, VRAM), next = allocate_in(&w.device, 3 * MIB, CPU, VRAM);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, CPU, VRAM),
+		      next = allocate_in(&w.device, 3 * MIB, CPU, VRAM);
 	use_now(&w, busy, true);
 	gate_close(&w);
 	client_reference(&w.context, busy, true);
@@ -229,10 +245,12 @@ static void lock_04_a_lock_is_good_until_the_unlock_even_then(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	D3DKMT_HANDLE in_vram = allocate_in(&w.device, PAGE, CPU, VRAM), mapped = allocate_in(&w.device, PAGE, CPU, APERTURE);
+	D3DKMT_HANDLE in_vram = allocate_in(&w.device, PAGE, CPU, VRAM),
+		      mapped = allocate_in(&w.device, PAGE, CPU, APERTURE);
 	use_now(&w, in_vram, true);
 	use_now(&w, mapped, true);
-	uint32_t *one = client_lock(&w.device, in_vram, 0), *two = client_lock(&w.device, mapped, 0);
+	uint32_t *one = client_lock(&w.device, in_vram, 0),
+		 *two = client_lock(&w.device, mapped, 0);
 	one[0] = two[0] = 4;
 	end_it(&w);
 	one[1] = one[0] + 1;
@@ -245,7 +263,9 @@ static void lock_04_a_lock_is_good_until_the_unlock_even_then(void **state)
 
 static void pag_09_a_locked_allocation_whose_move_fails_stays_in_use(void **state)
 {
-	struct fault fault = {.operation = DXGK_OPERATION_TRANSFER, .transfer_out = true, .status = STATUS_UNSUCCESSFUL};
+	struct fault fault = {.operation = DXGK_OPERATION_TRANSFER,
+			      .transfer_out = true,
+			      .status = STATUS_UNSUCCESSFUL};
 	struct world w;
 
 	world_start(&w, state, &small);
@@ -280,13 +300,15 @@ static void teardown_of_a_removed_adapter_with_everything_alive(void **state)
 	assert_int_equal(client_try_allocate(&w.device, &wish, &runtime, &a, &resource), S_OK);
 	assert_int_equal(vidmm_resource_share(w.device.device, resource, &global), 0);
 	assert_int_equal(vidmm_resource_open(other.device, global, &resource, &theirs, &count), 0);
-	D3DKMT_HANDLE renamed = client_allocate(&w.device, PAGE, CPU), gone = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE renamed = client_allocate(&w.device, PAGE, CPU),
+		      gone = client_allocate(&w.device, PAGE, CPU);
 	use_now(&w, renamed, true);
 	assert_int_equal(client_try_lock(&w.device, &renamed, DISCARD, NULL), S_OK);
 	gate_close(&w);
 	client_reference(&w.context, gone, true);
 	client_submit(&w.context);
-	assert_int_equal(client_deallocate(&w.device, gone), S_OK); /* waits for the GPU, for ever now */
+	assert_int_equal(client_deallocate(&w.device, gone),
+			 S_OK); /* waits for the GPU, for ever now */
 	end_it(&w);
 	count = 1;
 	assert_true(vidmm_resource_open(other.device, global, &resource, &theirs, &count) < 0);

@@ -46,7 +46,8 @@ static void ren_01_a_busy_allocation_gets_another_instance(void **state)
 	assert_int_not_equal(a1, a0);
 	assert_ptr_not_equal(old, new);
 	assert_int_equal(client_unlock(&w.device, a1), S_OK);
-	assert_int_equal(client_unlock(&w.device, a0), E_INVALIDARG); /* the lock is that of the new one */
+	assert_int_equal(client_unlock(&w.device, a0),
+			 E_INVALIDARG); /* the lock is that of the new one */
 	client_forget(&w.client);
 	world_stop(&w);
 }
@@ -56,14 +57,16 @@ static void ren_02_an_idle_current_instance_is_not_handed_out_again(void **state
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), out = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU),
+		      out = client_allocate(&w.device, PAGE, CPU);
 
 	client_write(&w.device, a0, PAGE, 0x0A000000);
 	client_copy(&w.context, a0, out, PAGE); /* in the command buffer, not submitted yet */
 	D3DKMT_HANDLE a1 = discard(&w, a0, 0xB1B1B1B1);
 	assert_int_not_equal(a1, a0);
 	client_submit(&w.context);
-	client_expect(&w.device, out, PAGE, 0x0A000000); /* the draw saw what it was recorded with */
+	client_expect(&w.device, out, PAGE,
+		      0x0A000000); /* the draw saw what it was recorded with */
 	world_stop(&w);
 }
 
@@ -77,10 +80,13 @@ static void ren_02_the_handle_may_stay_with_noexistingreference(void **state)
 
 	for (int i = 0; i < 4; i++) {
 		seen[i] = i ? seen[i - 1] : a;
-		assert_int_equal(client_try_lock(&w.device, &seen[i], DISCARD | NO_EXISTING_REFERENCE, NULL), S_OK);
+		assert_int_equal(
+			client_try_lock(&w.device, &seen[i], DISCARD | NO_EXISTING_REFERENCE, NULL),
+			S_OK);
 		assert_int_equal(client_unlock(&w.device, seen[i]), S_OK);
 	}
-	assert_int_equal(world_statistics(&w).instances, 2); /* the gate and this one: nothing had to be made */
+	assert_int_equal(world_statistics(&w).instances,
+			 2); /* the gate and this one: nothing had to be made */
 	world_stop(&w);
 }
 
@@ -254,7 +260,8 @@ static void expect_no_instance(struct world *w, D3DKMT_HANDLE a)
 	D3DKMT_HANDLE handle = a;
 	void *data = &handle;
 
-	assert_int_equal(client_try_lock(&w->device, &handle, DISCARD, &data), D3DERR_WASSTILLDRAWING);
+	assert_int_equal(client_try_lock(&w->device, &handle, DISCARD, &data),
+			 D3DERR_WASSTILLDRAWING);
 	assert_int_equal(handle, a);
 	assert_null(data);
 	assert_int_equal(w->client.findings, 0); /* nobody broke anything */
@@ -274,7 +281,8 @@ static void ren_11_without_a_retired_instance_the_lock_fails_at_once(void **stat
 	client_submit(&w.context);
 	expect_no_instance(&w, one); /* busy */
 	D3DKMT_HANDLE handed_out = discard(&w, two, 2);
-	expect_no_instance(&w, handed_out); /* two is busy and not retired: its successor was never used */
+	expect_no_instance(
+		&w, handed_out); /* two is busy and not retired: its successor was never used */
 	client_lock(&w.device, handed_out, 0);
 	assert_int_equal(client_unlock(&w.device, handed_out), S_OK);
 	world_stop(&w);
@@ -290,7 +298,8 @@ static void ren_12_ref_08_the_retry_with_noexistingreference_gets_any(void **sta
 
 	expect_no_instance(&w, a);
 	use_now(&w, a, false); /* the flush */
-	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			 S_OK);
 	assert_int_equal(handle, a);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	gate_close(&w);
@@ -315,7 +324,8 @@ static void ren_13_noexistingreference_alone_changes_nothing(void **state)
 
 	gate_close(&w);
 	submit_use(&w, a);
-	expect_lock_refused(&w, a, NO_EXISTING_REFERENCE | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	expect_lock_refused(&w, a, NO_EXISTING_REFERENCE | DONOT_WAIT, D3DERR_WASSTILLDRAWING,
+			    NULL);
 	lock_elsewhere(&h, &w, a, NO_EXISTING_REFERENCE);
 	gate_open(&w);
 	helper_join(&h);
@@ -329,7 +339,8 @@ static void ren_15_what_is_written_after_a_discard_reaches_the_gpu(void **state)
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), out = client_allocate(&w.device, PAGE, CPU);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU),
+		      out = client_allocate(&w.device, PAGE, CPU);
 
 	for (uint32_t i = 0; i < 20; i++) {
 		a = discard(&w, a, 0x1000 + i);
@@ -352,7 +363,8 @@ static void ren_21_without_discard_the_handle_never_changes(void **state)
 
 	gate_close(&w);
 	submit_use(&w, a);
-	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL); /* the sign to rename by itself */
+	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING,
+			    NULL); /* the sign to rename by itself */
 	gate_open(&w);
 	client_idle(&w.client);
 	assert_int_equal(client_try_lock(&w.device, &handle, DONOT_WAIT, NULL), S_OK);
@@ -419,7 +431,8 @@ static void ren_20_any_live_handle_destroys_all_instances(void **state)
 		assert_int_equal(client_deallocate(&w.device, a[which]), S_OK);
 		for (int i = 0; i < 3; i++)
 			expect_lock_refused(&w, a[i], 0, E_INVALIDARG, "LOCK-31");
-		assert_int_equal(world_statistics(&w).instances, 4); /* the GPU still uses the first */
+		assert_int_equal(world_statistics(&w).instances,
+				 4); /* the GPU still uses the first */
 		gate_open(&w);
 		client_idle(&w.client);
 		while (world_statistics(&w).allocations != 1)
@@ -465,7 +478,8 @@ static void ren_16_ref_02_a_used_instance_retires_the_older_ones(void **state)
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1), a2 = discard(&w, a1, 2);
+	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1),
+		      a2 = discard(&w, a1, 2);
 
 	use_now(&w, a2, false);
 	for (int i = 0; i < 2; i++) {
@@ -479,7 +493,8 @@ static void ren_16_ref_02_a_used_instance_retires_the_older_ones(void **state)
 	world_stop(&w);
 }
 
-static HRESULT submit_in_order(struct client_context *context, const D3DKMT_HANDLE *order, uint32_t count)
+static HRESULT submit_in_order(struct client_context *context, const D3DKMT_HANDLE *order,
+			       uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		client_reference(context, order[i], false);
@@ -491,8 +506,10 @@ static void ren_17_ref_03_ref_04_instances_come_in_rising_order_inside_a_buffer(
 	struct world w;
 
 	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1), a2 = discard(&w, a1, 2);
-	const D3DKMT_HANDLE bad[][4] = {{a1, a0, a2, a2}, {a0, a1, a0, a2}, {a2, a2, a0, a1}, {a0, a2, a1, a2}};
+	D3DKMT_HANDLE a0 = client_allocate(&w.device, PAGE, CPU), a1 = discard(&w, a0, 1),
+		      a2 = discard(&w, a1, 2);
+	const D3DKMT_HANDLE bad[][4] = {
+		{a1, a0, a2, a2}, {a0, a1, a0, a2}, {a2, a2, a0, a1}, {a0, a2, a1, a2}};
 	const D3DKMT_HANDLE good[] = {a0, a0, a1, a1, a2};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -502,7 +519,8 @@ static void ren_17_ref_03_ref_04_instances_come_in_rising_order_inside_a_buffer(
 	}
 	client_forget(&w.client);
 	client_idle(&w.client);
-	assert_int_equal(probe_count(PROBE_SUBMIT), 0); /* nothing went out, no instance has changed */
+	assert_int_equal(probe_count(PROBE_SUBMIT),
+			 0); /* nothing went out, no instance has changed */
 	client_lock(&w.device, a2, DONOT_WAIT);
 	assert_int_equal(client_unlock(&w.device, a2), S_OK);
 	assert_int_equal(submit_in_order(&w.context, good, 5), S_OK);
@@ -547,7 +565,7 @@ static void ren_18_ref_06_donotretireinstance_keeps_it_for_one_more_use(void **s
 
 	assert_int_equal(submit_keeping(&w, a0, a1), S_OK);
 	assert_int_equal(submit_keeping(&w, a0, 0), S_OK); /* again with the flag */
-	use_now(&w, a0, false); /* without it: the last time */
+	use_now(&w, a0, false);                            /* without it: the last time */
 	client_reference(&w.context, a0, false);
 	assert_int_equal(client_try_submit(&w.context), INVALID_INSTANCE);
 	assert_true(client_found(&w.client, "REN-16"));
@@ -595,7 +613,9 @@ static void ref_07_instances_come_back_however_often_one_discards(void **state)
 		if (i % 100 == 0 && world_statistics(&w).instances > most)
 			most = world_statistics(&w).instances;
 	}
-	assert_true(most <= 64); /* at most 16 DMA buffers are in flight; the rest is what the DPC has not seen yet */
+	assert_true(
+		most <=
+		64); /* at most 16 DMA buffers are in flight; the rest is what the DPC has not seen yet */
 	world_stop(&w);
 }
 

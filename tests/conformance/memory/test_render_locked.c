@@ -168,7 +168,9 @@ static void lock_37_lkr_05_an_aperture_allocation_renders_where_it_is(void **sta
 		words[i] = i + 1;
 		client_reference(&w.context, a, false);
 		client_submit(&w.context);
-		client_lock(&w.device, a, IGNORE_SYNC | DONOT_WAIT); /* the cached pointer, and a lock beside it */
+		client_lock(&w.device, a,
+			    IGNORE_SYNC |
+				    DONOT_WAIT); /* the cached pointer, and a lock beside it */
 		assert_int_equal(client_unlock(&w.device, a), S_OK);
 	}
 	client_idle(&w.client);
@@ -202,7 +204,8 @@ static void store_all_the_while(void *argument)
 }
 
 /* Moves a locked allocation with `move` under a running storer, several times over. */
-static void store_through_a_move(void **state, uint32_t set, void (*move)(struct world *, D3DKMT_HANDLE))
+static void store_through_a_move(void **state, uint32_t set,
+				 void (*move)(struct world *, D3DKMT_HANDLE))
 {
 	enum { ROUNDS = 20, BYTES = 1024 * 1024 };
 	struct world w;
@@ -217,7 +220,9 @@ static void store_through_a_move(void **state, uint32_t set, void (*move)(struct
 		assert_non_null(s.own);
 		for (uint32_t i = 0; i < s.count; i++)
 			s.own[i] = 0x100 + i;
-		assert_int_equal(vidmm_thread_create(w.client.host, "storer", store_all_the_while, &s, &thread), 0);
+		assert_int_equal(vidmm_thread_create(w.client.host, "storer", store_all_the_while,
+						     &s, &thread),
+				 0);
 		while (atomic_load(&s.rounds) < 2)
 			vidmm_settle(w.client.host);
 		move(&w, a);

@@ -13,12 +13,13 @@ struct shared {
 	D3DKMT_HANDLE allocation, km_resource, global;
 };
 
-static HRESULT allocate_many(struct client_device *device, HANDLE resource, uint32_t count, D3DKMT_HANDLE *out,
-			     D3DKMT_HANDLE *km_resource)
+static HRESULT allocate_many(struct client_device *device, HANDLE resource, uint32_t count,
+			     D3DKMT_HANDLE *out, D3DKMT_HANDLE *km_resource)
 {
 	struct softgpu_allocation wish[4];
 	D3DDDI_ALLOCATIONINFO info[4] = {{0}};
-	D3DDDICB_ALLOCATE args = {.hResource = resource, .NumAllocations = count, .pAllocationInfo = info};
+	D3DDDICB_ALLOCATE args = {
+		.hResource = resource, .NumAllocations = count, .pAllocationInfo = info};
 
 	for (uint32_t i = 0; i < count; i++) {
 		wish[i] = wish_of(PAGE, CPU, 0);
@@ -48,7 +49,9 @@ static struct shared open_it(struct client_device *device, uint32_t global)
 	struct shared s = {.global = global};
 	uint32_t count = 1;
 
-	assert_int_equal(vidmm_resource_open(device->device, global, &s.km_resource, &s.allocation, &count), 0);
+	assert_int_equal(
+		vidmm_resource_open(device->device, global, &s.km_resource, &s.allocation, &count),
+		0);
 	assert_int_equal(count, 1);
 	return s;
 }
@@ -63,7 +66,8 @@ static HRESULT free_resource(struct client_device *device, HANDLE resource)
 static void second_device(struct world *w, struct client_device *second)
 {
 	*second = w->device;
-	assert_int_equal(vidmm_device_create(w->device.process, w->client.adapter, &second->device), 0);
+	assert_int_equal(vidmm_device_create(w->device.process, w->client.adapter, &second->device),
+			 0);
 	second->handle = vidmm_device_handle(second->device);
 }
 
@@ -75,7 +79,8 @@ static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void 
 	world_start(&w, state, NULL);
 	client_open(&w.client, &other);
 	second_device(&w, &second);
-	struct shared ours = share_one(&w.device, RESOURCE(0)), theirs = open_it(&other, ours.global);
+	struct shared ours = share_one(&w.device, RESOURCE(0)),
+		      theirs = open_it(&other, ours.global);
 	struct shared also_ours = open_it(&second, ours.global);
 	D3DKMT_HANDLE handle = theirs.allocation;
 	void *data = &handle;
@@ -88,7 +93,8 @@ static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void 
 	client_forget(&w.client);
 	assert_int_equal(client_unlock(&other, theirs.allocation), E_INVALIDARG);
 	client_forget(&w.client);
-	client_expect(&second, also_ours.allocation, PAGE, 0x2400); /* the process counts, not the device */
+	client_expect(&second, also_ours.allocation, PAGE,
+		      0x2400); /* the process counts, not the device */
 	vidmm_device_destroy(second.device);
 	client_close(&other);
 	world_stop(&w);
@@ -113,7 +119,8 @@ static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along
 
 	world_start(&w, state, NULL);
 	second_device(&w, &second);
-	struct shared ours = share_one(&w.device, RESOURCE(0)), also = open_it(&second, ours.global);
+	struct shared ours = share_one(&w.device, RESOURCE(0)),
+		      also = open_it(&second, ours.global);
 
 	client_lock(&second, also.allocation, 0);
 	/* Each hold has its own count: the creator has nothing to unlock. */
@@ -121,9 +128,11 @@ static void lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along
 	assert_true(client_found(&w.client, "LOCK-28"));
 	client_forget(&w.client);
 	vidmm_device_destroy(second.device);
-	D3DDDICB_OFFERALLOCATIONS offer = {
-		.HandleList = &ours.allocation, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
-	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK); /* not locked any more */
+	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &ours.allocation,
+					   .NumAllocations = 1,
+					   .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer),
+			 S_OK); /* not locked any more */
 	world_stop(&w);
 }
 
@@ -134,7 +143,8 @@ static void lock_30_the_creators_end_leaves_the_locks_of_others(void **state)
 
 	world_start(&w, state, NULL);
 	second_device(&w, &second);
-	struct shared ours = share_one(&w.device, RESOURCE(0)), also = open_it(&second, ours.global);
+	struct shared ours = share_one(&w.device, RESOURCE(0)),
+		      also = open_it(&second, ours.global);
 
 	client_lock(&w.device, ours.allocation, 0);
 	client_lock(&second, also.allocation, 0);
@@ -165,7 +175,9 @@ static void ren_14_ref_11_a_shared_allocation_is_not_renamed(void **state)
 	expect_lock_refused(&w, s.allocation, DISCARD | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
 	/* The other flags count as if Discard were not there. */
 	handle = s.allocation;
-	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | IGNORE_SYNC | DONOT_WAIT, NULL), S_OK);
+	assert_int_equal(
+		client_try_lock(&w.device, &handle, DISCARD | IGNORE_SYNC | DONOT_WAIT, NULL),
+		S_OK);
 	assert_int_equal(client_unlock(&w.device, handle), S_OK);
 	lock_elsewhere(&h, &w, s.allocation, DISCARD);
 	gate_open(&w);
@@ -266,8 +278,8 @@ static void alf_34_the_last_one_out_destroys(void **state)
 	assert_int_equal(probe_find(PROBE_DESTROY, 0)->flags, 0);
 	assert_int_equal(probe_find(PROBE_DESTROY, 1)->flags, 1);
 	uint32_t count = 1;
-	assert_true(vidmm_resource_open(third.device = other.device, ours.global, &too.km_resource, &too.allocation,
-					&count) < 0);
+	assert_true(vidmm_resource_open(third.device = other.device, ours.global, &too.km_resource,
+					&too.allocation, &count) < 0);
 	client_close(&other);
 	world_stop(&w);
 }
@@ -311,7 +323,8 @@ static void alf_34_one_missing_open_of_several_undoes_the_others(void **state)
 	client_forget(&w.client);
 	assert_int_equal(probe_count(PROBE_CLOSE), 2);
 	assert_int_equal(probe_count(PROBE_DESTROY), 3);
-	assert_int_equal(free_resource(&w.device, RESOURCE(0)), E_INVALIDARG); /* the resource was not made either */
+	assert_int_equal(free_resource(&w.device, RESOURCE(0)),
+			 E_INVALIDARG); /* the resource was not made either */
 	client_forget(&w.client);
 	world_stop(&w);
 }
@@ -333,7 +346,8 @@ static void alf_35_a_resource_ties_its_allocations_together(void **state)
 	probe_forget();
 	assert_int_equal(free_resource(&w.device, RESOURCE(0)), S_OK);
 	assert_int_equal(probe_count(PROBE_CLOSE), 3);
-	assert_int_equal(probe_count(PROBE_DESTROY), 4); /* three allocations and the resource itself */
+	assert_int_equal(probe_count(PROBE_DESTROY),
+			 4);                    /* three allocations and the resource itself */
 	client_write(&w.device, a[2], PAGE, 0); /* the other one is untouched */
 	expect_lock_refused(&w, a[3], 0, E_INVALIDARG, "LOCK-31");
 	world_stop(&w);
@@ -387,12 +401,14 @@ static void alf_36_with_a_resource_the_list_is_ignored(void **state)
 
 	world_start(&w, state, NULL);
 	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 2, a, &resource), S_OK);
-	D3DDDICB_DEALLOCATE args = {.hResource = RESOURCE(0), .NumAllocations = 2, .HandleList = bogus};
+	D3DDDICB_DEALLOCATE args = {
+		.hResource = RESOURCE(0), .NumAllocations = 2, .HandleList = bogus};
 	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), S_OK);
 	assert_int_equal(w.client.findings, 0);
 	assert_int_equal(world_statistics(&w).allocations, 1);
 	args.HandleList = NULL;
-	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args), E_INVALIDARG); /* it is gone */
+	assert_int_equal(w.device.cb->pfnDeallocateCb(w.device.handle, &args),
+			 E_INVALIDARG); /* it is gone */
 	assert_true(client_found(&w.client, "ALF-36"));
 	client_forget(&w.client);
 	world_stop(&w);

@@ -78,7 +78,8 @@ D3DKMT_HANDLE allocate_wish(struct client_device *device, const struct softgpu_a
 	return allocation;
 }
 
-D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t flags, uint32_t segment_set)
+D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t flags,
+			  uint32_t segment_set)
 {
 	struct softgpu_allocation wish = wish_of(bytes, flags, segment_set);
 
@@ -110,7 +111,8 @@ struct vidmm_adapter_statistics world_statistics(const struct world *w)
 	return s;
 }
 
-void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t flags, HRESULT result, const char *rule)
+void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t flags, HRESULT result,
+			 const char *rule)
 {
 	D3DKMT_HANDLE handle = allocation;
 	void *data = &handle;
@@ -122,15 +124,18 @@ void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t fla
 	if (!rule)
 		assert_int_equal(w->client.findings, 0);
 	else if (!client_found(&w->client, rule) || w->client.findings != 1)
-		fail_msg("flags 0x%x: expected one finding of %s, got %u, first: %s", flags, rule, w->client.findings,
-			 w->client.finding[0]);
+		fail_msg("flags 0x%x: expected one finding of %s, got %u, first: %s", flags, rule,
+			 w->client.findings, w->client.finding[0]);
 	client_forget(&w->client);
 }
 
-HRESULT lock_pages(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags, const UINT *pages,
-		   UINT count, void **data)
+HRESULT lock_pages(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,
+		   const UINT *pages, UINT count, void **data)
 {
-	D3DDDICB_LOCK args = {.hAllocation = *allocation, .NumPages = count, .pPages = pages, .Flags.Value = flags};
+	D3DDDICB_LOCK args = {.hAllocation = *allocation,
+			      .NumPages = count,
+			      .pPages = pages,
+			      .Flags.Value = flags};
 	HRESULT result = device->cb->pfnLockCb(device->handle, &args);
 
 	*allocation = args.hAllocation;
@@ -161,7 +166,8 @@ void lock_elsewhere(struct helper *h, struct world *w, D3DKMT_HANDLE allocation,
 	h->world = w;
 	h->allocation = allocation;
 	h->flags = flags;
-	assert_int_equal(vidmm_thread_create(w->client.host, "locker", helper_main, h, &h->thread), 0);
+	assert_int_equal(vidmm_thread_create(w->client.host, "locker", helper_main, h, &h->thread),
+			 0);
 	while (!atomic_load(&h->state))
 		vidmm_settle(w->client.host);
 	/* On the simulator it now is where it blocks; on threads, very likely. */

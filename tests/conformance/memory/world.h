@@ -34,7 +34,7 @@ enum {
 	IGNORE_READ_SYNC = 0x400
 };
 
-enum { VRAM = 0x1, APERTURE = 0x2 };            /* segment sets */
+enum { VRAM = 0x1, APERTURE = 0x2 };                /* segment sets */
 enum { IN_VRAM = 1, IN_APERTURE = 2, EVICTED = 3 }; /* residency */
 
 struct world {
@@ -44,7 +44,7 @@ struct world {
 	D3DKMT_HANDLE gate;
 	_Atomic uint64_t *gate_word;
 	uint64_t gate_value;
-	bool expect_fatal; /* the test breaks the adapter on purpose */
+	bool expect_fatal;     /* the test breaks the adapter on purpose */
 	uint64_t system_bytes; /* after the start: what the adapter itself holds */
 };
 
@@ -58,7 +58,8 @@ void gate_close(struct world *w);
 void gate_open(struct world *w);
 
 /* One allocation in the given segments (0: both), optionally with further wishes. */
-D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t flags, uint32_t segment_set);
+D3DKMT_HANDLE allocate_in(struct client_device *device, uint64_t bytes, uint32_t flags,
+			  uint32_t segment_set);
 D3DKMT_HANDLE allocate_wish(struct client_device *device, const struct softgpu_allocation *wish);
 struct softgpu_allocation wish_of(uint64_t bytes, uint32_t flags, uint32_t segment_set);
 /* A submission that references it; waits for its end. */
@@ -69,9 +70,10 @@ void evict_by_pressure(struct world *w, D3DKMT_HANDLE allocation);
 struct vidmm_adapter_statistics world_statistics(const struct world *w);
 
 /* The call fails with that finding, and with nothing else. */
-void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t flags, HRESULT result, const char *rule);
-HRESULT lock_pages(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags, const UINT *pages,
-		   UINT count, void **data);
+void expect_lock_refused(struct world *w, D3DKMT_HANDLE allocation, uint32_t flags, HRESULT result,
+			 const char *rule);
+HRESULT lock_pages(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,
+		   const UINT *pages, UINT count, void **data);
 HRESULT unlock_many(struct client_device *device, const D3DKMT_HANDLE *handles, UINT count);
 
 /* A second thread of the client's. */
@@ -82,23 +84,24 @@ struct helper {
 	uint32_t flags;
 	HRESULT result;
 	void *data;
-	bool gate_was_open; /* when the call returned */
+	bool gate_was_open;     /* when the call returned */
 	_Atomic uint32_t state; /* 1: about to call, 2: returned */
 };
 /* Locks on another thread, which is left where the lock blocks. */
-void lock_elsewhere(struct helper *helper, struct world *w, D3DKMT_HANDLE allocation, uint32_t flags);
+void lock_elsewhere(struct helper *helper, struct world *w, D3DKMT_HANDLE allocation,
+		    uint32_t flags);
 void helper_join(struct helper *helper);
 
 /* Both back ends. */
 extern uint32_t on_sim, on_linux;
 int world_prepare(void **state); /* before each test: the probe changes nothing */
-#define BOTH(test)                                                \
-	{"sim: " #test, test, world_prepare, NULL, &on_sim},      \
-	{                                                         \
+#define BOTH(test)                                                    \
+	{"sim: " #test, test, world_prepare, NULL, &on_sim},          \
+	{                                                             \
 		"linux: " #test, test, world_prepare, NULL, &on_linux \
 	}
-#define ON_LINUX(test)                                            \
-	{                                                         \
+#define ON_LINUX(test)                                                \
+	{                                                             \
 		"linux: " #test, test, world_prepare, NULL, &on_linux \
 	}
 

@@ -219,6 +219,64 @@ static void dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use(void *
 	world_stop(&w);
 }
 
+/* What is idle there leaves for a DMA buffer. */
+static void dma_05_a_full_aperture_makes_room_for_a_buffer(void **state)
+{
+	struct world w;
+	struct client_context late;
+	D3DKMT_HANDLE a[16];
+
+	world_start(&w, state, buffers_in_an_aperture);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < 16; i++) {
+		a[i] = world_allocate(&w, 1 * MIB, WORLD_APERTURE);
+		world_submit_write(&w.context, a[i], 0, 0x20 + i);
+	}
+	client_context(&w.device, 0, &late);
+	world_submit_write(&late, a[3], 4, 0x99);
+	client_idle(&w.client);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(world_word(&w, a[i], 0), 0x20 + i);
+	assert_int_equal(world_word(&w, a[3], 4), 0x99);
+	world_stop(&w);
+}
+
+struct crowded {
+	struct world w;
+	D3DKMT_HANDLE most;
+};
+
+static void submit_in_a_crowd(void *argument)
+{
+	struct crowded *c = argument;
+
+	for (uint32_t i = 0; i < 5; i++)
+		world_submit_write(&c->w.context, c->most, 4 * i, 0x30 + i);
+}
+
+/* With room for no more than one of them and the rest in use, the next submission waits for it instead of failing. */
+static void dma_05_where_one_buffer_fits_submissions_take_turns(void **state)
+{
+	struct crowded c;
+	struct vidmm_thread *thread;
+	uint32_t done = 0;
+
+	world_start(&c.w, state, buffers_in_an_aperture);
+	c.most = world_allocate(&c.w, 16 * MIB - 64 * KIB, WORLD_APERTURE);
+	assert_int_equal(
+		vidmm_thread_create(c.w.client.host, "client", submit_in_a_crowd, &c, &thread), 0);
+	while (done < 5) {
+		(void)scripted_complete(c.w.m, 1, UINT32_MAX);
+		done += scripted_complete(c.w.m, 0, 1);
+		vidmm_settle(c.w.client.host);
+	}
+	vidmm_thread_join(thread);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(world_word(&c.w, c.most, 4 * i), 0x30 + i);
+	assert_int_equal(world_render_submits(&c.w), 5);
+	world_stop(&c.w);
+}
+
 static void dma_06_buffers_start_on_pages(void **state)
 {
 	struct world w;
@@ -578,6 +636,8 @@ int main(void)
 		ON_BOTH(dma_03_dma_buffers_live_in_apertures_only),
 		ON_BOTH(dma_04_without_a_segment_the_buffer_is_in_system_memory),
 		ON_BOTH(dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use),
+		ON_BOTH(dma_05_a_full_aperture_makes_room_for_a_buffer),
+		ON_BOTH(dma_05_where_one_buffer_fits_submissions_take_turns),
 		ON_BOTH(dma_06_buffers_start_on_pages),
 		ON_BOTH(dma_07_private_data_is_the_miniports_alone),
 		ON_BOTH(dma_07_no_private_data_is_a_null_pointer),
