@@ -111,7 +111,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->priority = info->AllocationPriority;
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
-	a->owner = c->device->process;
+	a->owner = c->device->process->id;
 	a->shared = c->resource && c->resource->shared;
 	a->references = 1;
 	vmm_list_init(&a->instances);

@@ -142,10 +142,8 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);
 	drop_locks(ref);
-	if (ref->creator && a->shared) { /* it may outlive its creator */
-		a->kmd_device = NULL;
-		a->owner = NULL;
-	}
+	if (ref->creator && a->shared)
+		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
 	vmm_list_push_back(&memory->closed, &ref->zombie_link);
 	atomic_fetch_add(&memory->adapter->zombies, 1);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,

@@ -125,7 +125,7 @@ static NTSTATUS check_permission(const struct attempt *a)
 	if (!(allocation->flags & ALLOCATION_CPU_VISIBLE))
 		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
 			     "the allocation was not created CPU visible"); /* ALF-03 */
-	if (allocation->shared && allocation->owner != a->device->process)
+	if (allocation->shared && allocation->owner != a->device->process->id)
 		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 			     "a shared allocation that another process created");
 	if (allocation->offer)

@@ -209,7 +209,7 @@ static void paging_event(struct vmm_memory *memory, const struct vmm_instance *i
 {
 	const struct vmm_allocation *a = instance ? instance->allocation : NULL;
 
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_PAGING, a && a->owner ? a->owner->id : 0,
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_PAGING, a ? a->owner : 0,
 		  instance ? instance->handle : 0, operation, bytes, segments[0], segments[1],
 		  instance ? instance->offset : 0);
 }

@@ -78,9 +78,8 @@ static void residency_event(struct vmm_memory *memory, const struct vmm_instance
 {
 	const struct vmm_allocation *a = instance->allocation;
 
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner ? a->owner->id : 0,
-		  instance->handle, reason, a->size_bytes, old_segment, instance->segment,
-		  instance->offset);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, a->owner, instance->handle,
+		  reason, a->size_bytes, old_segment, instance->segment, instance->offset);
 }
 
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -231,8 +230,7 @@ static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *insta
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	instance->discarded = true;
 	memory->figures.discarded_bytes += instance->allocation->size_bytes;
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD,
-		  instance->allocation->owner ? instance->allocation->owner->id : 0,
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
 		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
 	return VMM_OK;
 }

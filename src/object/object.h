@@ -207,8 +207,8 @@ struct vmm_allocation {
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
-	struct vmm_process *owner; /* NULL once the creator is gone */
-	uint32_t references;       /* vmm_refs; guarded by the paging lock */
+	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
+	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	uint32_t instance_count;
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
 	bool shared, primary;

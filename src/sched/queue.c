@@ -138,13 +138,15 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	atomic_store_explicit(&sched->adapter->timeline[packet->timeline].completed,
-			      packet->sequence, memory_order_release);
-	if (packet->paging) {
+	_Atomic uint64_t *completed = &sched->adapter->timeline[packet->timeline].completed;
+	uint64_t sequence = packet->sequence;
+
+	if (packet->paging)
 		vmm_list_push_back(&sched->free_paging, &packet->link);
-		return;
-	}
-	vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
+	else
+		vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
+	/* Last: whoever sees that it is complete may free the context that it belongs to. */
+	atomic_store_explicit(completed, sequence, memory_order_release);
 }
 
 /* Retires what the node's newest report covers (SUB-06); state lock held. */

@@ -3,6 +3,9 @@
  * LOCK-32 and its kin: whichever internal allocation fails, the call says so, nothing has changed and nothing is
  * lost; the same call then succeeds. Every allocation of a call fails once, one after the other.
  */
+#include <stdio.h>
+#include <sys/resource.h>
+
 #include "base/base.h"
 #include "world.h"
 
@@ -367,6 +370,62 @@ static void starting_an_adapter(void **state)
 	world_stop(&w);
 }
 
+/* ---- address space ---- */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+#ifndef SANITIZED /* the sanitizers need address space themselves, and end where there is none */
+static void leave_address_space(uint64_t bytes)
+{
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = bytes ? pages * (rlim_t)PAGE + bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static void lock_32_a_mapping_that_cannot_be_had_fails_the_lock(void **state)
+{
+	enum { BYTES = 20 * 1024 * 1024 };
+	struct client_options options = {.vram_bytes = 64 * MIB};
+	struct world w;
+	void *data = &w;
+
+	world_start(&w, state, &options);
+	D3DKMT_HANDLE all = client_allocate(&w.device, 3 * BYTES, CPU);
+	client_write(&w.device, all, PAGE, 0); /* so that there are pages for what follows */
+	assert_int_equal(client_deallocate(&w.device, all), S_OK);
+	D3DKMT_HANDLE a = client_allocate(&w.device, BYTES, CPU);
+	leave_address_space(4 * MIB);
+	expect_lock_refused(&w, a, 0, E_OUTOFMEMORY, NULL);
+	leave_address_space(0);
+	client_write(&w.device, a, BYTES, 0x32000000);
+	/* The same for an instance that is made for the lock. */
+	struct before b = look(&w);
+	leave_address_space(4 * MIB);
+	expect_lock_refused(&w, a, DISCARD, E_OUTOFMEMORY, NULL);
+	leave_address_space(0);
+	expect_unchanged(&w, b);
+	client_expect(&w.device, a, BYTES, 0x32000000);
+	D3DKMT_HANDLE handle = a;
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD, &data), S_OK);
+	assert_int_not_equal(handle, a);
+	world_stop(&w);
+}
+#endif
+
 /* ---- the limit on system memory ---- */
 
 static void lock_32_the_system_limit_fails_the_lock_and_nothing_else(void **state)
@@ -447,6 +506,9 @@ int main(void)
 		BOTH(calls_with_long_lists),
 		BOTH(opening_a_shared_resource),
 		BOTH(starting_an_adapter),
+#ifndef SANITIZED
+		BOTH(lock_32_a_mapping_that_cannot_be_had_fails_the_lock),
+#endif
 		BOTH(lock_32_the_system_limit_fails_the_lock_and_nothing_else),
 		BOTH(ren_11_no_memory_for_another_instance_is_no_instance),
 		BOTH(spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out),

@@ -182,6 +182,29 @@ static void seg_18_a_place_refused_by_one_segment_leaves_nothing_behind(void **s
 	world_stop(&w);
 }
 
+static void seg_18_what_the_gpu_still_uses_in_the_preferred_segment_is_waited_for(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 3 * MIB, 0, VRAM);
+	D3DKMT_HANDLE next = allocate_in(&w.device, 2 * MIB, 0, VRAM | APERTURE);
+
+	use_now(&w, busy, false);
+	gate_close(&w);
+	client_reference(&w.context, busy, false);
+	client_submit(&w.context);
+	client_reference(&w.context, next, false);
+	client_submit(&w.context);
+	for (int i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, next), EVICTED); /* not in the aperture */
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, next), IN_VRAM);
+	world_stop(&w);
+}
+
 static void seg_19_reads_and_writes_have_their_own_sets(void **state)
 {
 	struct world w;
@@ -343,6 +366,7 @@ int main(void)
 		BOTH(seg_18_preferred_segments_come_first_then_the_rest),
 		BOTH(seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next),
 		BOTH(seg_18_a_place_refused_by_one_segment_leaves_nothing_behind),
+		BOTH(seg_18_what_the_gpu_still_uses_in_the_preferred_segment_is_waited_for),
 		BOTH(seg_19_reads_and_writes_have_their_own_sets),
 		BOTH(seg_20_without_an_eviction_set_memory_goes_straight_to_system_pages),
 		BOTH(seg_21_paging_buffers_come_from_system_memory_or_from_an_aperture),

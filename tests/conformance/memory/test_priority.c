@@ -236,6 +236,29 @@ static void pri_04_a_resource_reports_its_worst_member(void **state)
 	world_stop(&w);
 }
 
+static void pri_04_of_a_renamed_member_the_newest_instance_counts(void **state)
+{
+	struct world w;
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, VRAM);
+	D3DDDI_RESIDENCYSTATUS status;
+	D3DKMT_HANDLE a0, a1;
+
+	world_start(&w, state, &small);
+	assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(0), &a0, NULL), S_OK);
+	use_now(&w, a0, false);
+	a1 = a0;
+	assert_int_equal(client_try_lock(&w.device, &a1, DISCARD, NULL), S_OK);
+	assert_int_equal(client_unlock(&w.device, a1), S_OK);
+	assert_int_equal(client_residency(&w.device, a0), IN_VRAM);
+	assert_int_equal(client_residency(&w.device, a1), EVICTED);
+	assert_int_equal(query(&w, RESOURCE(0), NULL, 0, &status), S_OK);
+	assert_int_equal(status, EVICTED);
+	use_now(&w, a1, false);
+	assert_int_equal(query(&w, RESOURCE(0), NULL, 0, &status), S_OK);
+	assert_int_equal(status, IN_VRAM);
+	world_stop(&w);
+}
+
 static void pri_04_wrong_shapes_write_nothing(void **state)
 {
 	struct world w;
@@ -309,6 +332,7 @@ int main(void)
 		BOTH(pri_03_mixed_shapes_and_bad_handles_change_nothing),
 		BOTH(pri_04_memory_aperture_nowhere),
 		BOTH(pri_04_a_resource_reports_its_worst_member),
+		BOTH(pri_04_of_a_renamed_member_the_newest_instance_counts),
 		BOTH(pri_04_wrong_shapes_write_nothing),
 		BOTH(pri_04_long_lists_are_answered_in_order),
 	};

@@ -100,6 +100,40 @@ static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void 
 	world_stop(&w);
 }
 
+static void lock_24_pag_10_the_process_counts_even_after_its_creating_device(void **state)
+{
+	struct world w;
+	struct client_device creator, other;
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, APERTURE);
+	D3DKMT_HANDLE a, resource;
+	struct shared s, theirs;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	second_device(&w, &creator);
+	assert_int_equal(vidmm_resource_set_shared(creator.device, RESOURCE(0)), 0);
+	assert_int_equal(client_try_allocate(&creator, &wish, RESOURCE(0), &a, &resource), S_OK);
+	assert_int_equal(vidmm_resource_share(creator.device, resource, &s.global), 0);
+	s = open_it(&w.device, s.global);
+	theirs = open_it(&other, s.global);
+	vidmm_device_destroy(creator.device);
+	client_write(&w.device, s.allocation, PAGE, 0x1010);
+	D3DKMT_HANDLE handle = theirs.allocation;
+	assert_int_equal(client_try_lock(&other, &handle, 0, NULL), E_INVALIDARG);
+	assert_true(client_found(&w.client, "LOCK-24"));
+	client_forget(&w.client);
+	/* The device that the miniport knew it by is gone. */
+	probe_forget();
+	use_now(&w, s.allocation, true);
+	const struct probe_call *map =
+		probe_find_paging(DXGK_OPERATION_MAP_APERTURE_SEGMENT, NULL, 0);
+	assert_non_null(map);
+	assert_null(map->paging.MapApertureSegment.hDevice);
+	client_expect(&w.device, s.allocation, PAGE, 0x1010);
+	client_close(&other);
+	world_stop(&w);
+}
+
 static void lock_24_a_private_allocation_of_a_resource_is_its_owners(void **state)
 {
 	struct world w;
@@ -487,6 +521,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(lock_24_only_the_creating_process_may_lock_a_shared_allocation),
+		BOTH(lock_24_pag_10_the_process_counts_even_after_its_creating_device),
 		BOTH(lock_24_a_private_allocation_of_a_resource_is_its_owners),
 		BOTH(lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along),
 		BOTH(lock_30_the_creators_end_leaves_the_locks_of_others),
