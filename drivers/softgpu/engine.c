@@ -216,6 +216,9 @@ NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softg
 	} else {
 		engine->queue[(engine->head + engine->count) % engine->capacity] = *packet;
 		engine->count++;
+		/* Ids may begin anywhere (SUB-01): "nothing yet" is the one before the first, not 0 (TDR-15). */
+		if (!engine->submitted_fence)
+			engine->completed_fence = packet->fence - 1;
 		if (!packet->is_preemption)
 			engine->submitted_fence = packet->fence;
 		kick = engine->is_asleep;

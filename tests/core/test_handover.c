@@ -2,7 +2,8 @@
 /*
  * Two clients, memory for one: each submission waits until the other's is complete, and then nothing else is in flight
  * that could wake anybody. Whoever prepares, worker or client, must never leave a packet to somebody who has
- * just stopped looking. Many interleavings; a lost wake-up is a deadlock, which the simulator reports.
+ * just stopped looking. Many interleavings; a lost wake-up is a deadlock, which the simulator reports. And contexts that
+ * end with their last packet, while others go on.
  */
 #include <support/client.h>
 
@@ -40,6 +41,26 @@ static void take_turns(void *argument)
 	}
 }
 
+/* A context ends as soon as its packet is complete, perhaps while the DPC is still at that. */
+static void end_at_once(void *argument)
+{
+	struct one_client *c = argument;
+
+	for (uint32_t i = 0; i < 20 * ROUNDS; i++) {
+		struct client_context context = {.device = &c->device};
+		D3DDDICB_DESTROYCONTEXT end;
+
+		context.c.NodeOrdinal = i & 1;
+		if (c->device.cb->pfnCreateContextCb(c->device.handle, &context.c) != S_OK)
+			c->failures++;
+		client_fill(&context, c->allocation, 64, i + 1);
+		end.hContext = context.c.hContext;
+		if (client_try_submit(&context) != S_OK ||
+		    c->device.cb->pfnDestroyContextCb(c->device.handle, &end) != S_OK)
+			c->failures++;
+	}
+}
+
 static void open_client(struct client *client, struct one_client *c, uint32_t node)
 {
 	const struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
@@ -53,12 +74,12 @@ static void open_client(struct client *client, struct one_client *c, uint32_t no
 	assert_int_equal(client_try_allocate(&c->device, &spec, NULL, &c->allocation, NULL), S_OK);
 }
 
-static void one_world(uint32_t kind, uint64_t seed)
+static void one_world(uint32_t kind, uint64_t seed, uint64_t vram_bytes, void (*act)(void *))
 {
 	const struct client_options options = {.kind = kind,
 					       .seed = seed,
 					       .switch_per_1024 = 100 + seed % 900,
-					       .vram_bytes = 1 * MIB};
+					       .vram_bytes = vram_bytes};
 	struct one_client c[2];
 	struct client client;
 
@@ -66,8 +87,8 @@ static void one_world(uint32_t kind, uint64_t seed)
 	for (uint32_t i = 0; i < 2; i++)
 		open_client(&client, &c[i], seed >> i & 1);
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(vidmm_thread_create(client.host, i ? "second" : "first",
-						     take_turns, &c[i], &c[i].thread),
+		assert_int_equal(vidmm_thread_create(client.host, i ? "second" : "first", act,
+						     &c[i], &c[i].thread),
 				 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		vidmm_thread_join(c[i].thread);
@@ -83,14 +104,23 @@ static void clients_hand_the_memory_to_each_other(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= seeds; seed++)
-		one_world(VIDMM_HOST_SIM, seed);
+		one_world(VIDMM_HOST_SIM, seed, 1 * MIB, take_turns);
 }
 
 static void real_clients_do_so_too(void **state)
 {
 	(void)state;
 	for (uint32_t seed = 1; seed <= seeds / 20; seed++)
-		one_world(VIDMM_HOST_LINUX, seed);
+		one_world(VIDMM_HOST_LINUX, seed, 1 * MIB, take_turns);
+}
+
+static void contexts_end_with_their_last_packet(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= seeds / 20; seed++) {
+		one_world(VIDMM_HOST_SIM, seed, 4 * MIB, end_at_once);
+		one_world(VIDMM_HOST_LINUX, seed, 4 * MIB, end_at_once);
+	}
 }
 
 int main(int argc, char **argv)
@@ -98,6 +128,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clients_hand_the_memory_to_each_other),
 		cmocka_unit_test(real_clients_do_so_too),
+		cmocka_unit_test(contexts_end_with_their_last_packet),
 	};
 
 	if (argc > 1)
