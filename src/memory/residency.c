@@ -225,7 +225,12 @@ static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *insta
 		memory->figures.evictions++;
 		return VMM_OK;
 	}
-	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS)
+	/*
+	 * OFR-01: what queued work still needs of an offered allocation is kept by copying it; were it not to leave at all, the
+	 * head of the queue could wait for work behind it (SPL-13).
+	 */
+	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
+	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	instance->discarded = true;
@@ -244,7 +249,8 @@ struct vmm_search {
 	bool blocked;        /* something that could leave is in use by the GPU */
 };
 
-static struct vmm_instance *next_victim(struct vmm_search *search)
+/* `spare_queued`: leave what is offered but still needed by queued work for the second look. */
+static struct vmm_instance *next_victim(struct vmm_search *search, bool spare_queued)
 {
 	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
 				       .now = search->memory->use_counter,
@@ -255,20 +261,21 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 
 		vmm_list_for_each (link, &search->segment->lru[c]) {
 			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
-			/* OFR-01: offered content is dropped, so even work that is only queued keeps it. */
-			enum vmm_use use = i->allocation->offer ? VMM_USE_ANY : VMM_USE_ACTIVE;
+			bool active = !vmm_instance_unused(i);
+			bool spared = spare_queued && i->allocation->offer &&
+				      vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL);
 			struct vmm_policy_victim victim = {
 				.size_bytes = i->allocation->size_bytes,
 				.idle_since = i->last_use,
 				.priority = i->allocation->priority,
-				.busy = vmm_instance_busy(i, use, NULL, NULL),
+				.busy = active || spared,
 				.locked = i->lock_count != 0,
 				.wanted = i->wanted == search->preparation,
 			};
 
 			if (vmm_policy_take(&victim, &need))
 				return i;
-			search->blocked |= victim.busy && !victim.wanted;
+			search->blocked |= active && !victim.wanted;
 		}
 	}
 	return NULL;
@@ -282,10 +289,12 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
-		struct vmm_instance *victim = next_victim(search);
+		struct vmm_instance *victim = next_victim(search, true);
+		if (!victim)
+			victim = next_victim(search, false);
 		if (!victim && !search->blocked && !search->locked_allowed) {
 			search->locked_allowed = true;
-			victim = next_victim(search);
+			victim = next_victim(search, false);
 		}
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;

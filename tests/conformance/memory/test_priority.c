@@ -157,6 +157,9 @@ static void pri_03_mixed_shapes_and_bad_handles_change_nothing(void **state)
 	for (int i = 0; i < 4; i++)
 		a[i] = resident(&w, i == 3 ? PRIORITY(LOW) : 0);
 	const D3DKMT_HANDLE bad[] = {a[0], 0xDEAD};
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DKMT_HANDLE member;
+	assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(0), &member, NULL), S_OK);
 	const struct {
 		HANDLE resource;
 		const D3DKMT_HANDLE *list;
@@ -170,7 +173,7 @@ static void pri_03_mixed_shapes_and_bad_handles_change_nothing(void **state)
 		{NULL, a, 0, values},
 		{NULL, a, 1, NULL},
 		{RESOURCE(0), NULL, 0, NULL},
-		{RESOURCE(0), NULL, 0, values} /* no such resource */,
+		{RESOURCE(1), NULL, 0, values} /* no such resource */,
 		{NULL, bad, 2, values},
 	};
 
@@ -267,6 +270,9 @@ static void pri_04_wrong_shapes_write_nothing(void **state)
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a = resident(&w, 0);
 	const D3DKMT_HANDLE bad[] = {a, 0xDEAD};
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DKMT_HANDLE member;
+	assert_int_equal(client_try_allocate(&w.device, &wish, RESOURCE(0), &member, NULL), S_OK);
 	const struct {
 		HANDLE resource;
 		const D3DKMT_HANDLE *list;
@@ -275,6 +281,7 @@ static void pri_04_wrong_shapes_write_nothing(void **state)
 	} calls[] = {
 		{RESOURCE(0), &a, 1, status},
 		{RESOURCE(0), NULL, 1, status},
+		{RESOURCE(0), &a, 0, status},
 		{NULL, NULL, 0, status},
 		{NULL, &a, 0, status},
 		{NULL, &a, 1, NULL},

@@ -233,6 +233,39 @@ static void ren_08_without_a_limit_every_busy_discard_gets_memory(void **state)
 	world_stop(&w);
 }
 
+static void ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy(void **state)
+{
+	struct world w;
+	void *data;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a0 = allocate_in(&w.device, PAGE, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+	use_now(&w, a0, true);
+	D3DKMT_HANDLE a1 = discard(&w, a0, 0x0909), a2;
+	use_now(&w, a1, true);        /* retires a0; both are in video memory */
+	a2 = discard(&w, a1, 0x0A0A); /* superseded, not retired: a buffer may name a1 */
+	assert_int_equal(a2, a0);
+	a2 = discard(&w, a2, 0x0B0B);
+	use_now(&w, a2, true);
+	uint64_t instances = world_statistics(&w).instances;
+	probe_forget();
+	evict_by_pressure(&w, a2);
+	/* The newest one's content is kept, that of the retired ones is nobody's. */
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
+	assert_true(probe_paging_count(DXGK_OPERATION_DISCARD_CONTENT, kmd) >= 1);
+	const uint32_t *words = client_lock(&w.device, a2, READ_ONLY);
+	assert_int_equal(words[0], 0x0B0B);
+	assert_int_equal(client_unlock(&w.device, a2), S_OK);
+	/* Their memory is gone, they are not. */
+	D3DKMT_HANDLE next = a2;
+	assert_int_equal(client_try_lock(&w.device, &next, DISCARD, &data), S_OK);
+	assert_int_not_equal(next, a2);
+	assert_int_equal(client_unlock(&w.device, next), S_OK);
+	assert_true(world_statistics(&w).instances == instances);
+	world_stop(&w);
+}
+
 static void ren_10_ref_10_a_full_list_waits_for_a_retired_instance(void **state)
 {
 	struct world w;
@@ -631,6 +664,7 @@ int main(void)
 		BOTH(ren_06_discards_go_round_a_bounded_list),
 		BOTH(ren_07_the_limit_counts_the_current_instance),
 		BOTH(ren_08_without_a_limit_every_busy_discard_gets_memory),
+		BOTH(ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy),
 		BOTH(ren_10_ref_10_a_full_list_waits_for_a_retired_instance),
 		BOTH(ren_11_without_a_retired_instance_the_lock_fails_at_once),
 		BOTH(ren_12_ref_08_the_retry_with_noexistingreference_gets_any),

@@ -427,6 +427,24 @@ static void alf_35_a_resource_may_be_empty_but_something_must_be_asked_for(void 
 	world_stop(&w);
 }
 
+static void alf_35_a_shared_resource_may_begin_empty(void **state)
+{
+	struct world w;
+	struct client_device other;
+	D3DKMT_HANDLE a, resource, global;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	assert_int_equal(vidmm_resource_set_shared(w.device.device, RESOURCE(0)), 0);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 0, &a, &resource), S_OK);
+	assert_true(vidmm_resource_share(w.device.device, resource, &global) < 0);
+	assert_int_equal(allocate_many(&w.device, RESOURCE(0), 1, &a, &resource), S_OK);
+	assert_int_equal(vidmm_resource_share(w.device.device, resource, &global), 0);
+	open_it(&other, global);
+	client_close(&other);
+	world_stop(&w);
+}
+
 static void alf_36_with_a_resource_the_list_is_ignored(void **state)
 {
 	struct world w;
@@ -534,6 +552,7 @@ int main(void)
 		BOTH(alf_35_a_resource_ties_its_allocations_together),
 		BOTH(alf_35_a_shared_resource_cannot_be_extended),
 		BOTH(alf_35_a_resource_may_be_empty_but_something_must_be_asked_for),
+		BOTH(alf_35_a_shared_resource_may_begin_empty),
 		BOTH(alf_36_with_a_resource_the_list_is_ignored),
 		BOTH(alf_36_a_resource_survives_its_allocations),
 		BOTH(alf_36_a_bad_handle_in_the_list_frees_nothing),

@@ -216,6 +216,40 @@ static void spl_13_a_scattered_set_is_compacted(void **state)
 	world_stop(&w);
 }
 
+/* OFR-01: queued work keeps the content of what is offered behind it; it must not keep the queue from moving. */
+static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
+{
+	struct world w;
+	struct client_context copy;
+	D3DDDICB_OFFERALLOCATIONS offer = {.NumAllocations = 1,
+					   .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {.NumAllocations = 1};
+	BOOL discarded = 1;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 1, &copy);
+	D3DKMT_HANDLE c = world_allocate(&w, 8 * MIB, WORLD_MEMORY),
+		      a = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	D3DKMT_HANDLE h = world_allocate(&w, 8 * MIB, WORLD_MEMORY),
+		      all = world_allocate(&w, 16 * MIB, WORLD_MEMORY);
+	world_submit_use(&w.context, c);
+	world_submit_write(&copy, a, 0, 0x70);
+	scripted_complete(w.m, 1, 2); /* the fills; both run, and nothing can leave */
+	world_submit_use(&w.context, h);
+	world_submit_use(&w.context, all);
+	world_submit_write(&w.context, a, 4, 0x71);
+	offer.HandleList = reclaim.HandleList = &a;
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 5);
+	reclaim.pDiscarded = &discarded;
+	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &reclaim), S_OK);
+	assert_false(discarded);
+	assert_int_equal(world_word(&w, a, 0), 0x70);
+	assert_int_equal(world_word(&w, a, 4), 0x71);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +260,7 @@ int main(void)
 		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
 		ON_BOTH(spl_13_more_than_fits_takes_turns),
 		ON_BOTH(spl_13_a_scattered_set_is_compacted),
+		ON_BOTH(spl_13_what_is_offered_behind_queued_work_still_moves),
 	};
 
 	return cmocka_run_group_tests_name("sched pressure", tests, NULL, NULL);
