@@ -314,32 +314,34 @@ vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instan
 	return status;
 }
 
+static vmm_status unmap(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
+			uint32_t segment, uint64_t offset, uint64_t size_bytes)
+{
+	args->Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT;
+	args->UnmapApertureSegment.SegmentId = segment;
+	args->UnmapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
+	args->UnmapApertureSegment.NumberOfPages = size_bytes >> VMM_PAGE_SHIFT;
+	args->UnmapApertureSegment.DummyPage.QuadPart =
+		(LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
+	return paging_build(memory, args, NULL, 0);
+}
+
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes)
 {
-	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT};
+	DXGKARG_BUILDPAGINGBUFFER args = {0};
 
-	args.UnmapApertureSegment.SegmentId = segment;
-	args.UnmapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.NumberOfPages = size_bytes >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.DummyPage.QuadPart =
-		(LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
-	return paging_build(memory, &args, NULL, 0);
+	return unmap(memory, &args, segment, offset, size_bytes);
 }
 
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT};
+	DXGKARG_BUILDPAGINGBUFFER args = {0};
 	uint64_t size = instance->allocation->size_bytes;
 
 	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
-	args.UnmapApertureSegment.SegmentId = instance->segment;
-	args.UnmapApertureSegment.OffsetInPages = instance->offset >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
-	args.UnmapApertureSegment.DummyPage.QuadPart =
-		(LONGLONG)vmm_backing_bus_address(memory, &memory->dummy_page);
-	vmm_status status = paging_build(memory, &args, NULL, 0);
+	vmm_status status = unmap(memory, &args, instance->segment, instance->offset, size);
 	if (vmm_ok(status))
 		paging_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE, size,
 			     (uint32_t[2]){instance->segment, 0});

@@ -205,10 +205,6 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
-/*
- * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
- * buffer may still name of an older one is kept.
- */
 /* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
 static bool content_is_dead(const struct vmm_instance *instance)
 {
@@ -217,18 +213,19 @@ static bool content_is_dead(const struct vmm_instance *instance)
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
+/*
+ * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
+ * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
+ * all, the head of the queue could wait for work behind it (SPL-13).
+ */
 static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (content_is_dead(
-		    instance)) { /* REN-09: under pressure the pool gives its memory up, without a copy */
+	/* REN-09: under pressure the pool gives its memory up, without a copy. */
+	if (content_is_dead(instance)) {
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 		memory->figures.evictions++;
 		return VMM_OK;
 	}
-	/*
-	 * OFR-01: what queued work still needs of an offered allocation is kept by copying it; were it not to leave at all, the
-	 * head of the queue could wait for work behind it (SPL-13).
-	 */
 	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
 	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
@@ -247,10 +244,10 @@ struct vmm_search {
 	uint64_t preparation;
 	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
 	bool blocked;        /* something that could leave is in use by the GPU */
+	bool spared; /* the first look passed over what is offered and still needed by queued work */
 };
 
-/* `spare_queued`: leave what is offered but still needed by queued work for the second look. */
-static struct vmm_instance *next_victim(struct vmm_search *search, bool spare_queued)
+static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare_queued)
 {
 	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
 				       .now = search->memory->use_counter,
@@ -276,9 +273,24 @@ static struct vmm_instance *next_victim(struct vmm_search *search, bool spare_qu
 			if (vmm_policy_take(&victim, &need))
 				return i;
 			search->blocked |= active && !victim.wanted;
+			search->spared |= spared;
 		}
 	}
 	return NULL;
+}
+
+/* What queued work still needs goes last, and what the CPU has locked only if nothing need be waited for. */
+static struct vmm_instance *next_victim(struct vmm_search *search)
+{
+	search->spared = false;
+	struct vmm_instance *victim = look_for_victim(search, true);
+
+	if (!victim && search->spared)
+		victim = look_for_victim(search, false);
+	if (victim || search->blocked || search->locked_allowed)
+		return victim;
+	search->locked_allowed = true;
+	return look_for_victim(search, false);
 }
 
 static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, uint64_t *offset)
@@ -289,13 +301,7 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
-		struct vmm_instance *victim = next_victim(search, true);
-		if (!victim)
-			victim = next_victim(search, false);
-		if (!victim && !search->blocked && !search->locked_allowed) {
-			search->locked_allowed = true;
-			victim = next_victim(search, false);
-		}
+		struct vmm_instance *victim = next_victim(search);
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;
 		status = push_out(search->memory, victim);
@@ -322,7 +328,7 @@ vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment
 	vmm_status status = find_space(&search, &node, &offset);
 	if (vmm_ok(status))
 		vmm_range_free(segment->heap, node);
-	return status;
+	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
 }
 
 static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *instance)
