@@ -137,15 +137,16 @@ vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_bac
 {
 	struct vmm_memory *memory = adapter->memory;
 	const struct vmm_range_request request = dma_request(backing);
-	struct vmm_dma_place place;
+	struct vmm_dma_place place = {0};
 	vmm_status status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
 
 	/* PAG-01: that allocations fill the aperture is no reason why nothing could be submitted any more. */
 	for (uint32_t i = 0; i < memory->segment_count && status == VMM_NO_VIDEO_MEMORY; i++)
-		if ((segment_set & 1u << i) && memory->segment[i].aperture &&
-		    vmm_ok(vmm_residency_make_room(memory, &memory->segment[i], &request)))
-			status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
-	if (!vmm_ok(status))
+		if ((segment_set & 1u << i) && memory->segment[i].aperture)
+			status = vmm_residency_make_room(memory, &memory->segment[i], &request);
+	if (vmm_ok(status) && status != VMM_PENDING && !place.segment)
+		status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
+	if (status != VMM_OK)
 		return status;
 	*segment = place.segment;
 	*address = place.address;

@@ -2,14 +2,19 @@
 /*
  * The pool of DMA buffers of a context: made when first needed, reused when the hardware is done with them, at most
  * VMM_DMA_BUFFERS_PER_CONTEXT in flight; the next submission then waits for the oldest.
+ *
+ * Where the miniport wants them in an aperture (DMA-05) a buffer gets its place when it is prepared and keeps it, so that
+ * the next use finds it there; but nobody waits for the place of a buffer that neither the miniport nor the GPU has.
  */
 #include "sched/sched_private.h"
 
 static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 {
 	vmm_paging_lock(adapter);
-	if (dma->segment)
+	if (dma->segment) {
+		vmm_list_remove(&dma->mapped);
 		vmm_memory_dma_unmap_locked(adapter, dma->segment, dma->range);
+	}
 	vmm_memory_flush_locked(adapter);
 	vmm_memory_dma_destroy_locked(adapter, &dma->backing);
 	vmm_paging_unlock(adapter);
@@ -28,15 +33,98 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	vmm_paging_lock(adapter);
 	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing,
 					      &dma->bus_address);
-	dma->address = dma->bus_address;
-	if (vmm_ok(status) && context->dma_segment_set) { /* DMA-05 */
-		status = vmm_memory_dma_map_locked(adapter, &dma->backing, context->dma_segment_set,
-						   &dma->segment, &dma->address, &dma->range);
-		if (vmm_ok(status))
-			dma->mapped_by = vmm_memory_flush_locked(adapter);
-	}
+	if (!context->dma_segment_set)
+		dma->address = dma->bus_address;
 	vmm_paging_unlock(adapter);
 	return status;
+}
+
+void vmm_dma_pin(struct vmm_dma *dma, bool pinned)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	if (!dma->context->dma_segment_set)
+		return;
+	vmm_os_mutex_lock(&adapter->state_lock);
+	dma->pinned = pinned;
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+static void move(struct vmm_dma *dma, uint32_t segment, uint32_t range, uint64_t address)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	dma->segment = segment;
+	dma->range = range;
+	dma->address = address;
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+vmm_status vmm_dma_place(struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+	uint32_t segment, range;
+	uint64_t address;
+
+	if (dma->segment || !dma->context->dma_segment_set)
+		return VMM_OK;
+	vmm_status status = vmm_memory_dma_map_locked(
+		adapter, &dma->backing, dma->context->dma_segment_set, &segment, &address, &range);
+	if (!vmm_ok(status) || status == VMM_PENDING)
+		return status;
+	move(dma, segment, range, address);
+	vmm_list_push_back(&adapter->sched->mapped_dma, &dma->mapped);
+	dma->mapped_by = vmm_memory_flush_locked(adapter);
+	return VMM_OK;
+}
+
+static bool is_pinned(struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = dma->context->device->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	bool pinned = dma->pinned;
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return pinned;
+}
+
+bool vmm_dma_give_up_places(struct vmm_adapter *adapter)
+{
+	struct vmm_list *at, *next;
+	bool any = false;
+
+	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
+		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
+		uint32_t segment = 0;
+
+		vmm_os_mutex_lock(&adapter->state_lock);
+		if (!dma->pinned) {
+			segment = dma->segment;
+			dma->segment = 0;
+			dma->address = 0;
+		}
+		vmm_os_mutex_unlock(&adapter->state_lock);
+		if (!segment)
+			continue;
+		vmm_list_remove(&dma->mapped);
+		vmm_memory_dma_unmap_locked(adapter, segment, dma->range);
+		any = true;
+	}
+	return any;
+}
+
+bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
+{
+	struct vmm_list *at;
+
+	vmm_list_for_each (at, &adapter->sched->mapped_dma) {
+		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
+
+		if (dma != wanting && is_pinned(dma))
+			return true;
+	}
+	return false;
 }
 
 static struct vmm_dma *dma_create(struct vmm_context *context)
@@ -47,6 +135,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 		return NULL;
 	dma->context = context;
 	vmm_list_init(&dma->pool);
+	vmm_list_init(&dma->mapped);
 	vmm_list_init(&dma->packet.link);
 	dma->list = vmm_calloc(context->list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(context->list_size, sizeof(struct vmm_instance *));
@@ -156,6 +245,7 @@ void vmm_dma_give_back(struct vmm_dma *dma)
 void vmm_dma_put(struct vmm_dma *dma)
 {
 	dma->context->queued--;
+	dma->pinned = false;
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
 }
 

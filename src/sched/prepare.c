@@ -105,31 +105,7 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 	return needed;
 }
 
-static NTSTATUS patch(struct vmm_adapter *adapter, struct vmm_dma *dma)
-{
-	DXGKARG_PATCH args = {
-		.hContext = dma->context->kmd_context,
-		.DmaBufferSegmentId = dma->segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
-		.pDmaBuffer = dma->backing.address,
-		.DmaBufferSize = dma->context->dma_bytes,
-		.DmaBufferSubmissionEndOffset = dma->used_bytes,
-		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
-		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
-		.pAllocationList = dma->list,
-		.AllocationListSize = dma->list_count,
-		.pPatchLocationList = dma->patches,
-		.PatchLocationListSize = dma->patch_count,
-		.PatchLocationListSubmissionLength = dma->patch_count,
-		.SubmissionFenceId = dma->packet.fence,
-		.EngineOrdinal = dma->context->engine,
-	};
-
-	args.Flags.NullRendering = dma->null_rendering;
-	return vmm_port_patch(adapter->port, &args);
-}
-
+/* What Submit will say of the portion; the fence is in it already. */
 static void fill_submit(struct vmm_dma *dma)
 {
 	DXGKARG_SUBMITCOMMAND *s = &dma->packet.submit;
@@ -150,6 +126,18 @@ static void fill_submit(struct vmm_dma *dma)
 	s->Flags.NullRendering = dma->null_rendering;
 }
 
+static NTSTATUS patch(struct vmm_adapter *adapter, struct vmm_dma *dma)
+{
+	DXGKARG_PATCH args = vmm_patch_of(&dma->packet.submit, dma->backing.address);
+
+	args.pAllocationList = dma->list;
+	args.AllocationListSize = dma->list_count;
+	args.pPatchLocationList = dma->patches;
+	args.PatchLocationListSize = dma->patch_count;
+	args.PatchLocationListSubmissionLength = dma->patch_count;
+	return vmm_port_patch(adapter->port, &args);
+}
+
 static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
@@ -158,28 +146,54 @@ static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
+/* The buffer and what it uses, all in memory together. */
+static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_status status = vmm_dma_place(dma);
+
+	if (status != VMM_OK)
+		return status;
+	status = make_resident(sched->adapter, dma, ++sched->preparations);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = make_resident_anew(sched->adapter, dma, ++sched->preparations);
+	return status;
+}
+
+static vmm_status gather_pinned(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_dma_pin(dma, true);
+	vmm_status status = gather(sched, dma);
+	if (status == VMM_NO_VIDEO_MEMORY) {
+		vmm_dma_pin(dma, false); /* its own place may be what leaves no room in one piece */
+		bool moved = vmm_dma_give_up_places(sched->adapter);
+		vmm_dma_pin(dma, true);
+		if (moved)
+			status = gather(sched, dma);
+	}
+	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_will_give_up(sched->adapter, dma))
+		status = VMM_PENDING;
+	if (status != VMM_OK)
+		vmm_dma_pin(dma, false);
+	return status;
+}
+
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
-	uint64_t preparation = ++sched->preparations;
-	vmm_status status = make_resident(adapter, dma, preparation);
+	vmm_status status = gather_pinned(sched, dma);
 
-	if (status == VMM_NO_VIDEO_MEMORY) {
-		preparation = ++sched->preparations;
-		status = make_resident_anew(adapter, dma, preparation);
-	}
 	if (status != VMM_OK)
 		return status;
-	dma->packet.paging_needed = settle_addresses(adapter, dma, preparation);
+	dma->packet.paging_needed = settle_addresses(adapter, dma, sched->preparations);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (dma->context->node == adapter->paging_node)
 		dma->packet.paging_needed = 0; /* same node: order is enough (SUB-03) */
 	dma->packet.fence = vmm_fence_next(sched);
+	fill_submit(dma);
 	status = patch(adapter, dma);
 	if (!NT_SUCCESS(status))
 		return status;
-	fill_submit(dma);
 	unqueue(sched, dma);
 	vmm_queue_ready(sched, &dma->packet);
 	return VMM_OK;

@@ -208,6 +208,24 @@ VMM_COLD static void lose_device(const struct submission *s)
 	atomic_store(&device->error, VMM_DEVICE_FAULT);
 }
 
+static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_RENDER *args)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_process *before =
+		vmm_calling_process_set(s->adapter->os, context->device->process);
+
+	vmm_dma_pin(dma, true);
+	args->DmaBufferSegmentId = dma->segment; /* 0, and no address, while it has no place */
+	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address;
+	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, args);
+	vmm_dma_pin(dma, false);
+	/* What waits at the head of the prepare queue may want its place. */
+	if (context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
+		vmm_progress_signal(s->adapter);
+	vmm_calling_process_set(s->adapter->os, before);
+	return status;
+}
+
 /* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
 static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *multipass)
 {
@@ -226,14 +244,9 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.pPatchLocationListOut = dma->patches,
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = *multipass,
-		.DmaBufferSegmentId = dma->segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
 	};
-	struct vmm_process *before =
-		vmm_calling_process_set(s->adapter->os, context->device->process);
-	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
+	NTSTATUS status = call_render(s, dma, &args);
 
-	vmm_calling_process_set(s->adapter->os, before);
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
 		lose_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)

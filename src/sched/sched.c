@@ -22,6 +22,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	sched->next_fence = first_fence ? first_fence : 0xFFFFFF00u;
 	vmm_list_init(&sched->prepare);
 	vmm_list_init(&sched->free_paging);
+	vmm_list_init(&sched->mapped_dma);
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].ready);
 		vmm_list_init(&sched->node[n].hardware);
@@ -143,6 +144,31 @@ static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, ui
 	}
 }
 
+DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer)
+{
+	DXGKARG_PATCH patch = {
+		.hContext = submit->hContext,
+		.DmaBufferSegmentId = submit->DmaBufferSegmentId,
+		.DmaBufferPhysicalAddress = submit->DmaBufferPhysicalAddress,
+		.pDmaBuffer = dma_buffer,
+		.DmaBufferSize = submit->DmaBufferSize,
+		.DmaBufferSubmissionStartOffset = submit->DmaBufferSubmissionStartOffset,
+		.DmaBufferSubmissionEndOffset = submit->DmaBufferSubmissionEndOffset,
+		.pDmaBufferPrivateData = submit->pDmaBufferPrivateData,
+		.DmaBufferPrivateDataSize = submit->DmaBufferPrivateDataSize,
+		.DmaBufferPrivateDataSubmissionStartOffset =
+			submit->DmaBufferPrivateDataSubmissionStartOffset,
+		.DmaBufferPrivateDataSubmissionEndOffset =
+			submit->DmaBufferPrivateDataSubmissionEndOffset,
+		.SubmissionFenceId = submit->SubmissionFenceId,
+		.EngineOrdinal = submit->EngineOrdinal,
+	};
+
+	patch.Flags.Paging = submit->Flags.Paging;
+	patch.Flags.NullRendering = submit->Flags.NullRendering;
+	return patch;
+}
+
 static struct vmm_packet *take_paging_packet(struct vmm_sched *sched)
 {
 	struct vmm_packet *packet = NULL;
@@ -179,24 +205,6 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		.fence = vmm_fence_next(sched),
 	};
 	vmm_list_init(&packet->link);
-	/* PAT-17, PAG-33: patched without lists; its size is what it was. */
-	DXGKARG_PATCH patch = {
-		.hContext = sched->system_context,
-		.DmaBufferSegmentId = portion->segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)portion->address,
-		.pDmaBuffer = portion->cpu,
-		.DmaBufferSize = portion->size_bytes,
-		.DmaBufferSubmissionStartOffset = portion->start,
-		.DmaBufferSubmissionEndOffset = portion->end,
-		.pDmaBufferPrivateData = portion->private_data,
-		.DmaBufferPrivateDataSize = portion->private_bytes,
-		.DmaBufferPrivateDataSubmissionStartOffset = portion->private_start,
-		.DmaBufferPrivateDataSubmissionEndOffset = portion->private_end,
-		.SubmissionFenceId = packet->fence,
-	};
-	patch.Flags.Paging = 1;
-	(void)!vmm_ok(vmm_port_patch(adapter->port,
-				     &patch)); /* its failure is fatal: the adapter is dead then */
 	packet->submit = (DXGKARG_SUBMITCOMMAND){
 		.hContext = sched->system_context,
 		.DmaBufferSegmentId = portion->segment,
@@ -212,6 +220,9 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		.NodeOrdinal = adapter->paging_node,
 	};
 	packet->submit.Flags.Paging = 1;
+	/* PAT-17, PAG-33: patched without lists. Its failure is fatal: the adapter is dead then. */
+	DXGKARG_PATCH patch = vmm_patch_of(&packet->submit, portion->cpu);
+	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch));
 	vmm_queue_ready(sched, packet);
 	return sequence;
 }

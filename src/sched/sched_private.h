@@ -26,11 +26,19 @@ struct vmm_packet {
 struct vmm_dma {
 	struct vmm_packet packet;
 	struct vmm_context *context;
-	struct vmm_list pool;
+	struct vmm_list
+		pool; /* in context->free_dma while nobody uses it; guarded by the state lock */
+	struct vmm_list
+		mapped; /* in sched->mapped_dma while it has a place; guarded by the paging lock */
 	struct vmm_backing backing;
 	uint64_t bus_address;
-	uint32_t segment, range; /* aperture mapping (DMA-05); segment 0: system memory */
+	/*
+	 * The place in an aperture (DMA-05); segment 0 and address 0: none yet, or given up. Without an aperture segment 0 and
+	 * the bus address. Changes under the paging and the state lock.
+	 */
+	uint32_t segment, range;
 	uint64_t address;
+	bool pinned; /* with the miniport, or prepared and not retired; guarded by the state lock */
 	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
 	DXGK_ALLOCATIONLIST *list;
@@ -78,6 +86,8 @@ struct vmm_sched {
 	struct vmm_node node[VMM_NODES_MAX];
 	struct vmm_list
 		prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
+	struct vmm_list
+		mapped_dma; /* buffers with a place in an aperture; guarded by the paging lock */
 	struct vmm_list free_paging;
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
@@ -110,6 +120,8 @@ void vmm_queue_abandon_locked(
 void vmm_packet_retired_locked(struct vmm_sched *sched,
 			       struct vmm_packet *packet); /* state lock held */
 /* sched.c */
+/* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
+DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 		    uint32_t reason); /* no lock held */
 /* prepare.c */
@@ -123,6 +135,14 @@ void vmm_worker_main(void *adapter);
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */
 void vmm_dma_give_back(struct vmm_dma *dma);
+/* While pinned the buffer keeps its place, or stays without one. */
+void vmm_dma_pin(struct vmm_dma *dma, bool pinned);
+/* Paging lock held, pinned. VMM_PENDING: there is none as long as the GPU uses the aperture (DMA-05). */
+vmm_status vmm_dma_place(struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Paging lock held. All that are not pinned give up their places; the next use maps them again. Did one have a place? */
+bool vmm_dma_give_up_places(struct vmm_adapter *adapter);
+/* Paging lock held. Does another have a place that it will be able to give up? */
+bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting);
 void vmm_dma_destroy_all(struct vmm_context *context);
 
 #endif

@@ -4,6 +4,7 @@
 #include <support/client.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,14 +426,19 @@ static void on_deadlock(void *context, const char *report)
 	abort();
 }
 
+/* Events come from several threads at once. */
+static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
+
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct client *client = context;
 
+	pthread_mutex_lock(&ears);
 	if (event->type == VIDMM_EVENT_FATAL)
 		client->fatals++;
 	else if (!client->findings++)
 		snprintf(client->finding[0], sizeof(client->finding[0]), "%s", text);
+	pthread_mutex_unlock(&ears);
 }
 
 /* The shape of the adapter comes from the seed, too. */
@@ -440,8 +446,7 @@ static void start(struct run *run, struct actor *dice)
 {
 	uint32_t dma_segment_set = draw(dice, 2) * 2;
 	struct vidmm_registry_value values[] = {
-		/* DMA buffers stay in the aperture for good: with them it needs room that allocations cannot take. */
-		{"ApertureSize", (dma_segment_set ? 8192 : 1024) * KIB},
+		{"ApertureSize", 1024 * KIB},
 		{"DmaBufferSize", 4096u << draw(dice, 3)},
 		{"AllocationListSize", 16},
 		{"PatchLocationListSize", 4u << draw(dice, 4)},

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include <support/client.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Events come from several threads at once. */
+static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
 
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct client *client = context;
 
-	if (event->type == VIDMM_EVENT_FATAL) {
+	pthread_mutex_lock(&ears);
+	if (event->type == VIDMM_EVENT_FATAL)
 		client->fatals++;
-		return;
-	}
-	snprintf(client->finding[client->findings++ % CLIENT_FINDINGS], sizeof(client->finding[0]),
-		 "%s", text ? text : "");
+	else
+		snprintf(client->finding[client->findings++ % CLIENT_FINDINGS],
+			 sizeof(client->finding[0]), "%s", text ? text : "");
+	pthread_mutex_unlock(&ears);
 }
 
 void client_start(struct client *client, const struct client_options *o)

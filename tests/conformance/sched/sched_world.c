@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched_world.h"
 
+#include <pthread.h>
 #include <string.h>
 
 uint32_t world_sim = VIDMM_HOST_SIM, world_linux = VIDMM_HOST_LINUX;
+
+/* Events come from several threads at once. */
+static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
 
 static void on_fatal(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct world *w = context;
 
 	(void)text;
+	pthread_mutex_lock(&ears);
 	if (!w->fatals++)
 		memcpy(w->fatal, event->arg, sizeof(w->fatal));
+	pthread_mutex_unlock(&ears);
 }
 
 void world_start_adapter(struct world *w, void **state, world_setup *setup)

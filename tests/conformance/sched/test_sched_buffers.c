@@ -277,6 +277,62 @@ static void dma_05_where_one_buffer_fits_submissions_take_turns(void **state)
 	world_stop(&c.w);
 }
 
+/* Buffers that nobody uses keep no place that a submission needs; they get one again when they are used again. */
+static void dma_05_idle_buffers_leave_an_aperture_to_a_working_set(void **state)
+{
+	struct world w;
+	struct client_context other;
+
+	world_start(&w, state, buffers_in_an_aperture);
+	w.m->settings.complete_at_once = true;
+	D3DKMT_HANDLE most = world_allocate(&w, 16 * MIB - 64 * KIB, WORLD_APERTURE);
+	D3DKMT_HANDLE small = world_allocate(&w, 4 * KIB, 0);
+	client_context(&w.device, 0, &other);
+	world_submit_write(&other, small, 0, 0x51);
+	world_run(&w);
+	for (uint32_t i = 0; i < 3;
+	     i++) { /* the two buffers and the working set never fit together */
+		world_submit_write(&w.context, most, 4 * i, 0x60 + i);
+		world_run(&w);
+		world_submit_write(&other, most, 64 + 4 * i, 0x70 + i);
+		world_run(&w);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(world_word(&w, most, 4 * i), 0x60 + i);
+		assert_int_equal(world_word(&w, most, 64 + 4 * i), 0x70 + i);
+	}
+	world_stop(&w);
+}
+
+/* The first buffer of a context waits in the queue for what the GPU uses of the aperture. */
+static void dma_05_the_first_buffer_waits_where_all_is_in_use(void **state)
+{
+	struct world w;
+	struct client_context late;
+	D3DKMT_HANDLE a[16];
+
+	world_start(&w, state, buffers_in_an_aperture);
+	D3DKMT_HANDLE target = world_allocate(&w, 4 * KIB, 0);
+	client_context(&w.device, 0, &late);
+	for (uint32_t i = 0; i < 16; i++) {
+		a[i] = world_allocate(&w, i ? 1 * MIB : 1 * MIB - 64 * KIB, WORLD_APERTURE);
+		world_write(&w.context, a[i], 0, 0x20 + i);
+	}
+	client_submit(&w.context);
+	world_submit_write(&late, target, 0, 0x77);
+	for (uint32_t i = 0; i < 4; i++) {
+		(void)scripted_complete(w.m, 1, UINT32_MAX);
+		vidmm_settle(w.client.host);
+		assert_int_equal(world_render_submits(&w), 1);
+	}
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 2);
+	assert_int_equal(world_word(&w, target, 0), 0x77);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(world_word(&w, a[i], 0), 0x20 + i);
+	world_stop(&w);
+}
+
 static void dma_06_buffers_start_on_pages(void **state)
 {
 	struct world w;
@@ -638,6 +694,8 @@ int main(void)
 		ON_BOTH(dma_05_a_buffer_in_an_aperture_is_mapped_before_its_first_use),
 		ON_BOTH(dma_05_a_full_aperture_makes_room_for_a_buffer),
 		ON_BOTH(dma_05_where_one_buffer_fits_submissions_take_turns),
+		ON_BOTH(dma_05_idle_buffers_leave_an_aperture_to_a_working_set),
+		ON_SIM(dma_05_the_first_buffer_waits_where_all_is_in_use),
 		ON_BOTH(dma_06_buffers_start_on_pages),
 		ON_BOTH(dma_07_private_data_is_the_miniports_alone),
 		ON_BOTH(dma_07_no_private_data_is_a_null_pointer),

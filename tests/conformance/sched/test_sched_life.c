@@ -2,6 +2,7 @@
 /* An adapter's life as the miniport sees it (PNP-01 to PNP-03), and what a failure on the way leaves behind. */
 #include "sched_world.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static bool starts_with(const char *text, const char *start)
@@ -26,15 +27,20 @@ struct attempt {
 	uint32_t findings, fatals;
 };
 
+/* Events come from several threads at once. */
+static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
+
 static void count_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct attempt *a = context;
 
 	(void)text;
+	pthread_mutex_lock(&ears);
 	if (event->type == VIDMM_EVENT_FATAL)
 		a->fatals++;
 	else
 		a->findings++;
+	pthread_mutex_unlock(&ears);
 }
 
 static vidmm_status try_start(struct attempt *a, void **state)

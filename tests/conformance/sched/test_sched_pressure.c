@@ -2,6 +2,7 @@
 /* Submissions that hardly fit, or do not fit (SPL-01, SPL-12, SPL-13). */
 #include "sched_world.h"
 
+#include <pthread.h>
 #include <string.h>
 
 struct reasons {
@@ -9,13 +10,18 @@ struct reasons {
 	char text[256];
 };
 
+/* Events come from several threads at once. */
+static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
+
 static void on_reason(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct reasons *r = context;
 
 	(void)event;
+	pthread_mutex_lock(&ears);
 	r->count++;
 	strncpy(r->text, text, sizeof(r->text) - 1);
+	pthread_mutex_unlock(&ears);
 }
 
 static void watch_reasons(struct world *w, struct reasons *r)

@@ -11,10 +11,8 @@ static uint64_t now(void *context)
 	return vmm_os_now_ns(context);
 }
 
-static void hear_event(void *context, const struct vidmm_event *event, const char *text)
+static void count_event(struct port_fixture *f, const struct vidmm_event *event, const char *text)
 {
-	struct port_fixture *f = context;
-
 	switch (event->type) {
 	case VIDMM_EVENT_FINDING:
 		f->findings++;
@@ -38,6 +36,15 @@ static void hear_event(void *context, const struct vidmm_event *event, const cha
 	default:
 		break;
 	}
+}
+
+static void hear_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct port_fixture *f = context;
+
+	pthread_mutex_lock(&f->ears);
+	count_event(f, event, text);
+	pthread_mutex_unlock(&f->ears);
 }
 
 static void hear_violation(void *context, const struct vmm_nt_violation *violation)
@@ -115,6 +122,7 @@ static int setup(void **state, enum vmm_os_kind kind)
 	struct vmm_observe_config observe_config = {.clock = now, .threads = kind == VMM_OS_LINUX};
 
 	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->ears, NULL);
 	if (!vmm_ok(vmm_os_create(&os_config, &f->os)) ||
 	    !vmm_ok(vmm_nt_create(f->os, &nt_config, &f->nt)))
 		return -1;

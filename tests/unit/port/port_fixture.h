@@ -6,6 +6,8 @@
 #ifndef VMM_TESTS_UNIT_PORT_PORT_FIXTURE_H
 #define VMM_TESTS_UNIT_PORT_PORT_FIXTURE_H
 
+#include <pthread.h>
+
 #include "support/test.h"
 #include "support/scripted_miniport.h"
 #include "port/port.h"
@@ -26,6 +28,8 @@ struct port_fixture {
 	uint64_t fatal[4]; /* code and parameters of the first */
 	uint32_t asked_handle, asked_type;
 
+	pthread_mutex_t
+		ears; /* events may come from several threads at once; only the listener takes it */
 	uint32_t findings, reasons, fatal_events, ddi_events, callback_events;
 	int32_t last_callback_status;
 	uint32_t last_callback;
