@@ -183,6 +183,11 @@ struct vidmm_adapter_statistics {
 };
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);
+/*
+ * Walks every invariant of the memory manager (places, lists, sums, arenas) and ends the program with a message at the first
+ * that does not hold: that is a bug of vidmm. For tests; takes time in proportion to the number of allocations and holes.
+ */
+VIDMM_API void vidmm_adapter_check(struct vidmm_adapter *adapter);
 
 #ifdef __cplusplus
 }

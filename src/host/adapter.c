@@ -125,6 +125,11 @@ void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)
 	vmm_sched_wait_idle(&adapter->core, VIDMM_WAIT_STOP);
 }
 
+void vidmm_adapter_check(struct vidmm_adapter *adapter)
+{
+	vmm_memory_check(&adapter->core);
+}
+
 void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 			      struct vidmm_adapter_statistics *statistics)
 {

@@ -142,6 +142,9 @@ vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_bac
 				     uint32_t *range) VMM_MUST_CHECK;
 void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range);
 
+/* Walks every invariant and asserts it. Takes the paging lock itself. */
+void vmm_memory_check(struct vmm_adapter *adapter);
+
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
 

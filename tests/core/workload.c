@@ -406,8 +406,10 @@ static void run_actor(void *argument)
 	struct actor *a = argument;
 	bool good = open_device(a);
 
-	for (uint32_t i = 0; good && i < a->run->workload->operations; i++)
+	for (uint32_t i = 0; good && i < a->run->workload->operations; i++) {
 		good = act(a);
+		vidmm_adapter_check(a->run->client.adapter);
+	}
 	if (good)
 		good = check_all(a);
 	if (a->device.device)

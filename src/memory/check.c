@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk over everything that must always be true of segments, their instances and the arenas. Only looks. */
+#include "memory/memory_private.h"
+
+static void check_instance(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			   const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint32_t bit = 1u << (segment->port->id - 1);
+
+	vmm_assert(allocation->adapter == memory->adapter);
+	vmm_assert(instance->segment == segment->port->id);
+	vmm_assert(instance->place ==
+		   (segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY));
+	vmm_assert((allocation->read_set | allocation->write_set) & bit);
+	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
+	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
+	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
+	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
+	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
+	/* What an aperture maps are pages of the backing store. */
+	vmm_assert(!segment->aperture || instance->backing.address);
+}
+
+/* Every list goes from the least to the most recently used. */
+static void check_class(const struct vmm_memory *memory, const struct vmm_segment *segment,
+			uint32_t index, struct vmm_segment *sum)
+{
+	const struct vmm_list *at;
+	uint64_t last_use = 0;
+
+	vmm_list_for_each(at, &segment->lru[index]) {
+		const struct vmm_instance *instance =
+			vmm_container_of(at, struct vmm_instance, lru);
+
+		check_instance(memory, segment, instance);
+		vmm_assert(instance->class_index == index);
+		vmm_assert(instance->last_use >= last_use);
+		last_use = instance->last_use;
+		sum->resident_bytes += instance->allocation->size_bytes;
+		sum->residents++;
+	}
+	vmm_assert(last_use <= memory->use_counter);
+}
+
+static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_segment *segment)
+{
+	struct vmm_segment sum = {.residents = 0};
+	struct vmm_range_figures figures;
+
+	vmm_range_check(segment->heap);
+	vmm_range_figures(segment->heap, &figures);
+	for (uint32_t i = 0; i < VMM_POLICY_CLASS_COUNT; i++)
+		check_class(memory, segment, i, &sum);
+	vmm_assert(sum.residents == segment->residents);
+	vmm_assert(sum.resident_bytes == segment->resident_bytes);
+	vmm_assert(segment->resident_bytes <= segment->peak_bytes);
+	/* The rest of the live ranges are DMA and paging buffers. */
+	vmm_assert(figures.live_ranges >= segment->residents);
+	vmm_assert(figures.size_bytes - figures.free_bytes >= segment->resident_bytes);
+	vmm_assert(segment->aperture || figures.live_ranges == segment->residents);
+	return sum.resident_bytes;
+}
+
+static void check_arenas(const struct vmm_memory *memory)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < memory->arena_count; i++) {
+		const struct vmm_arena *arena = &memory->arenas[i];
+		struct vmm_range_figures figures;
+
+		if (!arena->heap)
+			continue;
+		vmm_range_check(arena->heap);
+		vmm_range_figures(arena->heap, &figures);
+		vmm_assert(figures.size_bytes - figures.free_bytes == arena->used_bytes);
+		used += arena->used_bytes;
+	}
+	vmm_assert(used == memory->system_bytes);
+	vmm_assert(used <= memory->system_limit_bytes);
+}
+
+void vmm_memory_check(struct vmm_adapter *adapter)
+{
+	const struct vmm_memory *memory = adapter->memory;
+	uint64_t resident = 0;
+
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		resident += check_segment(memory, &memory->segment[i]);
+	vmm_assert(resident == memory->resident_total);
+	check_arenas(memory);
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+}
