@@ -66,7 +66,7 @@ static void *references_create(const struct bench_case *self)
 	if (!r)
 		return NULL;
 	r->count = self->parameter;
-	vmm_handle_table_init(&r->table);
+	vmm_handle_table_init(&r->table, VMM_HANDLE_LOCAL);
 	r->objects = big_calloc(r->count, sizeof(*r->objects));
 	r->handles = big_calloc(r->count, sizeof(*r->handles));
 	if (!r->objects || !r->handles)

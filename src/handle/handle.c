@@ -2,47 +2,52 @@
 /*
  * Slots, generations and their reuse. Look-up is inline in the header.
  *
- * A free slot keeps its last generation under type FREE: no handle that was ever given out has that
- * type, so the one compare of a look-up fails, and the next create knows which generation comes
- * next.
+ * A free slot keeps its last generation under type FREE: nobody looks that type up, so the compare
+ * of a look-up fails, and the next create knows which generation comes next.
  */
 #include <string.h>
 
 #include "handle/handle.h"
 
-#define GENERATION_SHIFT (VMM_HANDLE_INDEX_BITS + VMM_HANDLE_TYPE_BITS)
+#define GENERATION_SHIFT (VMM_HANDLE_INDEX_SHIFT + VMM_HANDLE_INDEX_BITS)
 #define GENERATION_MAX   ((1u << (32 - GENERATION_SHIFT)) - 1)
 #define INDEX_COUNT      (1u << VMM_HANDLE_INDEX_BITS)
-#define TYPE_MASK        ((1u << VMM_HANDLE_TYPE_BITS) - 1)
+#define LOW_MASK         ((1u << VMM_HANDLE_INDEX_SHIFT) - 1)
 #define FIRST_CAPACITY   64u
 #define NONE             UINT32_MAX
 
 static uint32_t index_of(uint32_t handle)
 {
-	return handle & (INDEX_COUNT - 1);
+	return handle >> VMM_HANDLE_INDEX_SHIFT & (INDEX_COUNT - 1);
 }
 
-static uint32_t type_of(uint32_t handle)
-{
-	return handle >> VMM_HANDLE_INDEX_BITS & TYPE_MASK;
-}
-
+/* Of a handle or a key. */
 static uint32_t generation_of(uint32_t handle)
 {
 	return handle >> GENERATION_SHIFT;
 }
 
-static uint32_t make_handle(uint32_t generation, uint32_t type, uint32_t index)
+static uint32_t type_of(uint32_t key)
 {
-	return generation << GENERATION_SHIFT | type << VMM_HANDLE_INDEX_BITS | index;
+	return key & LOW_MASK;
+}
+
+static uint32_t make_key(uint32_t generation, uint32_t type, uint32_t index)
+{
+	return generation << GENERATION_SHIFT | index << VMM_HANDLE_INDEX_SHIFT | type;
+}
+
+static uint32_t handle_of(const struct vmm_handle_table *table, uint32_t key)
+{
+	return (key & ~LOW_MASK) | table->kind;
 }
 
 static bool is_live(const struct vmm_handle_table *table, uint32_t handle)
 {
 	uint32_t index = index_of(handle);
 
-	return index < table->capacity && type_of(handle) != VMM_HANDLE_FREE &&
-	       table->entries[index].handle == handle;
+	return index < table->capacity && type_of(table->entries[index].key) != VMM_HANDLE_FREE &&
+	       handle_of(table, table->entries[index].key) == handle;
 }
 
 static void free_list_push(struct vmm_handle_table *table, uint32_t index)
@@ -81,23 +86,23 @@ static bool grow(struct vmm_handle_table *table)
 	vmm_free(table->entries);
 	table->entries = entries;
 	for (uint32_t index = table->capacity; index < capacity; index++) {
-		entries[index].handle = make_handle(0, VMM_HANDLE_FREE, index);
+		entries[index].key = make_key(0, VMM_HANDLE_FREE, index);
 		free_list_push(table, index);
 	}
 	table->capacity = capacity;
 	return true;
 }
 
-void vmm_handle_table_init(struct vmm_handle_table *table)
+void vmm_handle_table_init(struct vmm_handle_table *table, enum vmm_handle_kind kind)
 {
-	*table = (struct vmm_handle_table){.free_head = NONE, .free_tail = NONE};
+	*table = (struct vmm_handle_table){.free_head = NONE, .free_tail = NONE, .kind = kind};
 }
 
 void vmm_handle_table_finish(struct vmm_handle_table *table)
 {
 	vmm_assert(table->used == 0);
 	vmm_free(table->entries);
-	vmm_handle_table_init(table);
+	vmm_handle_table_init(table, table->kind);
 }
 
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type, void *object)
@@ -110,10 +115,10 @@ uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type 
 		return 0;
 	index = free_list_pop(table);
 	entry = &table->entries[index];
-	entry->handle = make_handle(generation_of(entry->handle) % GENERATION_MAX + 1, type, index);
+	entry->key = make_key(generation_of(entry->key) % GENERATION_MAX + 1, type, index);
 	entry->object = object;
 	table->used++;
-	return entry->handle;
+	return handle_of(table, entry->key);
 }
 
 void vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
@@ -122,7 +127,7 @@ void vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
 
 	vmm_assert(is_live(table, handle));
 	table->entries[index].object = NULL;
-	table->entries[index].handle = make_handle(generation_of(handle), VMM_HANDLE_FREE, index);
+	table->entries[index].key = make_key(generation_of(handle), VMM_HANDLE_FREE, index);
 	free_list_push(table, index);
 	table->used--;
 }
@@ -150,17 +155,18 @@ const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t ha
 
 	if (handle == 0)
 		return "zero";
-	if (is_live(table, handle))
-		return type_of(handle) == (uint32_t)type ? "live" : wrong_type[type_of(handle)];
 	if (index >= table->capacity || generation_of(handle) == 0 ||
-	    type_of(handle) == VMM_HANDLE_FREE || type_of(handle) >= VMM_HANDLE_TYPE_COUNT)
+	    (handle & LOW_MASK) != table->kind)
 		return "never issued";
-	last = generation_of(table->entries[index].handle);
-	if (generation_of(handle) < last)
+	if (is_live(table, handle)) {
+		uint32_t found = type_of(table->entries[index].key);
+
+		return found == (uint32_t)type ? "live" : wrong_type[found];
+	}
+	last = generation_of(table->entries[index].key);
+	if (generation_of(handle) <= last)
 		return "destroyed";
-	if (generation_of(handle) == last)
-		return table->entries[index].object ? "never issued" : "destroyed";
-	/* Generations come round after 63 uses of a slot, and nobody counts the rounds. */
+	/* Generations come round after three uses of a slot, and nobody counts the rounds. */
 	return last == 0 ? "never issued" : "never issued, or destroyed long ago";
 }
 
@@ -172,6 +178,6 @@ void vmm_handle_for_each(const struct vmm_handle_table *table,
 		struct vmm_handle_entry entry = table->entries[index];
 
 		if (entry.object)
-			fn(context, entry.handle, entry.object);
+			fn(context, handle_of(table, entry.key), entry.object);
 	}
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handle: D3DKMT handles. A table per process maps a 32-bit handle to an object pointer. A wrong
- * type, an old generation, another process's or an invented number is never found.
+ * handle: D3DKMT handles. A table per process maps a 32-bit handle to an object pointer (HND-01). A
+ * wrong type, an old generation, another process's or an invented number is never found.
  *
- * Layout of a handle: bit 31-26 generation (6 bits, never 0 so that 0 is no handle), bit 25-20
- * type, bit 19-0 index. Freed slots are reused first-in-first-out so that a stale handle stays
- * detectable as long as possible. Not thread safe: the owner locks (look-up included).
+ * Layout of a handle (HND-02, HND-04): bit 31-30 generation (1 to 3), bit 29-6 index, bit 5-0 the
+ * table's kind: 0 for a process, 2 for the handles by which resources are shared (HND-05). So the
+ * first handle is 0x40000000 and each further one is 0x40 more (HND-03). Freed slots are reused
+ * first-in-first-out so that a stale handle stays detectable as long as possible. Not thread safe:
+ * the owner locks (look-up included).
  */
 #ifndef VMM_HANDLE_HANDLE_H
 #define VMM_HANDLE_HANDLE_H
 
 #include "base/base.h"
 
-#define VMM_HANDLE_INDEX_BITS 20u
-#define VMM_HANDLE_TYPE_BITS  6u
+#define VMM_HANDLE_INDEX_SHIFT 6u
+#define VMM_HANDLE_INDEX_BITS  24u
+
+enum vmm_handle_kind { VMM_HANDLE_LOCAL = 0, VMM_HANDLE_GLOBAL = 2 };
 
 enum vmm_handle_type {
 	VMM_HANDLE_FREE = 0,
@@ -29,18 +33,18 @@ enum vmm_handle_type {
 
 struct vmm_handle_entry {
 	void *object;
-	uint32_t handle; /* the full value while in use, so that one compare checks index, type and
-			    generation */
+	uint32_t key; /* the handle with its type in the low bits: one compare checks all of it */
 	uint32_t next_free;
 };
 
 struct vmm_handle_table {
 	struct vmm_handle_entry *entries;
 	uint32_t capacity, used;
+	uint32_t kind;
 	uint32_t free_head, free_tail; /* FIFO of slots; UINT32_MAX none */
 };
 
-void vmm_handle_table_init(struct vmm_handle_table *table);
+void vmm_handle_table_init(struct vmm_handle_table *table, enum vmm_handle_kind kind);
 void vmm_handle_table_finish(struct vmm_handle_table *table); /* asserts that it is empty */
 /* 0 when out of memory or out of indices. */
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type,
@@ -51,21 +55,20 @@ void vmm_handle_destroy(struct vmm_handle_table *table,
 void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object);
 
 /*
- * NULL unless the handle is live and of that type. The hot path of every call: one load, one
- * compare. A free slot's number may be 0 or made up of its old generation, but its type is FREE and
- * its object NULL, so it needs no check of its own.
+ * NULL unless the handle is live and of that type. The hot path of every call: one load, two
+ * compares. A free slot keeps its last generation with the type FREE, which nobody looks up, so it
+ * needs no check of its own.
  */
 static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint32_t handle,
 				      enum vmm_handle_type type)
 {
-	uint32_t index = handle & ((1u << VMM_HANDLE_INDEX_BITS) - 1);
+	uint32_t index = handle >> VMM_HANDLE_INDEX_SHIFT & ((1u << VMM_HANDLE_INDEX_BITS) - 1);
 
 	if (vmm_unlikely(index >= table->capacity))
 		return NULL;
-	if (vmm_unlikely(table->entries[index].handle != handle))
+	if (vmm_unlikely(table->entries[index].key != handle - table->kind + (uint32_t)type))
 		return NULL;
-	if (vmm_unlikely(((handle >> VMM_HANDLE_INDEX_BITS) & ((1u << VMM_HANDLE_TYPE_BITS) - 1)) !=
-			 (uint32_t)type))
+	if (vmm_unlikely((handle & ((1u << VMM_HANDLE_INDEX_SHIFT) - 1)) != table->kind))
 		return NULL;
 	return table->entries[index].object;
 }

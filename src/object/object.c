@@ -12,7 +12,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->next_process_id = 0;
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
-	vmm_handle_table_init(&world->shared);
+	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
 	return VMM_OK;
 }
 
@@ -33,7 +33,7 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	p->world = world;
 	snprintf(p->name, sizeof(p->name), "%s", name ? name : "");
 	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
-	vmm_handle_table_init(&p->handles);
+	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
 	vmm_list_init(&p->devices);
 	vmm_os_mutex_lock(&world->shared_lock);
 	p->id = ++world->next_process_id;

@@ -12,7 +12,7 @@ static char objects[INDEX_COUNT];
 
 static uint32_t index_of(uint32_t handle)
 {
-	return handle & (INDEX_COUNT - 1);
+	return handle >> VMM_HANDLE_INDEX_SHIFT & (INDEX_COUNT - 1);
 }
 
 static uint32_t create(struct vmm_handle_table *table, enum vmm_handle_type type, void *object)
@@ -47,8 +47,8 @@ static void a_look_up_needs_the_whole_number_and_the_type(void **state)
 	uint32_t handle;
 
 	(void)state;
-	vmm_handle_table_init(&table);
-	assert_null(vmm_handle_lookup(&table, 0x84500000, VMM_HANDLE_ALLOCATION)); /* empty table */
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
+	assert_null(vmm_handle_lookup(&table, 0x80000000, VMM_HANDLE_ALLOCATION)); /* empty table */
 	handle = create(&table, VMM_HANDLE_ALLOCATION, &objects[1]);
 	assert_ptr_equal(vmm_handle_lookup(&table, handle, VMM_HANDLE_ALLOCATION), &objects[1]);
 	for (int type = VMM_HANDLE_ADAPTER; type < VMM_HANDLE_TYPE_COUNT; type++)
@@ -63,13 +63,51 @@ static void a_look_up_needs_the_whole_number_and_the_type(void **state)
 	finish(&table);
 }
 
+static void hnd_02_hnd_03_handles_begin_at_0x40000000_in_steps_of_0x40(void **state)
+{
+	struct vmm_handle_table table;
+	uint32_t handles[3 * SLOTS];
+
+	(void)state;
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
+	fill(&table, handles, 3 * SLOTS);
+	for (uint32_t i = 0; i < 3 * SLOTS; i++)
+		assert_int_equal(handles[i], 0x40000000 + 0x40 * i);
+	vmm_handle_destroy(&table, handles[5]);
+	/* A freed slot waits for those that were never used. */
+	for (uint32_t i = 3 * SLOTS; i < 4 * SLOTS; i++)
+		assert_int_equal(create(&table, VMM_HANDLE_DEVICE, &objects[i]),
+				 0x40000000 + 0x40 * i);
+	assert_int_equal(create(&table, VMM_HANDLE_DEVICE, &objects[5]), handles[5] + 0x40000000);
+	finish(&table);
+}
+
+static void hnd_05_global_handles_end_in_two(void **state)
+{
+	struct vmm_handle_table global, local;
+	uint32_t handle;
+
+	(void)state;
+	vmm_handle_table_init(&global, VMM_HANDLE_GLOBAL);
+	vmm_handle_table_init(&local, VMM_HANDLE_LOCAL);
+	handle = create(&global, VMM_HANDLE_SHARED, &objects[7]);
+	assert_int_equal(handle, 0x40000002);
+	assert_ptr_equal(vmm_handle_lookup(&global, handle, VMM_HANDLE_SHARED), &objects[7]);
+	assert_null(vmm_handle_lookup(&global, handle - 2, VMM_HANDLE_SHARED));
+	create(&local, VMM_HANDLE_SHARED, &objects[8]);
+	assert_null(vmm_handle_lookup(&local, handle, VMM_HANDLE_SHARED));
+	assert_string_equal(vmm_handle_explain(&local, handle, VMM_HANDLE_SHARED), "never issued");
+	finish(&global);
+	finish(&local);
+}
+
 static void a_destroyed_handle_is_not_found(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handles[SLOTS], again;
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	fill(&table, handles, SLOTS);
 	vmm_handle_destroy(&table, handles[9]);
 	assert_null(vmm_handle_lookup(&table, handles[9], VMM_HANDLE_ALLOCATION));
@@ -87,7 +125,7 @@ static void freed_slots_come_back_in_the_order_of_freeing(void **state)
 	uint32_t handles[SLOTS];
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	fill(&table, handles, SLOTS);
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(order); i++)
 		vmm_handle_destroy(&table, handles[order[i]]);
@@ -103,7 +141,7 @@ static void an_empty_free_list_refills_and_grows_soundly(void **state)
 	uint32_t handles[SLOTS], again, grown;
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	fill(&table, handles, SLOTS);
 	assert_int_equal(table.capacity, SLOTS);
 	/* Empty, one, empty, several times over: head and tail must forget the slot together. */
@@ -129,35 +167,35 @@ static void an_empty_free_list_refills_and_grows_soundly(void **state)
 	finish(&table);
 }
 
-static void a_slot_repeats_no_handle_within_62_reuses(void **state)
+static void hnd_04_a_slot_repeats_no_handle_within_two_reuses(void **state)
 {
 	struct vmm_handle_table table;
-	uint32_t handles[SLOTS], given[64];
+	uint32_t handles[SLOTS], given[4];
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	fill(&table, handles, SLOTS);
 	given[0] = handles[7]; /* all other slots are taken, so this one is reused each time */
-	for (uint32_t i = 1; i < 64; i++) {
+	for (uint32_t i = 1; i < 4; i++) {
 		vmm_handle_destroy(&table, given[i - 1]);
 		given[i] = create(&table, VMM_HANDLE_ALLOCATION, &objects[7]);
 		assert_int_equal(index_of(given[i]), index_of(given[0]));
-		for (uint32_t j = 0; i <= 62 && j < i; j++) {
+		for (uint32_t j = 0; i <= 2 && j < i; j++) {
 			assert_int_not_equal(given[i], given[j]);
 			assert_null(vmm_handle_lookup(&table, given[j], VMM_HANDLE_ALLOCATION));
 		}
 	}
-	assert_int_equal(given[63], given[0]);
+	assert_int_equal(given[3], given[0]);
 	finish(&table);
 }
 
-static void indices_end_at_two_to_the_twenty(void **state)
+static void indices_end_at_two_to_the_twenty_four(void **state)
 {
 	struct vmm_handle_table table;
 	uint32_t handle = 0;
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	for (uint32_t i = 0; i < INDEX_COUNT; i++)
 		handle = create(&table, VMM_HANDLE_RESOURCE, &objects[i]);
 	assert_int_equal(vmm_handle_create(&table, VMM_HANDLE_RESOURCE, objects), 0);
@@ -176,7 +214,7 @@ static void without_memory_nothing_changes(void **state)
 	uint32_t handles[SLOTS];
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	vmm_calloc_fail_after(1);
 	assert_int_equal(vmm_handle_create(&table, VMM_HANDLE_DEVICE, objects), 0);
 	fill(&table, handles, SLOTS);
@@ -196,7 +234,7 @@ static void rebind_changes_the_object_and_nothing_else(void **state)
 	uint32_t handle;
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	handle = create(&table, VMM_HANDLE_ALLOCATION, &objects[1]);
 	vmm_handle_rebind(&table, handle, &objects[2]);
 	assert_ptr_equal(vmm_handle_lookup(&table, handle, VMM_HANDLE_ALLOCATION), &objects[2]);
@@ -210,8 +248,8 @@ static void explain_says_why_a_look_up_failed(void **state)
 	uint32_t first, second;
 
 	(void)state;
-	vmm_handle_table_init(&table);
-	assert_string_equal(vmm_handle_explain(&table, 0x84500001, VMM_HANDLE_CONTEXT),
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
+	assert_string_equal(vmm_handle_explain(&table, 0x80000040, VMM_HANDLE_CONTEXT),
 			    "never issued");
 	first = create(&table, VMM_HANDLE_CONTEXT, objects);
 	assert_string_equal(vmm_handle_explain(&table, 0, VMM_HANDLE_CONTEXT), "zero");
@@ -229,7 +267,7 @@ static void explain_says_why_a_look_up_failed(void **state)
 	assert_int_not_equal(first, second);
 	assert_string_equal(vmm_handle_explain(&table, first, VMM_HANDLE_CONTEXT), "destroyed");
 	/* The next generation of a slot that is in use may be an old one of an earlier round. */
-	assert_string_equal(vmm_handle_explain(&table, second + (1u << 26), VMM_HANDLE_CONTEXT),
+	assert_string_equal(vmm_handle_explain(&table, second + (1u << 30), VMM_HANDLE_CONTEXT),
 			    "never issued, or destroyed long ago");
 	finish(&table);
 }
@@ -255,7 +293,7 @@ static void for_each_visits_live_handles_in_index_order(void **state)
 	uint32_t handles[SLOTS];
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	vmm_handle_for_each(&table, walk_step, &walk);
 	assert_int_equal(walk.count, 0);
 	fill(&table, handles, SLOTS);
@@ -295,7 +333,7 @@ static void misuse_by_vidmm_itself_asserts(void **state)
 	struct misuse misuse = {.table = &table};
 
 	(void)state;
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	misuse.handle = create(&table, VMM_HANDLE_SYNC, objects);
 	assert_true(aborts(destroy_twice, &misuse));
 	assert_true(aborts(finish_full, &misuse));
@@ -307,11 +345,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_look_up_needs_the_whole_number_and_the_type),
+		cmocka_unit_test(hnd_02_hnd_03_handles_begin_at_0x40000000_in_steps_of_0x40),
+		cmocka_unit_test(hnd_05_global_handles_end_in_two),
 		cmocka_unit_test(a_destroyed_handle_is_not_found),
 		cmocka_unit_test(freed_slots_come_back_in_the_order_of_freeing),
 		cmocka_unit_test(an_empty_free_list_refills_and_grows_soundly),
-		cmocka_unit_test(a_slot_repeats_no_handle_within_62_reuses),
-		cmocka_unit_test(indices_end_at_two_to_the_twenty),
+		cmocka_unit_test(hnd_04_a_slot_repeats_no_handle_within_two_reuses),
+		cmocka_unit_test(indices_end_at_two_to_the_twenty_four),
 		cmocka_unit_test(without_memory_nothing_changes),
 		cmocka_unit_test(rebind_changes_the_object_and_nothing_else),
 		cmocka_unit_test(explain_says_why_a_look_up_failed),

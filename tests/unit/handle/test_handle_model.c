@@ -21,6 +21,7 @@ struct model {
 	struct {
 		void *object; /* NULL: free */
 		uint32_t handle, generation;
+		enum vmm_handle_type type;
 	} slots[SLOTS_MAX];
 	uint32_t slot_count, live;
 	uint32_t queue[ISSUED_MAX + SLOTS_MAX], queue_first, queue_end;
@@ -46,9 +47,10 @@ static uint32_t model_create(enum vmm_handle_type type, void *object)
 			model.queue[model.queue_end++] = model.slot_count++;
 	}
 	slot = model.queue[model.queue_first++];
-	model.slots[slot].generation = model.slots[slot].generation % 63 + 1;
+	model.slots[slot].generation = model.slots[slot].generation % 3 + 1;
 	model.slots[slot].object = object;
-	model.slots[slot].handle = model.slots[slot].generation << 26 | (uint32_t)type << 20 | slot;
+	model.slots[slot].handle = model.slots[slot].generation << 30 | slot << 6;
+	model.slots[slot].type = type;
 	model.live++;
 	return model.slots[slot].handle;
 }
@@ -62,10 +64,10 @@ static void model_destroy(uint32_t slot)
 
 static void *model_lookup(uint32_t handle, enum vmm_handle_type type)
 {
-	uint32_t slot = handle & 0xFFFFF;
+	uint32_t slot = handle >> 6 & 0xFFFFFF;
 
 	if (slot >= model.slot_count || model.slots[slot].handle != handle ||
-	    (handle >> 20 & 63) != (uint32_t)type)
+	    model.slots[slot].type != type)
 		return NULL;
 	return model.slots[slot].object;
 }
@@ -83,7 +85,7 @@ static void check_lookups(const struct vmm_handle_table *table, uint64_t *random
 
 static void drop(void *context, uint32_t handle, void *object)
 {
-	uint32_t slot = handle & 0xFFFFF;
+	uint32_t slot = handle >> 6 & 0xFFFFFF;
 
 	assert_ptr_equal(model.slots[slot].object, object);
 	assert_int_equal(model.slots[slot].handle, handle);
@@ -99,7 +101,7 @@ static void run_seed(uint64_t seed)
 	uint32_t create_share = 30 + (uint32_t)(seed % 4) * 10;
 
 	model = (struct model){0};
-	vmm_handle_table_init(&table);
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
 	for (uint32_t step = 0; step < STEPS; step++) {
 		uint32_t choice = next_random(&random) % 100;
 		uint32_t slot = model.slot_count ? next_random(&random) % model.slot_count : 0;
