@@ -134,6 +134,16 @@ struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
 
+/* ---- D3DKMT clients (d3dkmthk.h) ----
+ * The D3DKMT functions are plain symbols and do not say for whom they are called: on Windows that is the calling process.
+ * Here it is the process that the program attached last (NULL: none, every function then answers STATUS_UNSUCCESSFUL), or,
+ * on a thread that entered another process of the same host, that one (NULL: the attached one again). A process is
+ * detached when it is closed; a thread must not stay in one that is closed. Functions that are not built do not exist.
+ */
+VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);
+/* Returns the process that the thread had entered before, or NULL. */
+VIDMM_API struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process);
+
 /* ---- sharing: the runtime's side ----
  * On Windows the runtime knows that a resource is to be shared and tells the kernel so while the driver only calls
  * pfnAllocateCb with the runtime's hResource. Say it here, before that call.

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The allocation that is to fail, counted down per system thread so that a test arms its own thread
@@ -27,6 +28,21 @@ void *vmm_calloc(size_t count, size_t size)
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
 		return NULL;
 	return calloc(count, size);
+}
+
+vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
+		       void **copy)
+{
+	*copy = NULL;
+	if (!count)
+		return VMM_OK;
+	if (!array || count > limit)
+		return VMM_INVALID_PARAMETER;
+	*copy = vmm_calloc(count, element);
+	if (!*copy)
+		return VMM_NO_MEMORY;
+	memcpy(*copy, array, count * element);
+	return VMM_OK;
 }
 
 void vmm_free(void *ptr)

@@ -76,6 +76,10 @@ static inline uint64_t vmm_max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
+static inline uint32_t vmm_min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
 static inline bool vmm_add_overflows(uint64_t a, uint64_t b, uint64_t *sum)
 {
 	return __builtin_add_overflow(a, b, sum);
@@ -138,6 +142,12 @@ static inline void vmm_list_remove(struct vmm_list *link)
 /* Zeroed allocation with overflow check; NULL when out of memory. `vmm_free(NULL)` is fine. */
 void *vmm_calloc(size_t count, size_t size) VMM_MUST_CHECK;
 void vmm_free(void *ptr);
+/*
+ * A copy of a caller's array, read once; *copy is NULL for an empty one, else the caller's to free.
+ * VMM_INVALID_PARAMETER: no array, or more than limit elements.
+ */
+vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
+		       void **copy) VMM_MUST_CHECK;
 /*
  * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). Out-of-memory
  * paths are rules too (LOCK-32) and cannot be reached otherwise.

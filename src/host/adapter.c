@@ -48,6 +48,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	const struct vmm_port_caps *caps = vmm_port_caps(core->port);
 	vmm_status status;
 
+	core->interface_version = caps->interface_version;
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
 	core->paging_timeline = caps->node_count;
@@ -87,6 +88,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	if (!vmm_ok(status))
 		goto out_port;
 	count_adapter(host, 1);
+	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));
 	*result = adapter;
 	return VMM_OK;
 out_port:
@@ -106,6 +108,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	struct vmm_adapter *core = &adapter->core;
 
 	vmm_assert(vmm_list_empty(&core->devices));
+	vmm_adapter_withdraw(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_memory_evict_all(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);

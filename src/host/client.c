@@ -24,12 +24,23 @@ void vidmm_process_close(struct vidmm_process *process)
 	while (!vmm_list_empty(&core->devices))
 		vmm_sched_destroy_device(
 			vmm_container_of(core->devices.next, struct vmm_device, process_link));
+	vmm_kmt_forget(core);
 	vmm_process_destroy(core);
 }
 
 uint32_t vidmm_process_id(const struct vidmm_process *process)
 {
 	return vidmm_core_process(process)->id;
+}
+
+void vidmm_d3dkmt_attach(struct vidmm_process *process)
+{
+	vmm_kmt_attach(vidmm_core_process(process));
+}
+
+struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process)
+{
+	return (struct vidmm_process *)vmm_kmt_enter(vidmm_core_process(process));
 }
 
 static void door_event(const struct vmm_process *process, const struct vmm_adapter *adapter,

@@ -56,6 +56,8 @@ struct vmm_allocate_request {
 	const void *private_data; /* of the call */
 	uint32_t private_bytes;
 	void *runtime_resource; /* hResource; NULL: the allocations belong to the device alone (ALF-35) */
+	void *runtime_data; /* kept with a shared resource for those who open it (ALC-08) */
+	uint32_t runtime_bytes;
 	uint32_t count;
 	struct vmm_allocate_item *items;
 	uint32_t resource_handle; /* out */
@@ -70,6 +72,22 @@ void vmm_memory_close_device(struct vmm_device *device);
 void vmm_memory_reap(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
+/* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
+NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
+struct vmm_share_sizes {
+	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
+};
+/* STATUS_INVALID_PARAMETER: not a global handle of a resource of the device's adapter. */
+NTSTATUS vmm_share_sizes(struct vmm_device *device, uint32_t global,
+			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
+/* The kept data into buffers of those sizes; item_bytes, of count entries, gets the size of each part of items. */
+struct vmm_share_data {
+	void *runtime_data, *private_data, *items;
+	uint32_t *item_bytes;
+};
+NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
+			const struct vmm_share_sizes *sizes,
+			const struct vmm_share_data *data) VMM_MUST_CHECK;
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
 				    uint32_t *global) VMM_MUST_CHECK;
 NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,

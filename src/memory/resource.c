@@ -76,6 +76,20 @@ NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resou
 	return STATUS_SUCCESS;
 }
 
+NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key)
+{
+	struct vmm_resource *r = resource_create(device, NULL);
+
+	if (!r)
+		return STATUS_NO_MEMORY;
+	vmm_os_mutex_lock(&device->process->lock);
+	r->shared = shared;
+	r->runtime_handle = r;
+	vmm_os_mutex_unlock(&device->process->lock);
+	*key = r;
+	return STATUS_SUCCESS;
+}
+
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
 			      struct vmm_resource **resource, bool *created)
 {
@@ -106,6 +120,7 @@ static void share_free(struct vmm_share *share)
 	vmm_free(share->item_private_data);
 	vmm_free(share->item_private_bytes);
 	vmm_free(share->private_data);
+	vmm_free(share->runtime_data);
 	vmm_free(share->allocations);
 	vmm_free(share);
 }
@@ -141,6 +156,8 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
 	share->private_data = copy_of(request->private_data, request->private_bytes, &failed);
 	share->private_bytes = request->private_bytes;
+	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
+	share->runtime_bytes = request->runtime_bytes;
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
@@ -284,6 +301,82 @@ static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t r
 		s->references++;
 	vmm_os_mutex_unlock(&world->shared_lock);
 	*share = s;
+	return status;
+}
+
+static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t global)
+{
+	struct vmm_world *world = device->process->world;
+	struct vmm_share *share = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+
+	if (share && share->adapter == device->adapter)
+		return share;
+	vmm_finding(device->adapter->observe, "ROP-01", device->process->id, global,
+		    "0x%08x is not the global handle of a resource of this adapter (%s)", global,
+		    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	return NULL;
+}
+
+static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
+{
+	struct vmm_share_sizes sizes = {.count = share->count,
+					.runtime_bytes = share->runtime_bytes,
+					.private_bytes = share->private_bytes};
+
+	for (uint32_t i = 0; i < share->count; i++)
+		sizes.total_item_bytes += share->item_private_bytes[i];
+	return sizes;
+}
+
+NTSTATUS vmm_share_sizes(struct vmm_device *device, uint32_t global, struct vmm_share_sizes *sizes)
+{
+	struct vmm_world *world = device->process->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	const struct vmm_share *share = find_share_locked(device, global);
+	if (share)
+		*sizes = sizes_of(share);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
+static void copy_bytes(void *to, const void *from, uint32_t bytes)
+{
+	if (bytes)
+		memcpy(to, from, bytes);
+}
+
+static void read_locked(const struct vmm_share *share, const struct vmm_share_data *data)
+{
+	char *item = data->items;
+
+	copy_bytes(data->runtime_data, share->runtime_data, share->runtime_bytes);
+	copy_bytes(data->private_data, share->private_data, share->private_bytes);
+	for (uint32_t i = 0; i < share->count; i++) {
+		copy_bytes(item, share->item_private_data[i], share->item_private_bytes[i]);
+		item += share->item_private_bytes[i];
+		data->item_bytes[i] = share->item_private_bytes[i];
+	}
+}
+
+NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
+			const struct vmm_share_sizes *sizes, const struct vmm_share_data *data)
+{
+	struct vmm_world *world = device->process->world;
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	const struct vmm_share *share = find_share_locked(device, global);
+	/* Another one may have come under the handle since its sizes were asked. */
+	if (share) {
+		struct vmm_share_sizes now = sizes_of(share);
+
+		if (!memcmp(&now, sizes, sizeof(now))) {
+			read_locked(share, data);
+			status = STATUS_SUCCESS;
+		}
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
 	return status;
 }
 

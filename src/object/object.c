@@ -13,12 +13,13 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
 	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
+	vmm_list_init(&world->adapters);
 	return VMM_OK;
 }
 
 void vmm_world_finish(struct vmm_world *world)
 {
-	vmm_assert(world->live_processes == 0);
+	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters));
 	vmm_handle_table_finish(&world->shared);
 	vmm_os_mutex_finish(&world->shared_lock);
 }
@@ -43,6 +44,13 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	return VMM_OK;
 }
 
+/* Adapter handles that the process never closed: there is nothing behind them. */
+static void drop_handle(void *table, uint32_t handle, void *object)
+{
+	(void)object;
+	vmm_handle_destroy(table, handle);
+}
+
 void vmm_process_destroy(struct vmm_process *process)
 {
 	struct vmm_world *world = process->world;
@@ -51,6 +59,7 @@ void vmm_process_destroy(struct vmm_process *process)
 	vmm_os_mutex_lock(&world->shared_lock);
 	world->live_processes--;
 	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_handle_for_each(&process->handles, drop_handle, &process->handles);
 	vmm_handle_table_finish(&process->handles);
 	vmm_os_mutex_finish(&process->lock);
 	vmm_free(process);
@@ -65,6 +74,63 @@ void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
 	vmm_os_mutex_init(&adapter->paging_lock, world->os, VMM_RANK_PAGING, "paging");
 	vmm_os_mutex_init(&adapter->state_lock, world->os, VMM_RANK_STATE, "adapter state");
 	vmm_list_init(&adapter->devices);
+	vmm_list_init(&adapter->world_link);
+}
+
+void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid)
+{
+	vmm_os_mutex_lock(&adapter->world->shared_lock);
+	adapter->luid = luid;
+	vmm_list_push_back(&adapter->world->adapters, &adapter->world_link);
+	vmm_os_mutex_unlock(&adapter->world->shared_lock);
+}
+
+void vmm_adapter_withdraw(struct vmm_adapter *adapter)
+{
+	vmm_os_mutex_lock(&adapter->world->shared_lock);
+	vmm_list_remove(&adapter->world_link);
+	vmm_os_mutex_unlock(&adapter->world->shared_lock);
+}
+
+struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid)
+{
+	struct vmm_adapter *found = NULL;
+	struct vmm_list *at;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_list_for_each (at, &world->adapters) {
+		struct vmm_adapter *adapter = vmm_container_of(at, struct vmm_adapter, world_link);
+
+		if (adapter->luid == luid)
+			found = adapter;
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return found;
+}
+
+uint32_t vmm_adapter_count(struct vmm_world *world)
+{
+	struct vmm_list *at;
+	uint32_t count = 0;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_list_for_each (at, &world->adapters)
+		count++;
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return count;
+}
+
+struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index)
+{
+	struct vmm_adapter *found = NULL;
+	struct vmm_list *at;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_list_for_each (at, &world->adapters)
+		if (!index--)
+			found = vmm_container_of(at, struct vmm_adapter, world_link);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return found;
 }
 
 void vmm_adapter_finish(struct vmm_adapter *adapter)

@@ -39,8 +39,9 @@ struct vmm_world {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
-	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the three members below */
+	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
 	struct vmm_handle_table shared;  /* global handles of shared resources */
+	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 };
@@ -60,6 +61,9 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
+	struct vmm_list world_link;       /* guarded by world->shared_lock */
+	uint32_t luid;                    /* ADP-05; 0 while it does not run */
+	uint32_t interface_version;       /* that its miniport registered */
 	uint32_t node_count, paging_node; /* constant after start */
 	uint32_t paging_timeline;         /* = node_count */
 
@@ -138,6 +142,8 @@ struct vmm_share {
 	struct vmm_allocation **allocations; /* each holds a reference of its own */
 	void *private_data; /* of the resource; copies, for DxgkDdiOpenAllocation by others (ALF-34) */
 	uint32_t private_bytes;
+	void *runtime_data; /* of the runtime, for whoever opens it (ALC-08) */
+	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
 };
@@ -245,6 +251,14 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 void vmm_process_destroy(struct vmm_process *process); /* its devices are gone */
 void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world);
 void vmm_adapter_finish(struct vmm_adapter *adapter);
+/* From here on clients find it, until it is withdrawn. */
+void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid);
+void vmm_adapter_withdraw(struct vmm_adapter *adapter);
+/* NULL: none has that LUID. Who stops an adapter sees to it that nobody uses it any more. */
+struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid);
+uint32_t vmm_adapter_count(struct vmm_world *world);
+/* In the order of their start; NULL: there are fewer. */
+struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
 
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);

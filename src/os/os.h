@@ -104,7 +104,7 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread);
  * Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of
  * `object`.
  */
-#define VMM_OS_SLOTS 5u
+#define VMM_OS_SLOTS 6u
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
 uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling thread */
 

@@ -144,6 +144,8 @@ vmm_status vmm_port_start(const struct vmm_port_options *options,
  */
 void vmm_port_stop(struct vmm_port *port);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
+uint32_t vmm_port_luid(const struct vmm_port *port);
 /*
  * The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's
  * first byte. NULL if none.

@@ -121,7 +121,7 @@ static NTSTATUS start_device(struct vmm_port *port)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	info.AdapterLuid.LowPart = (ULONG)(port->identity_physical >> VMM_PAGE_SHIFT);
+	info.AdapterLuid.LowPart = vmm_port_luid(port);
 	info.AdapterGuid.Data1 = info.AdapterLuid.LowPart;
 	vmm_port_services_init(port);
 	/* A miniport may start its engines in here; their interrupts are taken from now on. */
@@ -260,6 +260,11 @@ void vmm_port_stop(struct vmm_port *port)
 	unload(port);
 	vmm_port_device_finish(port);
 	destroy(port);
+}
+
+uint32_t vmm_port_luid(const struct vmm_port *port)
+{
+	return (uint32_t)(port->identity_physical >> VMM_PAGE_SHIFT);
 }
 
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)

@@ -143,6 +143,16 @@ struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void
 	return found;
 }
 
+struct vmm_device *vmm_sched_context_device(const struct vmm_context *context)
+{
+	return context->device;
+}
+
+uint32_t vmm_sched_context_handle(const struct vmm_context *context)
+{
+	return context->handle;
+}
+
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context)
 {
 	return &context->user;

@@ -55,6 +55,8 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device,
 				   struct vmm_context *context) VMM_MUST_CHECK;
 /* NULL unless the pointer is a live context of the device. */
 struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle);
+struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
+uint32_t vmm_sched_context_handle(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
 
 struct vmm_render_request {

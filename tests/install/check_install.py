@@ -15,7 +15,7 @@ import tempfile
 
 DIAGNOSTICS = 20
 # vidmm's own names, and the kernel services by theirs.
-EXPORTED = re.compile(r'^(?:vidmm_\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
 
 
 class Installed:

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* CPU access, offers, priorities and residency for a D3DKMT client. The rules are those of the device callbacks. */
+#include "doors/kmt/kmt_private.h"
+
+#include <string.h>
+
+KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
+{
+	struct vmm_kmt_call call;
+	void *pages = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTLock", "no argument");
+	D3DKMT_LOCK args = *pData;
+	struct vmm_lock_request request = {
+		.handle = args.hAllocation,
+		.flags = args.Flags.Value,
+		.private_data = args.PrivateDriverData,
+		.page_count = args.NumPages,
+		.page_list_given = args.pPages != NULL,
+	};
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_LOCK, false);
+	if (NT_SUCCESS(status) && args.pPages)
+		status = vmm_copy_in(args.pPages, args.NumPages, VMM_KMT_PAGES_MAX,
+				     sizeof(uint32_t), &pages);
+	request.pages = pages;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_lock(call.device, &request);
+	vmm_free(pages);
+	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
+	if (NT_SUCCESS(status))
+		pData->hAllocation = request.handle;
+	return vmm_kmt_leave(&call, status, args.hAllocation, args.NumPages, args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
+{
+	struct vmm_kmt_call call;
+	uint32_t local[16];
+	void *handles = local;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUnlock", "no argument");
+	D3DKMT_UNLOCK args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_UNLOCK, true);
+	/* The usual unlock allocates nothing. */
+	if (args.phAllocations && args.NumAllocations <= VMM_ARRAY_LENGTH(local))
+		memcpy(local, args.phAllocations, args.NumAllocations * sizeof(uint32_t));
+	else if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.phAllocations, args.NumAllocations, VMM_KMT_HANDLES_MAX,
+				     sizeof(uint32_t), &handles);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_unlock(call.device, handles, args.NumAllocations);
+	if (handles != local)
+		vmm_free(handles);
+	return vmm_kmt_leave(&call, status, args.hDevice, args.NumAllocations, 0);
+}
+
+/* ---- offer and reclaim ---- */
+
+/* Our copies of a set; memory.h knows resources by their keys. */
+struct set_copy {
+	void *handles;
+	void **keys;
+	struct vmm_handle_set set;
+};
+
+static NTSTATUS copy_keys(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
+			  uint32_t count, struct set_copy *copy)
+{
+	void *handles = NULL;
+	NTSTATUS status =
+		vmm_copy_in(resources, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
+
+	if (NT_SUCCESS(status)) {
+		copy->keys = vmm_calloc(count + 1, sizeof(*copy->keys));
+		status = copy->keys ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		status = vmm_kmt_resource_key(call, ((uint32_t *)handles)[i], &copy->keys[i]);
+		if (NT_SUCCESS(status) && !copy->keys[i])
+			status = STATUS_INVALID_PARAMETER; /* handle 0 is no resource */
+	}
+	vmm_free(handles);
+	copy->set.resources = copy->keys;
+	return status;
+}
+
+static NTSTATUS copy_set(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
+			 const D3DKMT_HANDLE *handles, uint32_t count, struct set_copy *copy)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	copy->set.count = count;
+	if (resources)
+		status = copy_keys(call, resources, count, copy);
+	if (NT_SUCCESS(status) && handles) {
+		status = vmm_copy_in(handles, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
+				     &copy->handles);
+		/* An empty array is still one of the two (OFR-02). */
+		copy->set.allocations = copy->handles ? copy->handles : handles;
+	}
+	return status;
+}
+
+static void free_set(struct set_copy *copy)
+{
+	vmm_free(copy->handles);
+	vmm_free(copy->keys);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *pData)
+{
+	struct vmm_kmt_call call;
+	struct set_copy copy = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOfferAllocations", "no argument");
+	D3DKMT_OFFERALLOCATIONS args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
+	if (NT_SUCCESS(status) && args.Flags.Value) {
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.process->id, 0,
+			   "D3DKMTOfferAllocations: flags 0x%x are of later adapters",
+			   args.Flags.Value);
+		status = STATUS_NOT_SUPPORTED;
+	}
+	if (NT_SUCCESS(status))
+		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
+				  &copy);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_offer(call.device, &copy.set, (uint32_t)args.Priority);
+	free_set(&copy);
+	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIONS *pData)
+{
+	struct vmm_kmt_call call;
+	struct set_copy copy = {0};
+	int32_t *discarded = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "no argument");
+	D3DKMT_RECLAIMALLOCATIONS args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_RECLAIM, false);
+	if (NT_SUCCESS(status))
+		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
+				  &copy);
+	/* Only with a list, whose copy bounds the count. */
+	if (NT_SUCCESS(status) && args.pDiscarded && (args.pResources || args.HandleList)) {
+		discarded = vmm_calloc(args.NumAllocations + 1, sizeof(*discarded));
+		status = discarded ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_memory_reclaim(call.device, &copy.set, discarded);
+	if (NT_SUCCESS(status) && discarded)
+		memcpy(args.pDiscarded, discarded, args.NumAllocations * sizeof(*discarded));
+	vmm_free(discarded);
+	free_set(&copy);
+	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, 0);
+}
+
+/* ---- priority and residency: one resource or a list (PRI-03, PRI-04) ---- */
+
+static NTSTATUS copy_shape(const struct vmm_kmt_call *call, D3DKMT_HANDLE resource,
+			   const D3DKMT_HANDLE *list, uint32_t count, struct vmm_shape *shape,
+			   void **handles)
+{
+	NTSTATUS status = vmm_kmt_resource_key(call, resource, &shape->resource);
+
+	*handles = NULL;
+	shape->count = count;
+	if (NT_SUCCESS(status) && list)
+		status = vmm_copy_in(list, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), handles);
+	/* A list of no entries is still a list, which a resource excludes. */
+	shape->handles = *handles ? *handles : list;
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTSetAllocationPriority(const D3DKMT_SETALLOCATIONPRIORITY *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_shape shape = {0};
+	void *handles = NULL, *values = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSetAllocationPriority", "no argument");
+	D3DKMT_SETALLOCATIONPRIORITY args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_SET_PRIORITY, false);
+	if (NT_SUCCESS(status))
+		status = copy_shape(&call, args.hResource, args.phAllocationList,
+				    args.AllocationCount, &shape, &handles);
+	if (NT_SUCCESS(status) && args.pPriorities)
+		status = vmm_copy_in(args.pPriorities, args.hResource ? 1 : args.AllocationCount,
+				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &values);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_set_priority(call.device, &shape, values);
+	vmm_free(handles);
+	vmm_free(values);
+	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTQueryAllocationResidency(const D3DKMT_QUERYALLOCATIONRESIDENCY *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_shape shape = {0};
+	void *handles = NULL;
+	uint32_t *values = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTQueryAllocationResidency", "no argument");
+	D3DKMT_QUERYALLOCATIONRESIDENCY args = *pData;
+	uint32_t count = args.hResource ? 1 : args.AllocationCount;
+	NTSTATUS status =
+		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_QUERY_RESIDENCY, false);
+	if (NT_SUCCESS(status))
+		status = copy_shape(&call, args.hResource, args.phAllocationList,
+				    args.AllocationCount, &shape, &handles);
+	if (NT_SUCCESS(status) && args.pResidencyStatus && count <= VMM_KMT_HANDLES_MAX) {
+		values = vmm_calloc(count + 1, sizeof(*values));
+		status = values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_memory_query_residency(call.device, &shape, values);
+	for (uint32_t i = 0; NT_SUCCESS(status) && values && i < count; i++)
+		args.pResidencyStatus[i] = (D3DKMT_ALLOCATIONRESIDENCYSTATUS)values[i];
+	vmm_free(values);
+	vmm_free(handles);
+	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Enumerating, opening and asking adapters. A handle stands for an adapter's LUID, not for the adapter: it may outlive
+ * it, and a device made from it outlives the handle (HND-10).
+ */
+#include "doors/kmt/kmt_private.h"
+
+#include <string.h>
+
+/* What D3DKMTEnumAdapters2 says without an array, and what the old call's array holds (ADP-01, ADP-08). */
+#define ENUM2_CAPACITY 34u
+#define ENUM1_CAPACITY 16u
+
+static LUID luid_of(const struct vmm_adapter *adapter)
+{
+	return (LUID){.LowPart = adapter->luid};
+}
+
+/* Whoever closes the process closes its adapter handles, so the object behind one is a number and nothing to free. */
+static D3DKMT_HANDLE new_handle(struct vmm_process *process, const struct vmm_adapter *adapter)
+{
+	vmm_os_mutex_lock(&process->lock);
+	D3DKMT_HANDLE handle = vmm_handle_create(&process->handles, VMM_HANDLE_ADAPTER,
+						 (void *)(uintptr_t)adapter->luid);
+	vmm_os_mutex_unlock(&process->lock);
+	return handle;
+}
+
+static void drop_handle(struct vmm_process *process, D3DKMT_HANDLE handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	vmm_handle_destroy(&process->handles, handle);
+	vmm_os_mutex_unlock(&process->lock);
+}
+
+struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	uint32_t luid = (uint32_t)(uintptr_t)vmm_handle_lookup(&process->handles, handle,
+							       VMM_HANDLE_ADAPTER);
+	if (!luid)
+		vmm_finding(process->world->observe, "HND-07", process->id, handle,
+			    "0x%08x is not a live adapter handle of process %u (%s)", handle,
+			    process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
+	vmm_os_mutex_unlock(&process->lock);
+	return luid ? vmm_adapter_find(process->world, luid) : NULL;
+}
+
+/* Fills at most `room`; *count is how many there are. Every fill makes new handles (HND-09), or none at all. */
+static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info, uint32_t room,
+			  uint32_t *count)
+{
+	uint32_t made = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	*count = vmm_adapter_count(process->world);
+	if (*count > room)
+		return STATUS_BUFFER_TOO_SMALL;
+	for (uint32_t i = 0; i < *count && NT_SUCCESS(status); i++) {
+		struct vmm_adapter *adapter = vmm_adapter_nth(process->world, i);
+
+		if (!adapter)
+			break; /* one has stopped meanwhile */
+		info[made] = (D3DKMT_ADAPTERINFO){.hAdapter = new_handle(process, adapter),
+						  .AdapterLuid = luid_of(adapter)};
+		if (info[made].hAdapter)
+			made++;
+		else
+			status = STATUS_NO_MEMORY;
+	}
+	while (!NT_SUCCESS(status) && made)
+		drop_handle(process, info[--made].hAdapter);
+	*count = made;
+	return status;
+}
+
+static NTSTATUS enumerate_into(const char *function, D3DKMT_ADAPTERINFO *adapters, uint32_t room,
+			       ULONG *count)
+{
+	struct vmm_process *process = vmm_kmt_process();
+	D3DKMT_ADAPTERINFO local[ENUM2_CAPACITY];
+	uint32_t found;
+
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	NTSTATUS status = enumerate(process, local, vmm_min_u32(room, ENUM2_CAPACITY), &found);
+	if (status == STATUS_BUFFER_TOO_SMALL)
+		vmm_finding(process->world->observe, "ADP-01", process->id, 0,
+			    "%s: there are %u adapters, NumAdapters is %u", function, found, room);
+	if (!NT_SUCCESS(status))
+		return status;
+	for (uint32_t i = 0; i < found; i++)
+		adapters[i] = local[i];
+	*count = found;
+	return STATUS_SUCCESS;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters(const D3DKMT_ENUMADAPTERS *pData)
+{
+	D3DKMT_ENUMADAPTERS *data = (D3DKMT_ENUMADAPTERS *)(uintptr_t)pData;
+
+	if (!data)
+		return vmm_kmt_refuse("D3DKMTEnumAdapters", "no argument");
+	return enumerate_into("D3DKMTEnumAdapters", data->Adapters, ENUM1_CAPACITY,
+			      &data->NumAdapters);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters2(const D3DKMT_ENUMADAPTERS2 *pData)
+{
+	/* The argument is an output although the header calls it const. */
+	D3DKMT_ENUMADAPTERS2 *data = (D3DKMT_ENUMADAPTERS2 *)(uintptr_t)pData;
+
+	if (!data)
+		return vmm_kmt_refuse("D3DKMTEnumAdapters2", "no argument");
+	if (!vmm_kmt_process())
+		return STATUS_UNSUCCESSFUL;
+	if (!data->pAdapters) { /* ADP-01: a capacity to allocate, not the number */
+		data->NumAdapters = ENUM2_CAPACITY;
+		return STATUS_SUCCESS;
+	}
+	return enumerate_into("D3DKMTEnumAdapters2", data->pAdapters, data->NumAdapters,
+			      &data->NumAdapters);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTEnumAdapters3(D3DKMT_ENUMADAPTERS3 *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTEnumAdapters3", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	if (pData->Filter.Reserved) {
+		vmm_finding(process->world->observe, "ADP-02", process->id, 0,
+			    "D3DKMTEnumAdapters3: Filter 0x%llx has reserved bits",
+			    (unsigned long long)pData->Filter.Value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!pData->pAdapters) { /* ADP-02: here it is the number */
+		pData->NumAdapters = vmm_adapter_count(process->world);
+		return STATUS_SUCCESS;
+	}
+	return enumerate_into("D3DKMTEnumAdapters3", pData->pAdapters, pData->NumAdapters,
+			      &pData->NumAdapters);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROMLUID *pData)
+{
+	D3DKMT_OPENADAPTERFROMLUID *data = (D3DKMT_OPENADAPTERFROMLUID *)(uintptr_t)pData;
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!data)
+		return vmm_kmt_refuse("D3DKMTOpenAdapterFromLuid", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	LUID luid = data->AdapterLuid;
+	struct vmm_adapter *adapter =
+		luid.HighPart ? NULL : vmm_adapter_find(process->world, luid.LowPart);
+	if (!adapter) {
+		vmm_finding(process->world->observe, "ADP-06", process->id, 0,
+			    "D3DKMTOpenAdapterFromLuid: no adapter has the LUID 0x%x:0x%x",
+			    (unsigned)luid.HighPart, luid.LowPart);
+		return STATUS_INVALID_PARAMETER;
+	}
+	D3DKMT_HANDLE handle = new_handle(process, adapter);
+	if (!handle)
+		return STATUS_NO_MEMORY;
+	data->hAdapter = handle;
+	return STATUS_SUCCESS;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTCloseAdapter(const D3DKMT_CLOSEADAPTER *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCloseAdapter", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	D3DKMT_HANDLE handle = pData->hAdapter;
+	vmm_os_mutex_lock(&process->lock);
+	bool live = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_ADAPTER);
+	if (live)
+		vmm_handle_destroy(&process->handles, handle);
+	else
+		vmm_finding(process->world->observe, "ADP-07", process->id, handle,
+			    "D3DKMTCloseAdapter: 0x%08x is not a live adapter handle (%s)", handle,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
+	vmm_os_mutex_unlock(&process->lock);
+	return live ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
+/* ---- D3DKMTQueryAdapterInfo ---- */
+
+static uint32_t driver_version(const struct vmm_adapter *adapter)
+{
+	uint32_t version = adapter->interface_version;
+
+	return version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 ? KMT_DRIVERVERSION_WDDM_1_3
+	       : version >= DXGKDDI_INTERFACE_VERSION_WIN8  ? KMT_DRIVERVERSION_WDDM_1_2
+	       : version >= DXGKDDI_INTERFACE_VERSION_WIN7  ? KMT_DRIVERVERSION_WDDM_1_1
+							    : KMT_DRIVERVERSION_WDDM_1_0;
+}
+
+/* Every answer there is so far is one 32-bit number. */
+static NTSTATUS answer(const struct vmm_adapter *adapter, uint32_t type, uint32_t *value)
+{
+	switch (type) {
+	case KMTQAITYPE_CHECKDRIVERUPDATESTATUS:
+		*value = 0;
+		return STATUS_SUCCESS;
+	case KMTQAITYPE_DRIVERVERSION:
+		*value = driver_version(adapter);
+		return STATUS_SUCCESS;
+	case KMTQAITYPE_ADAPTERTYPE:
+	case KMTQAITYPE_ADAPTERTYPE_RENDER: {
+		/* A miniport's device is simulated here, whatever it is elsewhere. */
+		D3DKMT_ADAPTERTYPE kind = {.Value = 0};
+
+		kind.RenderSupported = 1;
+		kind.SoftwareDevice = 1;
+		*value = kind.Value;
+		return STATUS_SUCCESS;
+	}
+	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
+		*value = 1;
+		return STATUS_SUCCESS;
+	default:
+		break;
+	}
+	if (type > KMTQAITYPE_WDDM_3_0_CAPS) {
+		vmm_finding(adapter->observe, "QAI-03", 0, 0,
+			    "D3DKMTQueryAdapterInfo: type %u is none (the last is %u)", type,
+			    KMTQAITYPE_WDDM_3_0_CAPS);
+		return STATUS_INVALID_PARAMETER;
+	}
+	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "D3DKMTQueryAdapterInfo: type %u is not built", type);
+	return STATUS_NOT_SUPPORTED;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+	uint32_t value;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	D3DKMT_QUERYADAPTERINFO args = *pData;
+	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
+	if (!adapter)
+		return STATUS_INVALID_PARAMETER; /* QAI-04 */
+	NTSTATUS status = answer(adapter, (uint32_t)args.Type, &value);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (!args.pPrivateDriverData || args.PrivateDriverDataSize < sizeof(value)) {
+		vmm_finding(adapter->observe, "QAI-01", process->id, args.hAdapter,
+			    "D3DKMTQueryAdapterInfo: type %u needs %zu bytes, %u were given%s",
+			    (unsigned)args.Type, sizeof(value), args.PrivateDriverDataSize,
+			    args.pPrivateDriverData ? "" : " at NULL");
+		return STATUS_INVALID_PARAMETER;
+	}
+	memcpy(args.pPrivateDriverData, &value, sizeof(value)); /* QAI-02: no byte behind it */
+	return STATUS_SUCCESS;
+}

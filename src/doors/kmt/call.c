@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* What every D3DKMT function does first and last: who calls, on what, what came of it. */
+#include "doors/kmt/kmt_private.h"
+
+enum { PROCESS_SLOT = 5 }; /* of the thread; see os.h */
+
+static _Atomic(struct vmm_process *) attached;
+
+void vmm_kmt_attach(struct vmm_process *process)
+{
+	atomic_store(&attached, process);
+}
+
+void vmm_kmt_forget(struct vmm_process *process)
+{
+	struct vmm_process *expected = process;
+
+	atomic_compare_exchange_strong(&attached, &expected, NULL);
+}
+
+static uint64_t *own_slot(struct vmm_os *os)
+{
+	return vmm_os_thread_slot(vmm_os_thread_self(os), PROCESS_SLOT);
+}
+
+struct vmm_process *vmm_kmt_enter(struct vmm_process *process)
+{
+	struct vmm_process *known = process ? process : atomic_load(&attached);
+
+	if (!known)
+		return NULL;
+	uint64_t *slot = own_slot(known->world->os);
+	struct vmm_process *before = (struct vmm_process *)(uintptr_t)*slot;
+	*slot = (uint64_t)(uintptr_t)process;
+	return before;
+}
+
+struct vmm_process *vmm_kmt_process(void)
+{
+	struct vmm_process *process = atomic_load(&attached);
+
+	if (!process)
+		return NULL;
+	struct vmm_process *entered =
+		(struct vmm_process *)(uintptr_t)*own_slot(process->world->os);
+	return entered ? entered : process;
+}
+
+NTSTATUS vmm_kmt_refuse(const char *function, const char *why)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	vmm_finding(process->world->observe, "HND-11", process->id, 0, "%s: %s", function, why);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static void report_handle(const struct vmm_process *process, uint32_t handle,
+			  enum vmm_handle_type type, const char *what)
+{
+	vmm_finding(process->world->observe, "HND-07", process->id, handle,
+		    "0x%08x is not a live %s handle of process %u (%s)", handle, what, process->id,
+		    vmm_handle_explain(&process->handles, handle, type));
+}
+
+static NTSTATUS check_alive(const struct vmm_device *device)
+{
+	if (atomic_load_explicit(&device->adapter->removed, memory_order_relaxed) ||
+	    atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK)
+		return STATUS_DEVICE_REMOVED;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
+{
+	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
+	if (!call->process)
+		return STATUS_UNSUCCESSFUL;
+	call->began = vmm_os_now_ns(call->process->world->os);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
+			      bool cleaning)
+{
+	NTSTATUS status = begin(call, door);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_os_mutex_lock(&call->process->lock);
+	call->device = vmm_handle_lookup(&call->process->handles, device, VMM_HANDLE_DEVICE);
+	if (!call->device)
+		report_handle(call->process, device, VMM_HANDLE_DEVICE, "device");
+	vmm_os_mutex_unlock(&call->process->lock);
+	if (!call->device)
+		return STATUS_INVALID_PARAMETER;
+	return cleaning ? STATUS_SUCCESS : check_alive(call->device);
+}
+
+NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			       bool cleaning, struct vmm_context **context)
+{
+	NTSTATUS status = begin(call, door);
+
+	*context = NULL;
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_os_mutex_lock(&call->process->lock);
+	*context = vmm_handle_lookup(&call->process->handles, handle, VMM_HANDLE_CONTEXT);
+	if (!*context)
+		report_handle(call->process, handle, VMM_HANDLE_CONTEXT, "context");
+	vmm_os_mutex_unlock(&call->process->lock);
+	if (!*context)
+		return STATUS_INVALID_PARAMETER;
+	call->device = vmm_sched_context_device(*context);
+	return cleaning ? STATUS_SUCCESS : check_alive(call->device);
+}
+
+NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
+		       uint64_t count, uint64_t flags)
+{
+	if (call->process) {
+		const struct vmm_world *world = call->process->world;
+
+		vmm_event(world->observe, VIDMM_EVENT_DOOR, call->process->id, object, call->door,
+			  (uint32_t)status, count, vmm_os_now_ns(world->os) - call->began, flags);
+	}
+	return status;
+}
+
+NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key)
+{
+	struct vmm_resource *resource;
+
+	*key = NULL;
+	if (!handle)
+		return STATUS_SUCCESS;
+	vmm_os_mutex_lock(&call->process->lock);
+	resource = vmm_handle_lookup(&call->process->handles, handle, VMM_HANDLE_RESOURCE);
+	if (resource && resource->device == call->device)
+		*key = resource->runtime_handle;
+	else
+		report_handle(call->process, handle, VMM_HANDLE_RESOURCE, "resource");
+	vmm_os_mutex_unlock(&call->process->lock);
+	return *key ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}

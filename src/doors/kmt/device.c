@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices and contexts of a D3DKMT client, and what it submits. */
+#include "doors/kmt/kmt_private.h"
+
+#include <string.h>
+
+static NTSTATUS create_device(struct vmm_process *process, const D3DKMT_CREATEDEVICE *args,
+			      struct vmm_device **device)
+{
+	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args->hAdapter);
+
+	if (!adapter)
+		return STATUS_INVALID_PARAMETER;
+	if (args->Flags.Reserved) {
+		vmm_finding(adapter->observe, "HND-11", process->id, 0,
+			    "D3DKMTCreateDevice: reserved flags 0x%x are set",
+			    (unsigned)args->Flags.Reserved);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (args->Flags.LegacyMode || args->Flags.DisableGpuTimeout) {
+		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			   "D3DKMTCreateDevice: %s is not built",
+			   args->Flags.LegacyMode ? "LegacyMode" : "DisableGpuTimeout");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (atomic_load(&adapter->removed))
+		return STATUS_DEVICE_REMOVED;
+	return vmm_sched_create_device(process, adapter, device);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
+{
+	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_CREATE_DEVICE};
+	struct vmm_device *device = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateDevice", "no argument");
+	if (!call.process)
+		return STATUS_UNSUCCESSFUL;
+	call.began = vmm_os_now_ns(call.process->world->os);
+	D3DKMT_CREATEDEVICE args = *pData;
+	NTSTATUS status = create_device(call.process, &args, &device);
+	if (NT_SUCCESS(status)) {
+		pData->hDevice = device->handle;
+		/* Buffers belong to contexts; a device has some in LegacyMode alone. */
+		pData->pCommandBuffer = NULL;
+		pData->CommandBufferSize = 0;
+		pData->pAllocationList = NULL;
+		pData->AllocationListSize = 0;
+		pData->pPatchLocationList = NULL;
+		pData->PatchLocationListSize = 0;
+	}
+	return vmm_kmt_leave(&call, status, device ? device->handle : 0, 1, 0);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTDestroyDevice", "no argument");
+	D3DKMT_HANDLE handle = pData->hDevice;
+	NTSTATUS status = vmm_kmt_enter_device(&call, handle, VIDMM_DOOR_DESTROY_DEVICE, true);
+	if (NT_SUCCESS(status))
+		vmm_sched_destroy_device(call.device);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}
+
+static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *device)
+{
+	switch (atomic_load(&device->error)) {
+	case VMM_DEVICE_OK:
+		return D3DKMT_DEVICEEXECUTION_ACTIVE;
+	case VMM_DEVICE_OUT_OF_MEMORY:
+		return D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY;
+	default:
+		return D3DKMT_DEVICEEXECUTION_ERROR_DMAFAULT;
+	}
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTGetDeviceState", "no argument");
+	D3DKMT_GETDEVICESTATE args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
+	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->removed))
+		status = STATUS_DEVICE_REMOVED;
+	if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_EXECUTION) {
+		pData->ExecutionState = execution_state(call.device);
+	} else if (NT_SUCCESS(status)) {
+		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.process->id,
+			   args.hDevice, "D3DKMTGetDeviceState: state type %u is not built",
+			   (unsigned)args.StateType);
+		status = STATUS_NOT_SUPPORTED;
+	}
+	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.StateType);
+}
+
+/* ---- contexts ---- */
+
+static NTSTATUS create_context(const struct vmm_kmt_call *call, const D3DKMT_CREATECONTEXT *args,
+			       struct vmm_context **context)
+{
+	struct vmm_context_request request = {
+		.node = args->NodeOrdinal,
+		.affinity = args->EngineAffinity,
+		.flags = args->Flags.Value,
+		.private_bytes = args->PrivateDriverDataSize,
+	};
+	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
+				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &request.private_data);
+
+	if (NT_SUCCESS(status))
+		status = vmm_sched_create_context(call->device, &request, context);
+	vmm_free(request.private_data);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateContext", "no argument");
+	D3DKMT_CREATECONTEXT args = *pData;
+	NTSTATUS status =
+		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
+	if (NT_SUCCESS(status))
+		status = create_context(&call, &args, &context);
+	if (NT_SUCCESS(status)) {
+		const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+
+		pData->hContext = vmm_sched_context_handle(context);
+		pData->pCommandBuffer = u->commands;
+		pData->CommandBufferSize = u->command_bytes;
+		pData->pAllocationList = u->allocations;
+		pData->AllocationListSize = u->allocation_count;
+		pData->pPatchLocationList = u->patches;
+		pData->PatchLocationListSize = u->patch_count;
+	}
+	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? pData->hContext : 0,
+			     args.NodeOrdinal, args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTDestroyContext", "no argument");
+	D3DKMT_HANDLE handle = pData->hContext;
+	NTSTATUS status =
+		vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_DESTROY_CONTEXT, true, &context);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_destroy_context(call.device, context);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}
+
+/* DMA-11: after success and failure alike the pointers describe what may be used next. */
+static void give_buffers(D3DKMT_RENDER *data, const struct vmm_context *context)
+{
+	const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+
+	data->pNewCommandBuffer = u->commands;
+	data->NewCommandBufferSize = u->command_bytes;
+	data->pNewAllocationList = u->allocations;
+	data->NewAllocationListSize = u->allocation_count;
+	data->pNewPatchLocationList = u->patches;
+	data->NewPatchLocationListSize = u->patch_count;
+}
+
+static NTSTATUS check_broadcast(const struct vmm_kmt_call *call, uint32_t count)
+{
+	if (!count)
+		return STATUS_SUCCESS;
+	vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+		   "render to %u broadcast contexts (DMA-10) is not built", count);
+	return count > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER
+						    : STATUS_NOT_SUPPORTED;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTRender", "no argument");
+	/* The members used, read once; the broadcast array alone would be half a kilobyte. */
+	struct vmm_render_request request = {
+		.command_length = pData->CommandLength,
+		.command_offset = pData->CommandOffset,
+		.allocation_count = pData->AllocationCount,
+		.patch_count = pData->PatchLocationCount,
+	};
+	D3DKMT_HANDLE handle = pData->hContext;
+	uint32_t broadcast = pData->BroadcastContextCount;
+
+	memcpy(&request.flags, &pData->Flags, sizeof(request.flags));
+	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, false, &context);
+	if (NT_SUCCESS(status))
+		status = check_broadcast(&call, broadcast);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_render(context, &request);
+	if (context)
+		give_buffers(pData, context);
+	if (NT_SUCCESS(status))
+		pData->QueuedBufferCount = request.queued;
+	return vmm_kmt_leave(&call, status, handle, request.allocation_count, request.flags);
+}

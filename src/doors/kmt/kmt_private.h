@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_DOORS_KMT_PRIVATE_H
+#define VMM_DOORS_KMT_PRIVATE_H
+
+#include "doors/kmt/kmt.h"
+#include "memory/memory.h"
+#include "sched/sched.h"
+
+/* The default for everything else is hidden: what clients link against says so. */
+#define KMT_API __attribute__((visibility("default")))
+
+/* Bounds on what a caller may make us copy; far above what any client asks for. */
+#define VMM_KMT_ALLOCATIONS_MAX   65536u
+#define VMM_KMT_PRIVATE_BYTES_MAX (1u << 20)
+#define VMM_KMT_PAGES_MAX         (1u << 20)
+#define VMM_KMT_HANDLES_MAX       (1u << 20)
+
+struct vmm_kmt_call {
+	struct vmm_process *process;
+	struct vmm_device *device;
+	uint64_t began;
+	uint32_t door;
+};
+
+/* Whose call it is; NULL when nobody is attached (STATUS_UNSUCCESSFUL, as without any device). */
+struct vmm_process *vmm_kmt_process(void);
+
+/*
+ * Begins a call on a device of the calling process. STATUS_INVALID_PARAMETER for what is no live device handle (HND-07);
+ * STATUS_DEVICE_REMOVED for one that is lost, except when `cleaning`: close, destroy and unlock work on a lost device.
+ */
+NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
+			      bool cleaning);
+/* The same by a context of the device. */
+NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
+			       bool cleaning, struct vmm_context **context);
+/* Ends it with the door event; returns the status. */
+NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
+		       uint64_t count, uint64_t flags);
+/* For calls whose argument pointer is NULL: STATUS_INVALID_PARAMETER, and an event (HND-11). */
+NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
+
+/* The adapter that a handle of the process stands for; NULL: none, or it has stopped. */
+struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle);
+
+/*
+ * The key by which memory.h knows the resource of a handle. STATUS_INVALID_PARAMETER unless it is a resource of the
+ * device; `zero` tells what handle 0 is: the key NULL.
+ */
+NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key);
+
+#endif

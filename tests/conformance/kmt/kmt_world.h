@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* softgpu seen by a D3DKMT client: one process that is attached, one more to enter, an adapter handle, a device. */
+#ifndef VMM_TESTS_KMT_WORLD_H
+#define VMM_TESTS_KMT_WORLD_H
+
+#include <support/client.h>
+
+#include <d3dkmthk.h>
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+
+struct kmt_world {
+	struct client client;
+	struct vidmm_process *process, *other;
+	D3DKMT_HANDLE adapter, device;
+	LUID luid;
+};
+
+extern uint32_t kmt_sim, kmt_linux;
+#define ON_BOTH(test)                                         \
+	{"sim: " #test, test, NULL, NULL, &kmt_sim},          \
+	{                                                     \
+		"linux: " #test, test, NULL, NULL, &kmt_linux \
+	}
+
+void kmt_start(struct kmt_world *w, void **state);
+/* Closes both processes with whatever they have; nothing was found that the test did not expect. */
+void kmt_stop(struct kmt_world *w);
+/* The last call was refused with a finding of that rule; it counts as expected. */
+void kmt_found(struct kmt_world *w, const char *rule);
+
+D3DKMT_HANDLE kmt_open_adapter(struct kmt_world *w);
+D3DKMT_HANDLE kmt_device(struct kmt_world *w);
+/* One allocation of that many bytes, with the flags of D3DKMT_CREATEALLOCATIONFLAGS. */
+NTSTATUS kmt_try_allocate(struct kmt_world *w, uint64_t bytes, uint32_t flags,
+			  D3DKMT_CREATEALLOCATION *args, D3DKMT_HANDLE *allocation);
+D3DKMT_HANDLE kmt_allocate(struct kmt_world *w, uint64_t bytes);
+NTSTATUS kmt_destroy(struct kmt_world *w, D3DKMT_HANDLE resource, const D3DKMT_HANDLE *list,
+		     uint32_t count);
+NTSTATUS kmt_lock(struct kmt_world *w, D3DKMT_HANDLE *allocation, uint32_t flags, void **data);
+NTSTATUS kmt_unlock(struct kmt_world *w, D3DKMT_HANDLE allocation);
+
+#endif

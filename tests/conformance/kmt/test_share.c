@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Resources shared by a global handle, from one process to another. */
+#include "kmt_world.h"
+
+#include <string.h>
+
+enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2 };
+
+static const char runtime_data[] = "what the runtime wants to remember";
+
+/* A shared resource of two allocations in the attached process. */
+struct shared {
+	struct kmt_world w;
+	D3DKMT_HANDLE resource, global, allocation[2];
+	D3DKMT_HANDLE other_device;
+};
+
+/* And what the other process needs to open it. */
+struct opening {
+	D3DDDI_OPENALLOCATIONINFO info[2];
+	char runtime[sizeof(runtime_data)], total[2 * sizeof(struct softgpu_allocation) + 8];
+	D3DKMT_OPENRESOURCE args;
+};
+
+static void start(struct shared *s, void **state)
+{
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					  .size_bytes = 64 * KIB};
+	D3DDDI_ALLOCATIONINFO info[2] = {0};
+	D3DKMT_CREATEALLOCATION args = {.pPrivateRuntimeData = runtime_data,
+					.PrivateRuntimeDataSize = sizeof(runtime_data),
+					.NumAllocations = 2,
+					.pAllocationInfo = info,
+					.Flags.CreateResource = 1,
+					.Flags.CreateShared = 1};
+	D3DKMT_OPENADAPTERFROMLUID open;
+
+	kmt_start(&s->w, state);
+	for (int i = 0; i < 2; i++) {
+		info[i].pPrivateDriverData = &spec;
+		info[i].PrivateDriverDataSize = sizeof(spec);
+	}
+	args.hDevice = s->w.device;
+	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
+	s->resource = args.hResource;
+	s->global = args.hGlobalShare;
+	s->allocation[0] = info[0].hAllocation;
+	s->allocation[1] = info[1].hAllocation;
+	vidmm_d3dkmt_enter(s->w.other);
+	open.AdapterLuid = s->w.luid;
+	assert_int_equal(D3DKMTOpenAdapterFromLuid(&open), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = open.hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	s->other_device = device.hDevice;
+}
+
+static void stop(struct shared *s)
+{
+	vidmm_d3dkmt_enter(NULL);
+	kmt_stop(&s->w);
+}
+
+static void prepare(const struct shared *s, struct opening *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->args = (D3DKMT_OPENRESOURCE){
+		.hDevice = s->other_device,
+		.hGlobalShare = s->global,
+		.NumAllocations = 2,
+		.pOpenAllocationInfo = o->info,
+		.pPrivateRuntimeData = o->runtime,
+		.PrivateRuntimeDataSize = sizeof(o->runtime),
+		.pTotalPrivateDriverDataBuffer = o->total,
+		.TotalPrivateDriverDataBufferSize = sizeof(o->total),
+	};
+}
+
+static void the_sizes_are_what_was_given(void **state)
+{
+	struct shared s;
+	D3DKMT_QUERYRESOURCEINFO ask;
+
+	start(&s, state);
+	ask = (D3DKMT_QUERYRESOURCEINFO){.hDevice = s.other_device, .hGlobalShare = s.global};
+	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_SUCCESS);
+	assert_int_equal(ask.NumAllocations, 2);
+	assert_int_equal(ask.PrivateRuntimeDataSize, sizeof(runtime_data));
+	assert_int_equal(ask.ResourcePrivateDriverDataSize, 0);
+	assert_int_equal(ask.TotalPrivateDriverDataSize, 2 * sizeof(struct softgpu_allocation));
+	/* A local handle names nothing that is shared. */
+	ask.hGlobalShare = s.resource;
+	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	stop(&s);
+}
+
+static void rop_01_sizes_and_count_must_be_the_stored_ones(void **state)
+{
+	struct shared s;
+	struct opening o;
+
+	start(&s, state);
+	prepare(&s, &o);
+	o.args.PrivateRuntimeDataSize++;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	prepare(&s, &o);
+	o.args.pPrivateRuntimeData = NULL;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	prepare(&s, &o);
+	o.args.ResourcePrivateDriverDataSize = 1;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	prepare(&s, &o);
+	o.args.NumAllocations = 0;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	assert_int_equal(o.args.hResource, 0);
+	prepare(&s, &o);
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+	stop(&s);
+}
+
+static void rop_02_the_total_buffer_may_be_larger(void **state)
+{
+	struct shared s;
+	struct opening o;
+
+	start(&s, state);
+	prepare(&s, &o);
+	o.args.TotalPrivateDriverDataBufferSize = 2 * sizeof(struct softgpu_allocation) - 1;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_NO_MEMORY);
+	kmt_found(&s.w, "ROP-02");
+	prepare(&s, &o);
+	o.args.pTotalPrivateDriverDataBuffer = NULL;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-02");
+	prepare(&s, &o);
+	memset(o.total, 0x3C, sizeof(o.total));
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+	assert_int_equal(o.args.TotalPrivateDriverDataBufferSize,
+			 2 * sizeof(struct softgpu_allocation));
+	assert_int_equal(o.total[sizeof(o.total) - 1], 0x3C);
+	stop(&s);
+}
+
+static void rop_04_alc_08_the_data_comes_along(void **state)
+{
+	struct shared s;
+	struct opening o;
+
+	start(&s, state);
+	prepare(&s, &o);
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+	assert_string_equal(o.runtime, runtime_data);
+	for (size_t i = 0; i < 2; i++) {
+		struct softgpu_allocation spec;
+
+		assert_ptr_equal(o.info[i].pPrivateDriverData, o.total + i * sizeof(spec));
+		assert_int_equal(o.info[i].PrivateDriverDataSize, sizeof(spec));
+		memcpy(&spec, o.info[i].pPrivateDriverData, sizeof(spec));
+		assert_int_equal(spec.size_bytes, 64 * KIB);
+	}
+	stop(&s);
+}
+
+static void rop_05_every_open_makes_new_handles(void **state)
+{
+	struct shared s;
+	struct opening first, second;
+
+	start(&s, state);
+	prepare(&s, &first);
+	prepare(&s, &second);
+	assert_int_equal(D3DKMTOpenResource(&first.args), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTOpenResource(&second.args), STATUS_SUCCESS);
+	assert_int_not_equal(first.args.hResource, second.args.hResource);
+	assert_int_not_equal(first.info[0].hAllocation, second.info[0].hAllocation);
+	/* HND-08 holds for opening, too. */
+	assert_true(first.args.hResource < first.info[0].hAllocation);
+	stop(&s);
+}
+
+static void rop_06_it_lives_as_long_as_somebody_has_it(void **state)
+{
+	struct shared s;
+	struct opening o;
+	struct vidmm_adapter_statistics now = {.struct_size = sizeof(now)};
+
+	start(&s, state);
+	prepare(&s, &o);
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+	vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(kmt_destroy(&s.w, s.resource, NULL, 0), STATUS_SUCCESS);
+	vidmm_adapter_statistics(s.w.client.adapter, &now);
+	assert_int_equal(now.allocations, 2);
+	vidmm_d3dkmt_enter(s.w.other);
+	const D3DKMT_DESTROYALLOCATION last = {.hDevice = s.other_device,
+					       .hResource = o.args.hResource};
+	assert_int_equal(D3DKMTDestroyAllocation(&last), STATUS_SUCCESS);
+	vidmm_adapter_statistics(s.w.client.adapter, &now);
+	assert_int_equal(now.allocations, 0);
+	prepare(&s, &o);
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	stop(&s);
+}
+
+static void the_newer_info_is_filled_with_its_own_step(void **state)
+{
+	struct shared s;
+	struct opening o;
+	D3DDDI_OPENALLOCATIONINFO2 info[2] = {0};
+
+	start(&s, state);
+	prepare(&s, &o);
+	o.args.pOpenAllocationInfo2 = info;
+	assert_int_equal(D3DKMTOpenResource2(&o.args), STATUS_SUCCESS);
+	assert_int_equal(info[1].hAllocation, info[0].hAllocation + 0x40);
+	assert_int_equal(info[1].PrivateDriverDataSize, sizeof(struct softgpu_allocation));
+	stop(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(the_sizes_are_what_was_given),
+		ON_BOTH(rop_01_sizes_and_count_must_be_the_stored_ones),
+		ON_BOTH(rop_02_the_total_buffer_may_be_larger),
+		ON_BOTH(rop_04_alc_08_the_data_comes_along),
+		ON_BOTH(rop_05_every_open_makes_new_handles),
+		ON_BOTH(rop_06_it_lives_as_long_as_somebody_has_it),
+		ON_BOTH(the_newer_info_is_filled_with_its_own_step),
+	};
+
+	return cmocka_run_group_tests_name("kmt_share", tests, NULL, NULL);
+}
