@@ -359,14 +359,16 @@ static void pag_17_seg_07_an_aperture_maps_and_unmaps_and_copies_nothing(void **
 /* The last render call's entry for the only allocation it named. */
 static DXGK_ALLOCATIONLIST rendered(const struct world *w)
 {
-	const struct probe_call *last = NULL;
+	const struct probe_call *call = probe_find(PROBE_RENDER, 0), *last = call;
 
 	(void)w;
-	for (uint32_t i = 0; probe_find(PROBE_RENDER, i); i++)
-		last = probe_find(PROBE_RENDER, i);
+	for (uint32_t i = 1; call; i++) {
+		last = call;
+		call = probe_find(PROBE_RENDER, i);
+	}
 	assert_non_null(last);
-	assert_int_equal(last->count, 1);
-	return last->list[0];
+	assert_int_equal(last ? last->count : 0, 1);
+	return last ? last->list[0] : (DXGK_ALLOCATIONLIST){0};
 }
 
 static void pag_30_a_list_entry_carries_the_last_known_place(void **state)

@@ -200,7 +200,7 @@ void assert_finding(struct port_fixture *f, const char *rule, const char *text)
 {
 	size_t length = strlen(rule);
 
-	if (!f->findings || strncmp(f->finding, rule, length) || f->finding[length] != ':' ||
+	if (!f->findings || strncmp(f->finding, rule, length) != 0 || f->finding[length] != ':' ||
 	    !strstr(f->finding, text))
 		fail_msg("expected a finding %s with \"%s\", the last of %u is: %s", rule, text,
 			 f->findings, f->finding);

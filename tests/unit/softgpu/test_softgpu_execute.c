@@ -360,13 +360,15 @@ static void mismatches_go_to_the_report(void **state)
 	struct softgpu_report_record *record = (struct softgpu_report_record *)(report + 1);
 	struct softgpu_stamp stray = {70, 3, 11, softgpu_stamp_check(70, 3, 11)};
 	uint64_t base = 4 * PAGE - 4 - 10 * BLOCK;
+	unsigned char bytes[sizeof(stray)];
 	size_t i;
 
 	report->capacity = 4;
 	assert_int_equal(sizeof(*report), 16);
 	/* Block 110 is the one that lies across two scattered pages. */
+	memcpy(bytes, &stray, sizeof(stray));
 	for (i = 0; i < sizeof(stray); i++)
-		*aperture_byte(scene, base + 10 * BLOCK + i) = ((unsigned char *)&stray)[i];
+		*aperture_byte(scene, base + 10 * BLOCK + i) = bytes[i];
 	*aperture_byte(scene, base + 3 * BLOCK + 15) = 1;
 	gpu_assert_completed(run(scene, &commands, sizeof(commands)));
 	assert_int_equal(report->count, 2);
