@@ -78,12 +78,12 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Alignment = wish->alignment > SOFTGPU_PAGE ? wish->alignment : (UINT)SOFTGPU_PAGE;
 	info->Size = (SIZE_T)size_of(wish);
 	info->PitchAlignedSize = 0;
-	info->HintedBank.Value = 0;
+	info->HintedBank.Value = wish->hinted_banks;
 	info->PreferredSegment.Value = 0;
 	info->PreferredSegment.SegmentId0 = preferred;
 	info->SupportedReadSegmentSet = set;
 	info->SupportedWriteSegmentSet = set;
-	info->EvictionSegmentSet = 0; /* SEG-20: straight to system pages */
+	info->EvictionSegmentSet = wish->eviction_set; /* SEG-20, 0: straight to system pages */
 	info->MaximumRenamingListLength = wish->renaming_limit;
 	info->Flags.Value = 0;
 	info->Flags.CpuVisible = !!(wish->flags & SOFTGPU_ALLOCATION_CPU_VISIBLE);

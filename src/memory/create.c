@@ -107,6 +107,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
+	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
 	a->renaming_limit = info->MaximumRenamingListLength;
 	a->priority = info->AllocationPriority;
 	a->kmd_allocation = info->hAllocation;

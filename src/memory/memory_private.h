@@ -117,6 +117,20 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes);
 
+/* ---- place.c: where an allocation is to be looked a place for ---- */
+/* Segment ids of the set in the order in which they are tried; how many. */
+uint32_t vmm_place_candidates(const struct vmm_memory *memory,
+			      const struct vmm_allocation *allocation, uint32_t set,
+			      uint32_t order[VMM_PORT_SEGMENTS_MAX]);
+/* enum vmm_range_flags for that segment. */
+uint32_t vmm_place_flags(const struct vmm_allocation *allocation, uint32_t segment_id);
+/* The banks that a new allocation hints at: those it may hint at, else 0 (SEG-14). */
+uint32_t vmm_place_hinted_banks(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
+/* Free space in the first hinted bank that has it, for an owner with hints. VMM_NO_VIDEO_MEMORY: none has. */
+vmm_status vmm_place_in_hinted_bank(struct vmm_segment *segment,
+				    const struct vmm_range_request *anywhere, vmm_range_node *node,
+				    uint64_t *offset);
+
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance);

@@ -366,9 +366,13 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	enum vmm_place from = instance->place;
 	vmm_range_node node;
 	uint64_t offset;
-	vmm_status status;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
-	status = find_space(search, &node, &offset);
+	if (vmm_unlikely(instance->allocation->hinted_banks))
+		status =
+			vmm_place_in_hinted_bank(search->segment, &search->request, &node, &offset);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = find_space(search, &node, &offset);
 	if (!vmm_ok(status))
 		return status;
 	enter_segment(memory, instance, search->segment, node, offset);
@@ -386,42 +390,12 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	return VMM_OK;
 }
 
-/* Segment ids in the order in which they are tried: preferences, then the rest of the set (SEG-16, SEG-18). */
-static uint32_t candidates(const struct vmm_memory *memory, const struct vmm_allocation *allocation,
-			   uint32_t set, uint32_t order[VMM_PORT_SEGMENTS_MAX])
-{
-	uint32_t count = 0;
-
-	for (uint32_t p = 0; p < 5; p++) {
-		uint32_t id = allocation->preferred >> (6 * p) & 0x1F;
-
-		if (id && id <= memory->segment_count && (set & 1u << (id - 1))) {
-			order[count++] = id;
-			set &= ~(1u << (id - 1));
-		}
-	}
-	for (uint32_t id = 1; id <= memory->segment_count; id++)
-		if (set & 1u << (id - 1))
-			order[count++] = id;
-	return count;
-}
-
-static uint32_t range_flags(const struct vmm_allocation *allocation, uint32_t segment_id)
-{
-	for (uint32_t p = 0; p < 5;
-	     p++) /* SEG-17: an explicit direction wins over FromEndOfSegment (ALF-17) */
-		if ((allocation->preferred >> (6 * p) & 0x1F) == segment_id &&
-		    (allocation->preferred >> (6 * p) & 0x20))
-			return VMM_RANGE_FROM_END;
-	return allocation->flags & 0x40 ? VMM_RANGE_FROM_END : 0;
-}
-
 static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
 			uint64_t preparation)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
-	uint32_t count = candidates(memory, allocation, set, order);
+	uint32_t count = vmm_place_candidates(memory, allocation, set, order);
 	bool blocked = false;
 
 	for (uint32_t c = 0; c < count; c++) {
@@ -431,7 +405,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			.preparation = preparation,
 			.request = {.size_bytes = allocation->size_bytes,
 				    .alignment = allocation->alignment,
-				    .flags = range_flags(allocation, order[c]),
+				    .flags = vmm_place_flags(allocation, order[c]),
 				    .owner = instance},
 		};
 

@@ -93,6 +93,25 @@ static uint32_t aperture_set(const struct vmm_memory *memory)
 	return set;
 }
 
+static NTSTATUS check_banks(const struct check *c)
+{
+	uint32_t banks = vmm_place_hinted_banks(c->memory, c->info);
+	uint32_t id = c->info->PreferredSegment.SegmentId0;
+
+	for (; banks; banks >>= 8) {
+		uint32_t count = vmm_memory_segment(c->memory, id)->port->bank_count;
+
+		if ((banks & 0x7F) <= count)
+			continue;
+		vmm_finding(
+			c->memory->adapter->observe, "SEG-14", c->process, 0,
+			"create refused: HintedBank 0x%08x names bank %u of segment %u, which has %u",
+			c->info->HintedBank.Value, banks & 0x7F, id, count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS check_segments(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
@@ -115,7 +134,7 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment names a segment outside the supported sets");
 	}
-	return STATUS_SUCCESS;
+	return check_banks(c);
 }
 
 static NTSTATUS check_figures(const struct check *c)

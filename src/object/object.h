@@ -204,6 +204,7 @@ struct vmm_allocation {
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
