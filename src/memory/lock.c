@@ -223,7 +223,17 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 		a->wait = !(a->request->flags & DONOT_WAIT);
 		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
+	if (vmm_eviction_loses_content(memory, a->instance))
+		return broke(
+			a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"it is in a segment that the CPU cannot see, and what is pinned in its eviction apertures "
+			"leaves no way out");
 	status = vmm_residency_evict(memory, a->instance, VIDMM_RESIDENCY_LOCK);
+	if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
+		vmm_eviction_blocker(memory, a->instance, &a->timeline, &a->sequence);
+		a->wait = !(a->request->flags & DONOT_WAIT);
+		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
 	if (vmm_ok(status))
 		vmm_memory_flush_locked(memory->adapter);
 	return status;

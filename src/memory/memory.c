@@ -7,7 +7,7 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 
 	segment->port = &memory->caps->segment[index];
 	segment->aperture = segment->port->flags.Aperture;
-	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++)
+	for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++)
 		vmm_list_init(&segment->lru[c]);
 	if (!segment->aperture && segment->port->flags.CpuVisible)
 		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1,

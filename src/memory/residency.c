@@ -104,7 +104,8 @@ static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
 		vmm_mark_used(&instance->written[t], sequence);
 }
 
-static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance)
+static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance,
+				    uint64_t preparation)
 {
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
@@ -112,42 +113,14 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_paging_transfer(memory, instance, false);
-	if (!vmm_ok(status))
+	status = vmm_eviction_transfer(memory, instance, preparation);
+	if (status != VMM_OK)
 		vmm_backing_destroy(memory, &instance->backing);
 	return status;
 }
 
-vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
-			       uint32_t reason)
-{
-	uint32_t old_segment = instance->segment;
-	vmm_status status;
-
-	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
-	vmm_assert(vmm_instance_unused(instance));
-	if (instance->place == VMM_PLACE_MEMORY) {
-		if (instance->lock_count)
-			return vmm_view_move_locked_instance(memory, instance, reason);
-		status = evict_from_memory(memory, instance);
-		if (vmm_ok(status))
-			vmm_view_hide(instance);
-	} else {
-		status = vmm_paging_unmap(
-			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
-	}
-	if (!vmm_ok(status))
-		return status;
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
-	leave_segment(memory, instance);
-	instance->place = VMM_PLACE_SYSTEM;
-	memory->figures.evictions++;
-	residency_event(memory, instance, reason, old_segment);
-	return VMM_OK;
-}
-
-vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
-					 uint32_t reason)
+static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+				       uint32_t reason, uint64_t preparation)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 	uint32_t old_segment = instance->segment;
@@ -159,8 +132,8 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 	 */
 	if (!vmm_ok(status))
 		return status;
-	status = evict_from_memory(memory, instance);
-	if (!vmm_ok(status)) {
+	status = evict_from_memory(memory, instance, preparation);
+	if (status != VMM_OK) {
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
@@ -205,36 +178,72 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
+/*
+ * PAG-20: the way out is too narrow because of what is pinned there, so the content goes nowhere (state machine 4.1: no
+ * operation). What the CPU has locked stays instead: stores of the CPU are not to be lost.
+ */
+static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason)
+{
+	struct vmm_allocation *a = instance->allocation;
+
+	if (instance->lock_count)
+		return VMM_NOT_SUPPORTED;
+	vmm_finding(
+		memory->adapter->observe, "PAG-20", a->owner, instance->handle,
+		"the content of 0x%08x (%llu bytes) is lost: what is pinned in the apertures of its EvictionSegmentSet "
+		"0x%x leaves at most %llu bytes in one piece",
+		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
+		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
+	a->content_lost = true;
+	vmm_residency_drop(memory, instance, reason);
+	memory->figures.evictions++;
+	return VMM_OK;
+}
+
+/* For what that preparation brings in: its own working set stays. VMM_PENDING: the way out is in use by the GPU. */
+static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
+			uint64_t preparation)
+{
+	uint32_t old_segment = instance->segment;
+	vmm_status status;
+
+	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
+	vmm_assert(vmm_instance_unused(instance));
+	if (instance->place == VMM_PLACE_MEMORY) {
+		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
+			return lose_content(memory, instance, reason);
+		if (instance->lock_count)
+			return move_locked_instance(memory, instance, reason, preparation);
+		status = evict_from_memory(memory, instance, preparation);
+		if (status == VMM_OK)
+			vmm_view_hide(instance);
+	} else {
+		status = vmm_paging_unmap(
+			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
+	}
+	if (status != VMM_OK)
+		return status;
+	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	leave_segment(memory, instance);
+	instance->place = VMM_PLACE_SYSTEM;
+	memory->figures.evictions++;
+	residency_event(memory, instance, reason, old_segment);
+	return VMM_OK;
+}
+
+vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason)
+{
+	return evict(memory, instance, reason, VMM_NO_PREPARATION);
+}
+
 /* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
 static bool content_is_dead(const struct vmm_instance *instance)
 {
 	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
 	       !instance->allocation->offer &&
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-}
-
-/*
- * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
- * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
- * all, the head of the queue could wait for work behind it (SPL-13).
- */
-static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *instance)
-{
-	/* REN-09: under pressure the pool gives its memory up, without a copy. */
-	if (content_is_dead(instance)) {
-		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-		memory->figures.evictions++;
-		return VMM_OK;
-	}
-	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
-	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
-		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
-	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-	instance->discarded = true;
-	memory->figures.discarded_bytes += instance->allocation->size_bytes;
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
-		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
-	return VMM_OK;
 }
 
 struct vmm_search {
@@ -244,10 +253,42 @@ struct vmm_search {
 	uint64_t preparation;
 	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
 	bool blocked;        /* something that could leave is in use by the GPU */
-	bool spared; /* the first look passed over what is offered and still needed by queued work */
+	bool spared;         /* the first look passed over what had better stay */
 };
 
-static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare_queued)
+/*
+ * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
+ * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
+ * all, the head of the queue could wait for work behind it (SPL-13).
+ */
+static vmm_status push_out(struct vmm_search *search, struct vmm_instance *instance)
+{
+	struct vmm_memory *memory = search->memory;
+
+	/* REN-09: under pressure the pool gives its memory up, without a copy. */
+	if (content_is_dead(instance)) {
+		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+		memory->figures.evictions++;
+		return VMM_OK;
+	}
+	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
+	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
+		return evict(memory, instance, VIDMM_RESIDENCY_PRESSURE, search->preparation);
+	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+	instance->discarded = true;
+	memory->figures.discarded_bytes += instance->allocation->size_bytes;
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
+		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
+	return VMM_OK;
+}
+
+/* Offered, and queued work wants it nevertheless (OFR-01). */
+static bool still_needed(const struct vmm_instance *instance)
+{
+	return instance->allocation->offer && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
+static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
 {
 	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
 				       .now = search->memory->use_counter,
@@ -259,8 +300,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 		vmm_list_for_each (link, &search->segment->lru[c]) {
 			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 			bool active = !vmm_instance_unused(i);
-			bool spared = spare_queued && i->allocation->offer &&
-				      vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL);
+			bool spared = spare && (still_needed(i) ||
+						vmm_eviction_loses_content(search->memory, i));
 			struct vmm_policy_victim victim = {
 				.size_bytes = i->allocation->size_bytes,
 				.idle_since = i->last_use,
@@ -279,7 +320,10 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 	return NULL;
 }
 
-/* What queued work still needs goes last, and what the CPU has locked only if nothing need be waited for. */
+/*
+ * What queued work still needs and what would lose its content (PAG-20) go last, and what the CPU has locked only if
+ * nothing need be waited for.
+ */
 static struct vmm_instance *next_victim(struct vmm_search *search)
 {
 	search->spared = false;
@@ -304,31 +348,44 @@ static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, ui
 		struct vmm_instance *victim = next_victim(search);
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;
-		status = push_out(search->memory, victim);
+		status = push_out(search, victim);
 		if (status ==
 		    VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */
 			return VMM_NO_VIDEO_MEMORY;
+		if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
+			search->blocked = true;
+			return VMM_NO_VIDEO_MEMORY;
+		}
 		if (!vmm_ok(status))
 			return status;
 	}
 }
 
-vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
-				   const struct vmm_range_request *request)
+vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request, uint64_t preparation,
+				   struct vmm_room *room)
 {
 	struct vmm_search search = {.memory = memory,
 				    .segment = segment,
 				    .request = *request,
-				    .preparation = UINT64_MAX};
-	vmm_range_node node;
-	uint64_t offset;
+				    .preparation = preparation};
 
 	if (request->size_bytes > segment->capacity_bytes)
 		return VMM_NO_VIDEO_MEMORY;
-	vmm_status status = find_space(&search, &node, &offset);
-	if (vmm_ok(status))
-		vmm_range_free(segment->heap, node);
+	vmm_status status = find_space(&search, &room->node, &room->offset);
 	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
+}
+
+vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request)
+{
+	struct vmm_room room;
+	vmm_status status =
+		vmm_residency_take_room(memory, segment, request, VMM_NO_PREPARATION, &room);
+
+	if (status == VMM_OK)
+		vmm_range_free(segment->heap, room.node);
+	return status;
 }
 
 static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -453,19 +510,21 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		vmm_status status =
-			vmm_residency_evict(memory, instance,
-					    instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
-								 : VIDMM_RESIDENCY_REFERENCED);
+		vmm_status status = evict(memory, instance,
+					  instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
+							       : VIDMM_RESIDENCY_REFERENCED,
+					  preparation);
 		/*
 		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
 		 * goes on seeing it there.
 		 */
 		if (status == VMM_NOT_SUPPORTED && serves)
 			return stay(memory, instance, preparation);
-		if (!vmm_ok(status))
+		if (status != VMM_OK)
 			return status;
 	}
+	if (vmm_unlikely(allocation->content_lost)) /* PAG-20: after the reference was accepted */
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 	vmm_status status = place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;
@@ -502,14 +561,14 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 
 	vmm_paging_lock(adapter);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
-		for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++) {
+		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++) {
 			struct vmm_list *list = &memory->segment[s].lru[c];
 
 			while (!vmm_list_empty(list)) {
 				struct vmm_instance *i =
 					vmm_container_of(list->next, struct vmm_instance, lru);
 
-				if (!vmm_ok(vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP)))
+				if (vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP) != VMM_OK)
 					vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
 			}
 		}

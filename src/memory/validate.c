@@ -155,8 +155,7 @@ static NTSTATUS check_figures(const struct check *c)
 static NTSTATUS not_built(const struct check *c, const char *what)
 {
 	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->process, 0,
-		   "create refused: %s is not built (Flags 0x%08x, EvictionSegmentSet 0x%x)", what,
-		   c->info->Flags.Value, c->info->EvictionSegmentSet);
+		   "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
 	return STATUS_NOT_SUPPORTED;
 }
 
@@ -183,8 +182,6 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "a primary or stereo allocation");
 	if (info->Flags.Value & ~(uint32_t)BUILT)
 		return not_built(&check, "an allocation property");
-	if (info->EvictionSegmentSet)
-		return not_built(&check, "eviction through an aperture segment");
 	if (item->system_memory)
 		return not_built(&check, "existing system memory");
 	return STATUS_SUCCESS;
