@@ -131,6 +131,8 @@ uint32_t vmm_place_candidates(const struct vmm_memory *memory,
 			      uint32_t order[VMM_PORT_SEGMENTS_MAX]);
 /* enum vmm_range_flags for that segment. */
 uint32_t vmm_place_flags(const struct vmm_allocation *allocation, uint32_t segment_id);
+/* PAG-19: where the part of a segment begins that what is pinned may occupy. */
+uint64_t vmm_place_pinned_zone(const struct vmm_segment *segment);
 /* The banks that a new allocation hints at: those it may hint at, else 0 (SEG-14). */
 uint32_t vmm_place_hinted_banks(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
 /* Free space in the first hinted bank that has it, for an owner with hints. VMM_NO_VIDEO_MEMORY: none has. */
@@ -150,6 +152,11 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 /* Leaves its segment without copying: destroyed or discarded content. */
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
+/*
+ * ALF-19, ALF-20: gives an instance that is to be pinned its place for good. VMM_PENDING: the GPU uses what is in the
+ * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
+ */
+vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
 /* A range of a segment, taken. */
@@ -199,6 +206,13 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 				     uint32_t segment_set, struct vmm_dma_place *place);
 
 /* ---- instance.c ---- */
+/* REN-14: Discard does not rename it. */
+static inline bool vmm_allocation_keeps_its_name(const struct vmm_allocation *allocation)
+{
+	return allocation->shared | allocation->pinned;
+}
+/* Is there an aperture where both reads and writes may find it? */
+bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
 void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance); /* idle */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);

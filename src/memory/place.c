@@ -94,3 +94,9 @@ vmm_status vmm_place_in_hinted_bank(struct vmm_segment *segment,
 	}
 	return VMM_NO_VIDEO_MEMORY;
 }
+
+/* Whole pages, so that it never is more than a fifth; one for all, which is what bounds their sum. */
+uint64_t vmm_place_pinned_zone(const struct vmm_segment *segment)
+{
+	return segment->capacity_bytes - vmm_align_down(segment->capacity_bytes / 5, VMM_PAGE_SIZE);
+}

@@ -210,6 +210,8 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (instance->place == VMM_PLACE_MEMORY) {
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
@@ -253,7 +255,9 @@ struct vmm_search {
 	uint64_t preparation;
 	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
 	bool blocked;        /* something that could leave is in use by the GPU */
-	bool spared;         /* the first look passed over what had better stay */
+	bool loss_allowed; /* nor is anything else: what cannot leave with its content may lose it (PAG-20) */
+	bool fragile; /* some such thing is there */
+	bool spared; /* the first look passed over what is offered and still needed by queued work */
 };
 
 /*
@@ -299,14 +303,19 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 
 		vmm_list_for_each (link, &search->segment->lru[c]) {
 			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
+
+			/* Below the window it is in nobody's way. */
+			if (i->offset + i->allocation->size_bytes <= search->request.low)
+				continue;
 			bool active = !vmm_instance_unused(i);
-			bool spared = spare && (still_needed(i) ||
-						vmm_eviction_loses_content(search->memory, i));
+			bool spared = spare && still_needed(i);
+			bool fragile = vmm_eviction_loses_content(search->memory, i);
 			struct vmm_policy_victim victim = {
 				.size_bytes = i->allocation->size_bytes,
 				.idle_since = i->last_use,
 				.priority = i->allocation->priority,
 				.busy = active || spared,
+				.pinned = fragile && !search->loss_allowed,
 				.locked = i->lock_count != 0,
 				.wanted = i->wanted == search->preparation,
 			};
@@ -315,14 +324,15 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				return i;
 			search->blocked |= active && !victim.wanted;
 			search->spared |= spared;
+			search->fragile |= fragile;
 		}
 	}
 	return NULL;
 }
 
 /*
- * What queued work still needs and what would lose its content (PAG-20) go last, and what the CPU has locked only if
- * nothing need be waited for.
+ * What queued work still needs goes last; what the CPU has locked, and then what would lose its content, only if nothing
+ * need be waited for.
  */
 static struct vmm_instance *next_victim(struct vmm_search *search)
 {
@@ -331,10 +341,15 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 
 	if (!victim && search->spared)
 		victim = look_for_victim(search, false);
-	if (victim || search->blocked || search->locked_allowed)
-		return victim;
-	search->locked_allowed = true;
-	return look_for_victim(search, false);
+	if (!victim && !search->blocked && !search->locked_allowed) {
+		search->locked_allowed = true;
+		victim = look_for_victim(search, false);
+	}
+	if (!victim && !search->blocked && search->fragile && !search->loss_allowed) {
+		search->loss_allowed = true;
+		victim = look_for_victim(search, false);
+	}
+	return victim;
 }
 
 static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, uint64_t *offset)
@@ -425,7 +440,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	uint64_t offset;
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
-	if (vmm_unlikely(instance->allocation->hinted_banks))
+	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
 		status =
 			vmm_place_in_hinted_bank(search->segment, &search->request, &node, &offset);
 	if (status == VMM_NO_VIDEO_MEMORY)
@@ -443,7 +458,10 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
 	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
-	residency_event(memory, instance, VIDMM_RESIDENCY_REFERENCED, 0);
+	residency_event(memory, instance,
+			instance->allocation->pinned ? VIDMM_RESIDENCY_PINNED
+						     : VIDMM_RESIDENCY_REFERENCED,
+			0);
 	return VMM_OK;
 }
 
@@ -482,6 +500,52 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		blocked |= search.blocked;
 	}
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
+}
+
+/* A pinned allocation whose handle is gone leaves when the GPU is done with it. */
+static bool room_will_come(const struct vmm_segment *segment)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &segment->lru[VMM_CLASS_PINNED])
+		if (vmm_container_of(link, struct vmm_instance, lru)->allocation->closing)
+			return true;
+	return false;
+}
+
+vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	/* It cannot move between uses, so it lies where all of them find it. */
+	uint32_t set = allocation->read_set & allocation->write_set;
+	uint32_t order[VMM_PORT_SEGMENTS_MAX];
+	uint32_t count = vmm_place_candidates(memory, allocation, set, order);
+
+	for (uint32_t c = 0; c < count; c++) {
+		struct vmm_segment *segment = vmm_memory_segment(memory, order[c]);
+		uint64_t low = vmm_place_pinned_zone(segment);
+		struct vmm_search search = {
+			.memory = memory,
+			.segment = segment,
+			.preparation = VMM_NO_PREPARATION,
+			/* PAG-19, Q-16: the zone and its end, whatever hints and directions say. */
+			.request = {.size_bytes = allocation->size_bytes,
+				    .alignment = allocation->alignment,
+				    .low = low,
+				    .high = segment->capacity_bytes,
+				    .flags = VMM_RANGE_FROM_END,
+				    .owner = instance},
+		};
+
+		if (allocation->size_bytes > segment->capacity_bytes - low)
+			continue;
+		vmm_status status = place_in(&search, instance);
+		if (status != VMM_NO_VIDEO_MEMORY)
+			return status;
+		if (search.blocked || room_will_come(segment))
+			return VMM_PENDING;
+	}
+	return VMM_NO_VIDEO_MEMORY;
 }
 
 static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -543,16 +607,30 @@ void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
 	*address = memory->segment[instance->segment - 1].port->gpu_base + instance->offset;
 }
 
-/* LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05). */
+/*
+ * LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05); what is
+ * pinned in memory stays there (LKR-02).
+ */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
-	const struct vmm_memory *memory = instance->allocation->adapter->memory;
-	uint32_t set = instance->allocation->read_set & instance->allocation->write_set;
+	if (instance->allocation->pinned)
+		return instance->place == VMM_PLACE_APERTURE;
+	return vmm_allocation_reaches_aperture(instance->allocation);
+}
 
-	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].aperture && (set & 1u << i))
-			return true;
-	return false;
+static void evict_class(struct vmm_memory *memory, uint32_t class_index)
+{
+	for (uint32_t s = 0; s < memory->segment_count; s++) {
+		struct vmm_list *list = &memory->segment[s].lru[class_index];
+
+		while (!vmm_list_empty(list)) {
+			struct vmm_instance *i =
+				vmm_container_of(list->next, struct vmm_instance, lru);
+
+			if (vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP) != VMM_OK)
+				vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
+		}
+	}
 }
 
 void vmm_memory_evict_all(struct vmm_adapter *adapter)
@@ -560,19 +638,9 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_paging_lock(adapter);
-	for (uint32_t s = 0; s < memory->segment_count; s++) {
-		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++) {
-			struct vmm_list *list = &memory->segment[s].lru[c];
-
-			while (!vmm_list_empty(list)) {
-				struct vmm_instance *i =
-					vmm_container_of(list->next, struct vmm_instance, lru);
-
-				if (vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP) != VMM_OK)
-					vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
-			}
-		}
-	}
+	/* PAG-18: now what is pinned goes too, and first, so that it is in nobody's way out (PAG-20). */
+	for (uint32_t c = VMM_CLASS_COUNT; c-- > 0;)
+		evict_class(memory, c);
 	uint64_t last = vmm_memory_flush_locked(adapter);
 	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
 					   VIDMM_WAIT_STOP);

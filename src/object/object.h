@@ -213,6 +213,8 @@ struct vmm_allocation {
 	uint32_t instance_count;
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
 	bool shared, primary;
+	bool closing;      /* the only handle of a private one is gone */
+	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
