@@ -106,7 +106,7 @@ vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance 
 	if (status != VMM_OK)
 		return status;
 	status = vmm_paging_transfer_through(memory, instance, aperture->port->id, room.offset);
-	vmm_range_free(aperture->heap, room.node);
+	vmm_segment_free(memory, aperture, room.node);
 	return status;
 }
 

@@ -36,6 +36,12 @@ struct vmm_segment {
 	struct vmm_list lru[VMM_CLASS_COUNT]; /* head: least recently used */
 };
 
+/* A range of a segment, taken. */
+struct vmm_room {
+	vmm_range_node node;
+	uint64_t offset;
+};
+
 /* Backing pages whose last reader is a paging packet that has not completed yet. */
 struct vmm_deferred {
 	struct vmm_list link;
@@ -79,6 +85,11 @@ struct vmm_memory {
 		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
 	uint32_t private_start, private_write;
 	bool pending; /* commands were collected since the last flush */
+
+	/* SEG-05 */
+	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
+	uint64_t
+		mapped_bytes; /* through all apertures together: never more than shared_system_bytes */
 
 	uint64_t use_counter;
 	uint64_t resident_total, peak_total;
@@ -124,6 +135,21 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes);
 
+/* ---- segment.c: every range of a segment is taken and given back here, so that what is mapped is counted ---- */
+vmm_status vmm_segments_create(struct vmm_memory *memory);
+void vmm_segments_destroy(struct vmm_memory *memory);
+/* As vmm_range_allocate; VMM_NO_VIDEO_MEMORY also where an aperture may not map that much more (SEG-05). */
+vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *segment,
+				const struct vmm_range_request *request, vmm_range_node *node,
+				uint64_t *offset);
+void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vmm_range_node node);
+/* SEG-05: would a mapping of that size exceed what all apertures may map together? */
+static inline bool vmm_segment_is_over_limit(const struct vmm_memory *memory,
+					     const struct vmm_segment *segment, uint64_t size_bytes)
+{
+	return segment->aperture && size_bytes > memory->shared_system_bytes - memory->mapped_bytes;
+}
+
 /* ---- place.c: where an allocation is to be looked a place for ---- */
 /* Segment ids of the set in the order in which they are tried; how many. */
 uint32_t vmm_place_candidates(const struct vmm_memory *memory,
@@ -136,9 +162,9 @@ uint64_t vmm_place_pinned_zone(const struct vmm_segment *segment);
 /* The banks that a new allocation hints at: those it may hint at, else 0 (SEG-14). */
 uint32_t vmm_place_hinted_banks(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
 /* Free space in the first hinted bank that has it, for an owner with hints. VMM_NO_VIDEO_MEMORY: none has. */
-vmm_status vmm_place_in_hinted_bank(struct vmm_segment *segment,
-				    const struct vmm_range_request *anywhere, vmm_range_node *node,
-				    uint64_t *offset);
+vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segment *segment,
+				    const struct vmm_range_request *anywhere,
+				    struct vmm_room *room);
 
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -159,11 +185,6 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
-/* A range of a segment, taken. */
-struct vmm_room {
-	vmm_range_node node;
-	uint64_t offset;
-};
 /*
  * Evicts what is idle until a range of that size and place is free, and takes it. What that preparation wants stays.
  * VMM_PENDING: the GPU uses the rest. VMM_NO_VIDEO_MEMORY: there is no use in waiting.

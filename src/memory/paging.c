@@ -436,8 +436,8 @@ void vmm_paging_buffers_destroy(struct vmm_memory *memory)
 
 		/* The adapter has stopped: the mapping went with it. */
 		if (buffer->segment)
-			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap,
-				       buffer->range);
+			vmm_segment_free(memory, vmm_memory_segment(memory, buffer->segment),
+					 buffer->range);
 		paging_buffer_free(memory, buffer);
 	}
 	memory->buffer_count = 0;

@@ -72,9 +72,8 @@ uint32_t vmm_place_hinted_banks(const struct vmm_memory *memory, const DXGK_ALLO
  * (ALF-17). What a bank has no room for goes on to the next hint, then anywhere in the segment (SEG-14); only there
  * may it cross a border (SEG-13), and only there does somebody leave for it.
  */
-vmm_status vmm_place_in_hinted_bank(struct vmm_segment *segment,
-				    const struct vmm_range_request *anywhere, vmm_range_node *node,
-				    uint64_t *offset)
+vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segment *segment,
+				    const struct vmm_range_request *anywhere, struct vmm_room *room)
 {
 	const struct vmm_instance *instance = anywhere->owner;
 	uint32_t banks = instance->allocation->hinted_banks;
@@ -88,7 +87,8 @@ vmm_status vmm_place_in_hinted_bank(struct vmm_segment *segment,
 		request.low = bank ? segment->port->bank_end[bank - 1] : 0;
 		request.high = segment->port->bank_end[bank];
 		request.flags = banks & BANK_DIRECTION ? VMM_RANGE_FROM_END : 0;
-		vmm_status status = vmm_range_allocate(segment->heap, &request, node, offset);
+		vmm_status status =
+			vmm_segment_allocate(memory, segment, &request, &room->node, &room->offset);
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
 	}

@@ -44,11 +44,11 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 }
 
 static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
-			  struct vmm_segment *segment, vmm_range_node node, uint64_t offset)
+			  struct vmm_segment *segment, const struct vmm_room *room)
 {
 	instance->segment = (uint8_t)segment->port->id;
-	instance->range = node;
-	instance->offset = offset;
+	instance->range = room->node;
+	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
@@ -62,7 +62,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-	vmm_range_free(segment->heap, instance->range);
+	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
 	segment->residents--;
@@ -352,15 +352,39 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 	return victim;
 }
 
-static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, uint64_t *offset)
+/* SEG-05: whatever is mapped anywhere makes room when it is the limit of all apertures together that is reached. */
+static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
 {
+	struct vmm_search any = *search;
+	struct vmm_instance *victim = NULL;
+
+	any.request.low = 0;
+	victim = next_victim(&any);
+	for (uint32_t s = 0; s < search->memory->segment_count && !victim; s++) {
+		any.segment = &search->memory->segment[s];
+		if (any.segment->aperture && any.segment != search->segment)
+			victim = next_victim(&any);
+	}
+	search->blocked |= any.blocked;
+	return victim;
+}
+
+static vmm_status find_space(struct vmm_search *search, struct vmm_room *room)
+{
+	struct vmm_memory *memory = search->memory;
+
 	for (;;) {
-		vmm_status status =
-			vmm_range_allocate(search->segment->heap, &search->request, node, offset);
+		vmm_status status = vmm_segment_allocate(memory, search->segment, &search->request,
+							 &room->node, &room->offset);
+		struct vmm_instance *victim;
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
-		struct vmm_instance *victim = next_victim(search);
+		if (vmm_unlikely(vmm_segment_is_over_limit(memory, search->segment,
+							   search->request.size_bytes)))
+			victim = next_mapped_victim(search);
+		else
+			victim = next_victim(search);
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;
 		status = push_out(search, victim);
@@ -387,7 +411,7 @@ vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment
 
 	if (request->size_bytes > segment->capacity_bytes)
 		return VMM_NO_VIDEO_MEMORY;
-	vmm_status status = find_space(&search, &room->node, &room->offset);
+	vmm_status status = find_space(&search, room);
 	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
 }
 
@@ -399,7 +423,7 @@ vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment
 		vmm_residency_take_room(memory, segment, request, VMM_NO_PREPARATION, &room);
 
 	if (status == VMM_OK)
-		vmm_range_free(segment->heap, room.node);
+		vmm_segment_free(memory, segment, room.node);
 	return status;
 }
 
@@ -436,18 +460,16 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 {
 	struct vmm_memory *memory = search->memory;
 	enum vmm_place from = instance->place;
-	vmm_range_node node;
-	uint64_t offset;
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	struct vmm_room room;
 
 	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
-		status =
-			vmm_place_in_hinted_bank(search->segment, &search->request, &node, &offset);
+		status = vmm_place_in_hinted_bank(memory, search->segment, &search->request, &room);
 	if (status == VMM_NO_VIDEO_MEMORY)
-		status = find_space(search, &node, &offset);
+		status = find_space(search, &room);
 	if (!vmm_ok(status))
 		return status;
-	enter_segment(memory, instance, search->segment, node, offset);
+	enter_segment(memory, instance, search->segment, &room);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
 	status = bring_content(memory, instance, from);
 	if (!vmm_ok(status)) {
