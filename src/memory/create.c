@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+enum {
+	CPU_VISIBLE = 0x1, /* DXGK_ALLOCATIONINFOFLAGS */
+	PRIMARY = 0x1,     /* D3DDDI_ALLOCATIONINFO */
+};
+
 struct creation {
 	struct vmm_device *device;
 	struct vmm_memory *memory;
@@ -95,6 +100,18 @@ static void tell_miniport_destroyed(struct creation *c)
 					    c->kmd_handles, count, c->new_kmd_resource);
 }
 
+/*
+ * ALF-31: the CPU may always go there, and it is where writes may go even when it is read, so that a display finds it.
+ * No device owns it (PAG-10).
+ */
+static void describe_primary(struct vmm_allocation *a)
+{
+	a->primary = true;
+	a->flags |= CPU_VISIBLE;
+	a->read_set = a->write_set;
+	a->kmd_device = NULL;
+}
+
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
@@ -115,6 +132,8 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->owner = c->device->process->id;
 	a->shared = c->resource && c->resource->shared;
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	if (c->request->items[index].flags & PRIMARY)
+		describe_primary(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_instance_init(&a->first, a);

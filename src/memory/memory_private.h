@@ -230,7 +230,7 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 /* REN-14: Discard does not rename it. */
 static inline bool vmm_allocation_keeps_its_name(const struct vmm_allocation *allocation)
 {
-	return allocation->shared | allocation->pinned;
+	return allocation->shared | allocation->pinned | allocation->primary;
 }
 /* Is there an aperture where both reads and writes may find it? */
 bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);

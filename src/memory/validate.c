@@ -23,6 +23,7 @@ enum {
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
 	BUILT = CPU_VISIBLE | CACHED | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
+	STEREO = 0x2,
 };
 
 struct check {
@@ -74,6 +75,11 @@ static NTSTATUS check_flags(const struct check *c)
 			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
+	if (c->primary && (f & (PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM |
+				EXISTING_KERNEL_SYSMEM)))
+		return refuse(
+			c, "ALF-06",
+			"a primary with PermanentSysMem, Cached, Protected or existing memory");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
@@ -93,6 +99,16 @@ static uint32_t aperture_set(const struct vmm_memory *memory)
 		if (memory->segment[i].aperture)
 			set |= 1u << i;
 	return set;
+}
+
+/* SEG-08, C-18: what is in an aperture the CPU reaches through its backing pages, whatever the segment says. */
+static bool is_cpu_accessible(const struct vmm_memory *memory, uint32_t set)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if ((set & 1u << i) && !memory->segment[i].aperture &&
+		    !memory->segment[i].port->flags.CpuVisible)
+			return false;
+	return true;
 }
 
 static NTSTATUS check_banks(const struct check *c)
@@ -136,6 +152,10 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment names a segment outside the supported sets");
 	}
+	if (c->primary && !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
+		return refuse(
+			c, "ALF-31",
+			"a primary whose write set names a memory segment without CpuVisible");
 	return check_banks(c);
 }
 
@@ -173,6 +193,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");
+	if (!check.primary && (item->flags & STEREO))
+		return refuse(&check, "ALF-31", "Stereo on an allocation that is not a primary");
 	status = check_figures(&check);
 	if (NT_SUCCESS(status))
 		status = check_flags(&check);
@@ -180,8 +202,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		status = check_segments(&check);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (item->flags)
-		return not_built(&check, "a primary or stereo allocation");
+	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
+		return not_built(&check, "a flag of the client's");
 	if (info->Flags.Value & ~(uint32_t)BUILT)
 		return not_built(&check, "an allocation property");
 	if (item->system_memory)
