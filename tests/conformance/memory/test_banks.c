@@ -110,9 +110,9 @@ static void seg_15_the_only_bank_is_searched_from_the_right_end_too(void **state
 	D3DKMT_HANDLE holes[2];
 
 	world_start(&w, state, &options);
-	/* Two holes of one size: the one given back last would be found first. */
-	for (int i = 0; i < 2; i++) {
-		holes[i] = allocate_in(&w.device, 8 * PAGE, CPU, VRAM);
+	/* The second hole fits exactly; the first is the lowest address. */
+	for (uint32_t i = 0; i < 2; i++) {
+		holes[i] = allocate_in(&w.device, (i ? 8 : 40) * PAGE, CPU, VRAM);
 		use_now(&w, holes[i], true);
 		use_now(&w, allocate_in(&w.device, PAGE, CPU, VRAM), true);
 	}

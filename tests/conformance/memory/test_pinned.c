@@ -302,6 +302,36 @@ static void lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with(void
 	world_stop(&w);
 }
 
+static void lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing(void **state)
+{
+	struct world w;
+	void *data;
+
+	world_start(&w, state, &hundred);
+	D3DKMT_HANDLE pinned = allocate_pinned(&w, 2, kinds[0], VRAM | APERTURE);
+	D3DKMT_HANDLE busy = allocate_in(&w.device, 60 * PAGE, CPU, VRAM);
+	D3DKMT_HANDLE next = allocate_in(&w.device, 60 * PAGE, CPU, VRAM);
+
+	client_write(&w.device, pinned, 2 * PAGE, 0x0200);
+	gate_close(&w);
+	client_reference(&w.context, busy, true);
+	client_submit(&w.context);
+	client_reference(&w.context, next, true);
+	client_submit(&w.context); /* waits for the space of `busy` */
+	client_reference(&w.context, pinned, false);
+	client_submit(&w.context); /* waits behind it */
+	D3DKMT_HANDLE handle = pinned;
+	assert_int_equal(client_try_lock(&w.device, &handle, IGNORE_SYNC | DONOT_WAIT, &data),
+			 S_OK);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, pinned), IN_VRAM);
+	assert_int_equal(((uint32_t *)data)[3], 0x0200 + 3);
+	assert_int_equal(client_unlock(&w.device, pinned), S_OK);
+	use_now(&w, pinned, true);
+	world_stop(&w);
+}
+
 static void lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked(void **state)
 {
 	static const struct vidmm_registry_value hidden[] = {{"VramCpuVisible", 0}};
@@ -544,6 +574,7 @@ int main(void)
 		BOTH(pag_18_a_priority_makes_nobody_evictable),
 		BOTH(pag_18_a_call_that_fails_leaves_nothing_pinned),
 		BOTH(lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with),
+		BOTH(lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing),
 		BOTH(lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked),
 		BOTH(ren_14_what_is_pinned_is_not_renamed),
 		BOTH(ofr_08_what_is_pinned_cannot_be_offered),

@@ -173,12 +173,68 @@ static void seg_05_what_the_limit_leaves_no_room_for_goes_to_memory(void **state
 	world_stop(&w);
 }
 
+static void two_apertures_by_hand(struct scripted_miniport *m)
+{
+	two_apertures(m);
+	m->settings.complete_at_once = false;
+}
+
+static void seg_05_what_the_gpu_uses_in_another_aperture_is_waited_for(void **state)
+{
+	struct world w;
+
+	limit_bytes = 4 * MIB;
+	world_start(&w, state, two_apertures_by_hand);
+	D3DKMT_HANDLE first = world_allocate(&w, 3 * MIB, WORLD_APERTURE);
+	D3DKMT_HANDLE second = world_allocate(&w, 3 * MIB, SECOND_APERTURE);
+
+	world_submit_use(&w.context, first);
+	world_submit_use(&w.context, second);
+	for (uint32_t i = 0; i < 50; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, first), IN_APERTURE);
+	assert_int_equal(client_residency(&w.device, second), NOWHERE);
+	world_run(&w);
+	assert_int_equal(client_residency(&w.device, first), NOWHERE);
+	assert_int_equal(client_residency(&w.device, second), IN_APERTURE);
+	expect_mapped_at_most(&w, limit_bytes);
+	world_stop(&w);
+}
+
+/* The zone of what is pinned is free, but the limit is reached by what lies elsewhere. */
+static void seg_05_an_overlay_gets_its_part_of_the_limit(void **state)
+{
+	struct world w;
+	struct scripted_allocation overlay = {.size_bytes = 512 * KIB,
+					      .flags = WORLD_CPU_VISIBLE | 0x100,
+					      .read_set = WORLD_APERTURE,
+					      .write_set = WORLD_APERTURE};
+
+	limit_bytes = 4 * MIB;
+	world_start(&w, state, two_apertures);
+	D3DKMT_HANDLE low = world_allocate(&w, 3 * MIB, WORLD_APERTURE);
+	D3DKMT_HANDLE other = world_allocate(&w, 960 * KIB, SECOND_APERTURE);
+
+	client_write(&w.device, low, 3 * MIB, 0x0500);
+	use_both(&w, low, other);
+	assert_int_equal(client_residency(&w.device, low), IN_APERTURE);
+	assert_int_equal(client_residency(&w.device, other), IN_APERTURE);
+	D3DKMT_HANDLE pinned = world_allocate_as(&w.device, &overlay);
+	assert_int_equal(client_residency(&w.device, pinned), IN_APERTURE);
+	assert_int_equal(client_residency(&w.device, low), NOWHERE);
+	expect_mapped_at_most(&w, limit_bytes);
+	client_expect(&w.device, low, 3 * MIB, 0x0500);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(seg_05_the_totals_are_sums_and_minima),
 		ON_BOTH(seg_05_what_leaves_nothing_to_map_does_not_start),
 		ON_BOTH(seg_05_all_apertures_together_keep_to_one_limit),
+		ON_BOTH(seg_05_what_the_gpu_uses_in_another_aperture_is_waited_for),
+		ON_BOTH(seg_05_an_overlay_gets_its_part_of_the_limit),
 		ON_BOTH(seg_05_what_the_limit_leaves_no_room_for_goes_to_memory),
 	};
 
