@@ -70,6 +70,16 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 	return memory->aperture && adapter->ranges ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }
 
+/* Equal parts of whole pages; the last takes what is left over. */
+static void divide_into_banks(struct softgpu_adapter *adapter)
+{
+	uint32_t banks = adapter->settings.vram_banks, i;
+	uint64_t pages = adapter->memory.vram_bytes >> SOFTGPU_PAGE_SHIFT;
+
+	for (i = 0; i < banks; i++)
+		adapter->bank_ends[i] = (SIZE_T)((pages * (i + 1) / banks) << SOFTGPU_PAGE_SHIFT);
+}
+
 static void destroy_memory(struct softgpu_adapter *adapter)
 {
 	struct softgpu_memory *memory = &adapter->memory;
@@ -112,6 +122,7 @@ static NTSTATUS start(struct softgpu_adapter *adapter)
 		status = find_vram(info.TranslatedResourceList, adapter);
 	if (NT_SUCCESS(status))
 		status = create_memory(adapter);
+	divide_into_banks(adapter);
 	for (node = 0; node < SOFTGPU_NODES && NT_SUCCESS(status); node++)
 		status = softgpu_engine_start(&adapter->engines[node], adapter, node);
 	return status;

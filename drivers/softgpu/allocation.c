@@ -12,7 +12,7 @@
 #define KNOWN_FLAGS                                                                                \
 	(SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED | SOFTGPU_ALLOCATION_TILED_X | \
 	 SOFTGPU_ALLOCATION_TILED_Y | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM |                        \
-	 SOFTGPU_ALLOCATION_FROM_END)
+	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -78,18 +78,20 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Alignment = wish->alignment > SOFTGPU_PAGE ? wish->alignment : (UINT)SOFTGPU_PAGE;
 	info->Size = (SIZE_T)size_of(wish);
 	info->PitchAlignedSize = 0;
-	info->HintedBank.Value = 0;
+	info->HintedBank.Value = wish->hinted_banks;
 	info->PreferredSegment.Value = 0;
 	info->PreferredSegment.SegmentId0 = preferred;
 	info->SupportedReadSegmentSet = set;
 	info->SupportedWriteSegmentSet = set;
-	info->EvictionSegmentSet = 0; /* SEG-20: straight to system pages */
+	info->EvictionSegmentSet = wish->eviction_set; /* SEG-20, 0: straight to system pages */
 	info->MaximumRenamingListLength = wish->renaming_limit;
 	info->Flags.Value = 0;
 	info->Flags.CpuVisible = !!(wish->flags & SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	info->Flags.Cached = !!(wish->flags & SOFTGPU_ALLOCATION_CACHED);
 	info->Flags.PermanentSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
 	info->Flags.FromEndOfSegment = !!(wish->flags & SOFTGPU_ALLOCATION_FROM_END);
+	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
+	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);
 	info->Flags.Swizzled = tile_mode(wish) != SOFTGPU_LINEAR;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority =

@@ -68,6 +68,11 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 	vram->Size = (SIZE_T)adapter->memory.vram_bytes;
 	vram->CommitLimit = vram->Size;
 	vram->Flags.CpuVisible = adapter->settings.vram_cpu_visible != 0;
+	if (adapter->settings.vram_banks) {
+		vram->Flags.UseBanking = 1;
+		vram->NbOfBanks = adapter->settings.vram_banks;
+		vram->pBankRangeTable = (SIZE_T *)adapter->bank_ends;
+	}
 	aperture->BaseAddress.QuadPart = (LONGLONG)SOFTGPU_APERTURE_BASE;
 	aperture->Size = (SIZE_T)adapter->settings.aperture_bytes;
 	aperture->CommitLimit = aperture->Size;
@@ -116,6 +121,8 @@ static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 		segment->BaseAddress = segments[i].BaseAddress;
 		segment->CpuTranslatedAddress = segments[i].CpuTranslatedAddress;
 		segment->Size = segments[i].Size;
+		segment->NbOfBanks = segments[i].NbOfBanks;
+		segment->pBankRangeTable = segments[i].pBankRangeTable;
 		segment->CommitLimit = segments[i].CommitLimit;
 		segment->Flags = segments[i].Flags;
 	}

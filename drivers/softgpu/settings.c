@@ -21,6 +21,7 @@ static const struct setting settings_table[] = {
 	SETTING(L"ApertureSize", aperture_bytes, 256u << 20),
 	SETTING(L"ApertureCoherent", aperture_coherent, 1),
 	SETTING(L"VramCpuVisible", vram_cpu_visible, 1),
+	SETTING(L"VramBanks", vram_banks, 0),
 	SETTING(L"SwizzlingRanges", swizzling_ranges, 64),
 	SETTING(L"DmaBufferSize", dma_buffer_bytes, 262144),
 	SETTING(L"AllocationListSize", allocation_list_size, 1024),
@@ -94,7 +95,7 @@ NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
 {
 	if (settings->aperture_bytes % SOFTGPU_PAGE ||
 	    settings->aperture_bytes > SOFTGPU_APERTURE_BASE ||
-	    settings->paging_node >= SOFTGPU_NODES)
+	    settings->paging_node >= SOFTGPU_NODES || settings->vram_banks > SOFTGPU_BANKS_MAX)
 		return STATUS_DEVICE_CONFIGURATION_ERROR;
 	return STATUS_SUCCESS;
 }

@@ -27,12 +27,13 @@
 #include "memory.h"
 #include "softgpu_hw.h"
 
-#define SOFTGPU_POOL_TAG 0x75677073u /* 'spgu' */
+#define SOFTGPU_POOL_TAG  0x75677073u /* 'spgu' */
+#define SOFTGPU_BANKS_MAX 127u        /* as many as a hint can name */
 
 struct softgpu_settings {
 	uint64_t aperture_bytes;
 	uint64_t engine_bytes_per_us;
-	uint32_t aperture_coherent, vram_cpu_visible;
+	uint32_t aperture_coherent, vram_cpu_visible, vram_banks;
 	uint32_t swizzling_ranges;
 	uint32_t dma_buffer_bytes, dma_buffer_segment_set;
 	uint32_t allocation_list_size, patch_location_list_size;
@@ -91,6 +92,7 @@ struct softgpu_adapter {
 	DXGK_START_INFO start_info;
 	struct softgpu_settings settings;
 	PHYSICAL_ADDRESS vram_address; /* BAR 0 */
+	SIZE_T bank_ends[SOFTGPU_BANKS_MAX];
 	struct softgpu_memory memory;
 	struct softgpu_engine engines[SOFTGPU_NODES];
 

@@ -129,7 +129,8 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_DESTROYED,
 	VIDMM_RESIDENCY_DISCARDED, /* offered, memory taken */
 	VIDMM_RESIDENCY_STOP,      /* adapter stops */
-	VIDMM_RESIDENCY_TRIM
+	VIDMM_RESIDENCY_TRIM,
+	VIDMM_RESIDENCY_PINNED /* Overlay or Capture, placed when created */
 };
 
 enum vidmm_wait_reason {

@@ -21,6 +21,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   ApertureSize         bytes of aperture segment 2 (default 256 MiB)
  *   ApertureCoherent     1: aperture has CacheCoherent (default 1)
  *   VramCpuVisible       1: segment 1 has CpuVisible (default 1)
+ *   VramBanks            banks of equal size that segment 1 is divided into (default 0: none; at most 127)
  *   SwizzlingRanges      number of tile-swizzling ranges (default 64)
  *   DmaBufferSize        bytes of a DMA buffer (default 262144); AllocationListSize (default 1024); PatchLocationListSize (8192)
  *   DmaBufferSegmentSet  segments for DMA buffers (default 2 = aperture; 0 = contiguous system memory)
@@ -42,14 +43,16 @@ struct softgpu_adapter_info {
 };
 
 /* ---- pPrivateDriverData of one allocation (D3DDDI_ALLOCATIONINFO) ---- */
-#define SOFTGPU_ALLOCATION_VERSION 1u
+#define SOFTGPU_ALLOCATION_VERSION 2u
 enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_CPU_VISIBLE = 0x1,
 	SOFTGPU_ALLOCATION_CACHED = 0x2,
 	SOFTGPU_ALLOCATION_TILED_X = 0x4, /* creates a Swizzled allocation */
 	SOFTGPU_ALLOCATION_TILED_Y = 0x8,
 	SOFTGPU_ALLOCATION_PERMANENT_SYSTEM = 0x10,
-	SOFTGPU_ALLOCATION_FROM_END = 0x20
+	SOFTGPU_ALLOCATION_FROM_END = 0x20,
+	SOFTGPU_ALLOCATION_OVERLAY = 0x100,
+	SOFTGPU_ALLOCATION_CAPTURE = 0x200
 };
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */
@@ -61,6 +64,8 @@ struct softgpu_allocation {
 	uint32_t alignment;         /* 0: 4096 */
 	uint32_t renaming_limit;    /* MaximumRenamingListLength, 0: none */
 	uint32_t priority;          /* AllocationPriority, 0: normal */
+	uint32_t hinted_banks;      /* HintedBank: banks of the preferred segment, 0: none */
+	uint32_t eviction_set;      /* EvictionSegmentSet, 0: straight to system memory */
 };
 
 /* pPrivateDriverData of a context: none. Node 0 is the 3D node, node 1 the copy node; both take every command. */

@@ -190,6 +190,11 @@ struct vidmm_adapter_statistics {
 	uint64_t allocations, instances;
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded;
 	uint64_t evictions, renames, lock_waits, splits;
+	/*
+	 * What the adapter has: memory segments, without and with PopulatedFromSystemMemory, and the system memory that its
+	 * apertures may map at once. mapped_bytes: what they map now, DMA and paging buffers included.
+	 */
+	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 };
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);

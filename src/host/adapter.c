@@ -160,6 +160,10 @@ void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 		.renames = f.renames,
 		.lock_waits = f.lock_waits,
 		.splits = splits.count,
+		.dedicated_video_bytes = f.dedicated_video_bytes,
+		.dedicated_system_bytes = f.dedicated_system_bytes,
+		.shared_system_bytes = f.shared_system_bytes,
+		.mapped_bytes = f.mapped_bytes,
 	};
 	for (uint32_t i = 0; i < caps->segment_count; i++) {
 		statistics->segment[i] = (struct vidmm_segment_statistics){

@@ -2,11 +2,16 @@
 /*
  * Creation of allocations: DxgkDdiCreateAllocation, validation of the answer, our objects and handles, then
  * DxgkDdiOpenAllocation (ALF-34). All or nothing: whatever fails, the miniport sees its part undone and the caller
- * gets no handle. Creation needs no segment space (PAG-01).
+ * gets no handle. Creation needs no segment space (PAG-01), but for what is pinned.
  */
 #include "memory/memory_private.h"
 
 #include <string.h>
+
+enum {
+	CPU_VISIBLE = 0x1, /* DXGK_ALLOCATIONINFOFLAGS */
+	PRIMARY = 0x1,     /* D3DDDI_ALLOCATIONINFO */
+};
 
 struct creation {
 	struct vmm_device *device;
@@ -95,6 +100,18 @@ static void tell_miniport_destroyed(struct creation *c)
 					    c->kmd_handles, count, c->new_kmd_resource);
 }
 
+/*
+ * ALF-31: the CPU may always go there, and it is where writes may go even when it is read, so that a display finds it.
+ * No device owns it (PAG-10).
+ */
+static void describe_primary(struct vmm_allocation *a)
+{
+	a->primary = true;
+	a->flags |= CPU_VISIBLE;
+	a->read_set = a->write_set;
+	a->kmd_device = NULL;
+}
+
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
@@ -107,12 +124,16 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
+	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
 	a->renaming_limit = info->MaximumRenamingListLength;
 	a->priority = info->AllocationPriority;
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
 	a->shared = c->resource && c->resource->shared;
+	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	if (c->request->items[index].flags & PRIMARY)
+		describe_primary(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_instance_init(&a->first, a);
@@ -152,6 +173,67 @@ static NTSTATUS make_objects(struct creation *c)
 		}
 	}
 	vmm_paging_unlock(c->device->adapter);
+	return status;
+}
+
+/* What is larger than the last fifth of every segment it may be in can never be placed: the miniport's mistake. */
+static void explain_no_place(const struct creation *c, const struct vmm_allocation *a)
+{
+	struct vmm_observe *observe = c->device->adapter->observe;
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < c->memory->segment_count; i++) {
+		const struct vmm_segment *segment = &c->memory->segment[i];
+
+		if (a->read_set & a->write_set & 1u << i)
+			largest = vmm_max_u64(largest, segment->capacity_bytes -
+							       vmm_place_pinned_zone(segment));
+	}
+	if (a->size_bytes > largest)
+		vmm_finding(
+			observe, "PAG-19", a->owner, 0,
+			"create refused: %llu bytes are to be pinned, the last fifth of a segment of its sets (read 0x%x, "
+			"write 0x%x) has at most %llu",
+			(unsigned long long)a->size_bytes, a->read_set, a->write_set,
+			(unsigned long long)largest);
+	else
+		vmm_reason(
+			observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
+			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment",
+			(unsigned long long)a->size_bytes);
+}
+
+/* Waits for the GPU where it uses what must leave; nobody knows the allocation yet, so no lock is held meanwhile. */
+static NTSTATUS pin(struct creation *c, struct vmm_instance *instance)
+{
+	struct vmm_adapter *adapter = c->device->adapter;
+	vmm_status status;
+
+	do {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_paging_lock(adapter);
+		status = vmm_residency_pin(c->memory, instance);
+		vmm_paging_unlock(adapter);
+		if (status != VMM_PENDING)
+			return status;
+		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+	} while (vmm_ok(status));
+	return status;
+}
+
+/* PAG-01: creation needs no room, except for what is pinned (ALF-19, ALF-20): that gets its place now, or is not made. */
+static NTSTATUS pin_all(struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	uint32_t i;
+
+	for (i = 0; i < c->request->count && NT_SUCCESS(status); i++)
+		if (c->allocations[i]->pinned)
+			status = pin(c, &c->allocations[i]->first);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		explain_no_place(c, c->allocations[i - 1]);
 	return status;
 }
 
@@ -281,6 +363,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 	if (!NT_SUCCESS(status))
 		goto out_miniport;
 	status = make_objects(&c);
+	if (NT_SUCCESS(status))
+		status = pin_all(&c);
 	if (!NT_SUCCESS(status))
 		goto out_objects;
 	status = adopt_kmd_resource(&c);

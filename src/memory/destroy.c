@@ -58,6 +58,8 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	vmm_paging_unlock(adapter);
 	if (!last)
 		return;
+	if (allocation->pinned)
+		vmm_progress_signal(adapter); /* another may wait for its place (PAG-19) */
 	vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1, false);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_free(allocation);
@@ -138,6 +140,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 
 	if (!a->shared)
 		destroy_extra_refs_locked(ref);
+	a->closing = !a->shared;
 	vmm_handle_destroy(&process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);

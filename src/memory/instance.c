@@ -28,5 +28,18 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation)
 {
+	if (allocation->pinned)
+		return VMM_CLASS_PINNED;
 	return (uint32_t)vmm_policy_class(allocation->offer, allocation->priority);
+}
+
+bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation)
+{
+	const struct vmm_memory *memory = allocation->adapter->memory;
+	uint32_t set = allocation->read_set & allocation->write_set;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].aperture && (set & 1u << i))
+			return true;
+	return false;
 }

@@ -103,9 +103,9 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 
 	if (!(a->request->flags & (IGNORE_SYNC | IGNORE_READ_SYNC)))
 		return STATUS_SUCCESS;
-	if ((a->request->flags & DISCARD) && !allocation->shared)
+	if ((a->request->flags & DISCARD) && !vmm_allocation_keeps_its_name(allocation))
 		return STATUS_SUCCESS;
-	if (!vmm_memory_can_render_locked(a->instance))
+	if (!vmm_allocation_reaches_aperture(allocation))
 		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			     "no synchronization, but no aperture segment in its set");
 	if (allocation->flags & ALLOCATION_SWIZZLED)
@@ -218,12 +218,25 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
 		return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 			     "it is in a segment that the CPU cannot see and DonotEvict is set");
+	if (a->instance->allocation->pinned)
+		return broke(a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			     "it is pinned in a segment that the CPU cannot see"); /* PAG-18 */
 	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
 		/* LOCK-08: IgnoreSync lets the CPU in beside the GPU, but memory that the GPU uses cannot move. */
 		a->wait = !(a->request->flags & DONOT_WAIT);
 		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
+	if (vmm_eviction_loses_content(memory, a->instance))
+		return broke(
+			a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"it is in a segment that the CPU cannot see, and what is pinned in its eviction apertures "
+			"leaves no way out");
 	status = vmm_residency_evict(memory, a->instance, VIDMM_RESIDENCY_LOCK);
+	if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
+		vmm_eviction_blocker(memory, a->instance, &a->timeline, &a->sequence);
+		a->wait = !(a->request->flags & DONOT_WAIT);
+		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
 	if (vmm_ok(status))
 		vmm_memory_flush_locked(memory->adapter);
 	return status;
@@ -274,7 +287,7 @@ static NTSTATUS choose_instance(struct attempt *a)
 	 * REN-14, REF-11: shared (and pinned and primary) allocations are never renamed; the other flags then apply as
 	 * usual. NoExistingReference means nothing without Discard (REN-13).
 	 */
-	if (!(a->request->flags & DISCARD) || allocation->shared)
+	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
 	if (!NT_SUCCESS(status))

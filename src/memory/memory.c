@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/memory_private.h"
 
-static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
-{
-	struct vmm_segment *segment = &memory->segment[index];
-
-	segment->port = &memory->caps->segment[index];
-	segment->aperture = segment->port->flags.Aperture;
-	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++)
-		vmm_list_init(&segment->lru[c]);
-	if (!segment->aperture && segment->port->flags.CpuVisible)
-		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1,
-							      &segment->cpu_offset);
-	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
-	uint64_t size = segment->aperture ? vmm_min_u64(segment->port->size_bytes,
-							segment->port->commit_limit_bytes)
-					  : segment->port->size_bytes;
-	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
-	return vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
-}
-
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes)
 {
@@ -37,11 +18,8 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
 	status = memory->arenas ? VMM_OK : VMM_NO_MEMORY;
-	while (vmm_ok(status) && memory->segment_count < memory->caps->segment_count) {
-		status = segment_init(memory, memory->segment_count);
-		if (vmm_ok(status))
-			memory->segment_count++;
-	}
+	if (vmm_ok(status))
+		status = vmm_segments_create(memory);
 	if (vmm_ok(status)) {
 		vmm_os_mutex_lock(&adapter->paging_lock);
 		status = vmm_paging_buffers_create(memory);
@@ -58,10 +36,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 
 	vmm_paging_buffers_destroy(memory);
 	vmm_backing_collect(memory);
-	for (uint32_t i = 0; i < memory->segment_count; i++) {
-		vmm_assert(memory->segment[i].residents == 0);
-		vmm_range_heap_destroy(memory->segment[i].heap);
-	}
+	vmm_segments_destroy(memory);
 	if (memory->arenas)
 		vmm_arenas_finish(memory);
 	adapter->memory = NULL;
@@ -115,11 +90,12 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 
 		if (!(segment_set & 1u << i) || !memory->segment[i].aperture)
 			continue;
-		if (!vmm_ok(vmm_range_allocate(memory->segment[i].heap, &request, &range, &offset)))
+		if (!vmm_ok(vmm_segment_allocate(memory, &memory->segment[i], &request, &range,
+						 &offset)))
 			continue;
 		vmm_status status = vmm_paging_map_buffer(memory, backing, i + 1, offset);
 		if (!vmm_ok(status)) {
-			vmm_range_free(memory->segment[i].heap, range);
+			vmm_segment_free(memory, &memory->segment[i], range);
 			return status;
 		}
 		*place = (struct vmm_dma_place){.segment = i + 1,
@@ -160,7 +136,7 @@ void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, 
 
 	(void)!vmm_paging_unmap_range(adapter->memory, segment, vmm_range_offset(s->heap, range),
 				      vmm_range_size(s->heap, range));
-	vmm_range_free(s->heap, range);
+	vmm_segment_free(adapter->memory, s, range);
 }
 
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures)
@@ -175,6 +151,10 @@ void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *
 		figures->residents[i] = memory->segment[i].residents;
 	}
 	figures->peak_total_bytes = memory->peak_total;
+	figures->dedicated_video_bytes = memory->dedicated_video_bytes;
+	figures->dedicated_system_bytes = memory->dedicated_system_bytes;
+	figures->shared_system_bytes = memory->shared_system_bytes;
+	figures->mapped_bytes = memory->mapped_bytes;
 	figures->system_bytes = memory->system_bytes;
 	figures->peak_system_bytes = memory->peak_system_bytes;
 	figures->allocations = adapter->allocation_count;

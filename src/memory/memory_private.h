@@ -19,6 +19,10 @@ struct vmm_arena {
 	uint64_t used_bytes;
 };
 
+/* Behind the classes of policy, out of reach of whoever looks for a victim: what is pinned (PAG-18). */
+#define VMM_CLASS_PINNED ((uint32_t)VMM_POLICY_CLASS_COUNT)
+#define VMM_CLASS_COUNT  ((uint32_t)VMM_POLICY_CLASS_COUNT + 1)
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
@@ -29,7 +33,13 @@ struct vmm_segment {
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
-	struct vmm_list lru[VMM_POLICY_CLASS_COUNT]; /* head: least recently used */
+	struct vmm_list lru[VMM_CLASS_COUNT]; /* head: least recently used */
+};
+
+/* A range of a segment, taken. */
+struct vmm_room {
+	vmm_range_node node;
+	uint64_t offset;
 };
 
 /* Backing pages whose last reader is a paging packet that has not completed yet. */
@@ -76,6 +86,11 @@ struct vmm_memory {
 	uint32_t private_start, private_write;
 	bool pending; /* commands were collected since the last flush */
 
+	/* SEG-05 */
+	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
+	uint64_t
+		mapped_bytes; /* through all apertures together: never more than shared_system_bytes */
+
 	uint64_t use_counter;
 	uint64_t resident_total, peak_total;
 	struct vmm_list
@@ -112,31 +127,99 @@ vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *insta
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */
+vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
+				       uint32_t aperture, uint64_t offset);
 vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
 				 uint32_t segment, uint64_t offset);
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes);
 
+/* ---- segment.c: every range of a segment is taken and given back here, so that what is mapped is counted ---- */
+vmm_status vmm_segments_create(struct vmm_memory *memory);
+void vmm_segments_destroy(struct vmm_memory *memory);
+/* As vmm_range_allocate; VMM_NO_VIDEO_MEMORY also where an aperture may not map that much more (SEG-05). */
+vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *segment,
+				const struct vmm_range_request *request, vmm_range_node *node,
+				uint64_t *offset);
+void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vmm_range_node node);
+/* SEG-05: would a mapping of that size exceed what all apertures may map together? */
+static inline bool vmm_segment_is_over_limit(const struct vmm_memory *memory,
+					     const struct vmm_segment *segment, uint64_t size_bytes)
+{
+	return segment->aperture && size_bytes > memory->shared_system_bytes - memory->mapped_bytes;
+}
+
+/* ---- place.c: where an allocation is to be looked a place for ---- */
+/* Segment ids of the set in the order in which they are tried; how many. */
+uint32_t vmm_place_candidates(const struct vmm_memory *memory,
+			      const struct vmm_allocation *allocation, uint32_t set,
+			      uint32_t order[VMM_PORT_SEGMENTS_MAX]);
+/* enum vmm_range_flags for that segment. */
+uint32_t vmm_place_flags(const struct vmm_allocation *allocation, uint32_t segment_id);
+/* PAG-19: where the part of a segment begins that what is pinned may occupy. */
+uint64_t vmm_place_pinned_zone(const struct vmm_segment *segment);
+/* The banks that a new allocation hints at: those it may hint at, else 0 (SEG-14). */
+uint32_t vmm_place_hinted_banks(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
+/* Free space in the first hinted bank that has it, for an owner with hints. VMM_NO_VIDEO_MEMORY: none has. */
+vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segment *segment,
+				    const struct vmm_range_request *anywhere,
+				    struct vmm_room *room);
+
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance);
-/* Moves a resident instance to its backing store; the caller made sure that the GPU does not use it. */
+/*
+ * Moves a resident instance to its backing store; the caller made sure that the GPU does not use it. VMM_PENDING: it
+ * uses what is in the way (vmm_eviction_blocker).
+ */
 vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint32_t reason);
 /* Leaves its segment without copying: destroyed or discarded content. */
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
+/*
+ * ALF-19, ALF-20: gives an instance that is to be pinned its place for good. VMM_PENDING: the GPU uses what is in the
+ * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
+ */
+vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
-/* Evicts what is idle until a range of that size and place is free. VMM_NO_VIDEO_MEMORY: the GPU uses the rest. */
+/*
+ * Evicts what is idle until a range of that size and place is free, and takes it. What that preparation wants stays.
+ * VMM_PENDING: the GPU uses the rest. VMM_NO_VIDEO_MEMORY: there is no use in waiting.
+ */
+#define VMM_NO_PREPARATION UINT64_MAX
+vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request, uint64_t preparation,
+				   struct vmm_room *room);
+/* The same without taking it. */
 vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
 				   const struct vmm_range_request *request);
+
+/* ---- eviction.c: the way of content out of a memory segment ---- */
+/* Through an aperture of its set, or straight (PAG-17, SEG-20); its backing store is there. VMM_PENDING: see above. */
+vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint64_t preparation);
+/* PAG-20: would eviction from its memory segment lose its content? */
+bool vmm_eviction_is_blocked_by_pinned(const struct vmm_memory *memory,
+				       const struct vmm_allocation *allocation);
+static inline bool vmm_eviction_loses_content(const struct vmm_memory *memory,
+					      const struct vmm_instance *instance)
+{
+	return vmm_unlikely(instance->allocation->eviction_set) &&
+	       instance->place == VMM_PLACE_MEMORY &&
+	       vmm_eviction_is_blocked_by_pinned(memory, instance->allocation);
+}
+/* The largest that can pass what is pinned in the apertures of the set. */
+uint64_t vmm_eviction_widest(const struct vmm_memory *memory, uint32_t eviction_set);
+/* A packet to wait for after VMM_PENDING; one that is complete when what was in the way is idle by now. */
+void vmm_eviction_blocker(struct vmm_memory *memory, const struct vmm_instance *instance,
+			  uint32_t *timeline, uint64_t *sequence);
 
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_view_hide(struct vmm_instance *instance);
-vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
-					 uint32_t reason);
 
 /* ---- memory.c ---- */
 /* As vmm_memory_dma_map_locked, where there is room; nobody is evicted for it. */
@@ -144,6 +227,13 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 				     uint32_t segment_set, struct vmm_dma_place *place);
 
 /* ---- instance.c ---- */
+/* REN-14: Discard does not rename it. */
+static inline bool vmm_allocation_keeps_its_name(const struct vmm_allocation *allocation)
+{
+	return allocation->shared | allocation->pinned | allocation->primary;
+}
+/* Is there an aperture where both reads and writes may find it? */
+bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
 void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance); /* idle */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);

@@ -19,6 +19,7 @@ struct walk {
 	struct vmm_device *device;
 	const struct vmm_handle_set *set;
 	const char *rule;
+	bool no_presentation; /* OFR-11: what may be displayed is to be named by its handle */
 };
 typedef NTSTATUS each_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
 
@@ -35,6 +36,10 @@ static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, e
 	vmm_list_for_each (link, &resource->refs) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, resource_link);
 
+		if (walk->no_presentation && ref->allocation->primary)
+			return broke(
+				walk->device, "OFR-11", ref->handle,
+				"a resource that holds a primary is offered and reclaimed by allocation handle");
 		/* Of a renamed allocation's handles the newest instance's stands for all (REN-20). */
 		if (ref->instance->state == VMM_INSTANCE_CURRENT)
 			status = fn(walk->device, ref, context);
@@ -80,6 +85,8 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 	struct vmm_list *link;
 
 	(void)context;
+	if (ref->allocation->pinned)
+		return broke(device, "OFR-08", ref->handle, "offer of a pinned allocation");
 	vmm_list_for_each (link, &ref->allocation->instances)
 		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
 			return broke(device, "OFR-08", ref->handle, "offer of a locked allocation");
@@ -113,7 +120,7 @@ static void unlock_both(struct vmm_device *device)
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
 			  uint32_t priority)
 {
-	const struct walk walk = {device, set, "OFR-02"};
+	const struct walk walk = {device, set, "OFR-02", true};
 	NTSTATUS status = check_set(device, set);
 
 	if (!NT_SUCCESS(status))
@@ -173,7 +180,7 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
 			    int32_t *discarded)
 {
-	const struct walk walk = {device, set, "OFR-02"};
+	const struct walk walk = {device, set, "OFR-02", true};
 	NTSTATUS status = check_set(device, set);
 
 	if (!NT_SUCCESS(status))
@@ -220,7 +227,7 @@ NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_sha
 				 const uint32_t *priorities)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
-	const struct walk walk = {device, &set, "PRI-03"};
+	const struct walk walk = {device, &set, "PRI-03", false};
 	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
 	if (!NT_SUCCESS(status))
@@ -256,7 +263,7 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
 				    uint32_t *residency)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
-	const struct walk walk = {device, &set, "PRI-04"};
+	const struct walk walk = {device, &set, "PRI-04", false};
 	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
 	if (!NT_SUCCESS(status))

@@ -214,6 +214,16 @@ static void paging_event(struct vmm_memory *memory, const struct vmm_instance *i
 		  instance ? instance->offset : 0);
 }
 
+/* The same of a place that is not the instance's own. */
+static void passage_event(struct vmm_memory *memory, const struct vmm_instance *instance,
+			  uint32_t operation, const uint32_t segments[2], uint64_t offset)
+{
+	const struct vmm_allocation *a = instance->allocation;
+
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_PAGING, a->owner, instance->handle,
+		  operation, a->size_bytes, segments[0], segments[1], offset);
+}
+
 static uint64_t gpu_address(struct vmm_memory *memory, uint32_t segment, uint64_t offset)
 {
 	return vmm_memory_segment(memory, segment)->port->gpu_base + offset;
@@ -294,28 +304,34 @@ static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t f
 	return (flags & 0x4) && vmm_memory_segment(memory, segment)->port->flags.CacheCoherent;
 }
 
-vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
+static vmm_status map(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+		      uint64_t offset)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
 	uint64_t size = instance->allocation->size_bytes;
 
 	args.MapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.MapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
-	args.MapApertureSegment.SegmentId = instance->segment;
-	args.MapApertureSegment.OffsetInPages = instance->offset >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.SegmentId = segment;
+	args.MapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.pMdl = instance->backing.mdl;
 	args.MapApertureSegment.Flags.CacheCoherent =
-		map_coherent(memory, instance->segment, instance->allocation->flags);
+		map_coherent(memory, segment, instance->allocation->flags);
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (vmm_ok(status))
-		paging_event(memory, instance, VIDMM_PAGING_MAP_APERTURE, size,
-			     (uint32_t[2]){0, instance->segment});
+		passage_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
+			      (uint32_t[2]){0, segment}, offset);
 	return status;
 }
 
-static vmm_status unmap(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
-			uint32_t segment, uint64_t offset, uint64_t size_bytes)
+vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	return map(memory, instance, instance->segment, instance->offset);
+}
+
+static vmm_status unmap_range(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
+			      uint32_t segment, uint64_t offset, uint64_t size_bytes)
 {
 	args->Operation = DXGK_OPERATION_UNMAP_APERTURE_SEGMENT;
 	args->UnmapApertureSegment.SegmentId = segment;
@@ -331,21 +347,64 @@ vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, u
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {0};
 
-	return unmap(memory, &args, segment, offset, size_bytes);
+	return unmap_range(memory, &args, segment, offset, size_bytes);
+}
+
+static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+			uint64_t offset)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {0};
+
+	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
+	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
+	vmm_status status =
+		unmap_range(memory, &args, segment, offset, instance->allocation->size_bytes);
+	if (vmm_ok(status))
+		passage_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE,
+			      (uint32_t[2]){segment, 0}, offset);
+	return status;
 }
 
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	DXGKARG_BUILDPAGINGBUFFER args = {0};
+	return unmap(memory, instance, instance->segment, instance->offset);
+}
+
+static vmm_status transfer_to_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
+				       uint32_t aperture, uint64_t offset)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
 	uint64_t size = instance->allocation->size_bytes;
 
-	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
-	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
-	vmm_status status = unmap(memory, &args, instance->segment, instance->offset, size);
-	if (vmm_ok(status))
-		paging_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE, size,
-			     (uint32_t[2]){instance->segment, 0});
-	return status;
+	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
+	args.Transfer.TransferSize = size;
+	args.Transfer.Flags.TransferStart = 1;
+	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Source.SegmentId = instance->segment;
+	args.Transfer.Source.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	args.Transfer.Destination.SegmentId = aperture;
+	args.Transfer.Destination.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, aperture, offset);
+	vmm_status status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
+	if (!vmm_ok(status))
+		return status;
+	memory->figures.paged_out_bytes += size;
+	paging_event(memory, instance, VIDMM_PAGING_TRANSFER, size,
+		     (uint32_t[2]){instance->segment, aperture});
+	return VMM_OK;
+}
+
+vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
+				       uint32_t aperture, uint64_t offset)
+{
+	vmm_status status = map(memory, instance, aperture, offset), moved;
+
+	if (!vmm_ok(status))
+		return status;
+	moved = transfer_to_aperture(memory, instance, aperture, offset);
+	status = unmap(memory, instance, aperture, offset);
+	return vmm_ok(moved) ? status : moved;
 }
 
 vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
@@ -377,8 +436,8 @@ void vmm_paging_buffers_destroy(struct vmm_memory *memory)
 
 		/* The adapter has stopped: the mapping went with it. */
 		if (buffer->segment)
-			vmm_range_free(vmm_memory_segment(memory, buffer->segment)->heap,
-				       buffer->range);
+			vmm_segment_free(memory, vmm_memory_segment(memory, buffer->segment),
+					 buffer->range);
 		paging_buffer_free(memory, buffer);
 	}
 	memory->buffer_count = 0;

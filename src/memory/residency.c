@@ -44,11 +44,11 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 }
 
 static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
-			  struct vmm_segment *segment, vmm_range_node node, uint64_t offset)
+			  struct vmm_segment *segment, const struct vmm_room *room)
 {
 	instance->segment = (uint8_t)segment->port->id;
-	instance->range = node;
-	instance->offset = offset;
+	instance->range = room->node;
+	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
@@ -62,7 +62,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-	vmm_range_free(segment->heap, instance->range);
+	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
 	segment->residents--;
@@ -104,7 +104,8 @@ static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
 		vmm_mark_used(&instance->written[t], sequence);
 }
 
-static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance)
+static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance,
+				    uint64_t preparation)
 {
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
@@ -112,42 +113,14 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_paging_transfer(memory, instance, false);
-	if (!vmm_ok(status))
+	status = vmm_eviction_transfer(memory, instance, preparation);
+	if (status != VMM_OK)
 		vmm_backing_destroy(memory, &instance->backing);
 	return status;
 }
 
-vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
-			       uint32_t reason)
-{
-	uint32_t old_segment = instance->segment;
-	vmm_status status;
-
-	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
-	vmm_assert(vmm_instance_unused(instance));
-	if (instance->place == VMM_PLACE_MEMORY) {
-		if (instance->lock_count)
-			return vmm_view_move_locked_instance(memory, instance, reason);
-		status = evict_from_memory(memory, instance);
-		if (vmm_ok(status))
-			vmm_view_hide(instance);
-	} else {
-		status = vmm_paging_unmap(
-			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
-	}
-	if (!vmm_ok(status))
-		return status;
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
-	leave_segment(memory, instance);
-	instance->place = VMM_PLACE_SYSTEM;
-	memory->figures.evictions++;
-	residency_event(memory, instance, reason, old_segment);
-	return VMM_OK;
-}
-
-vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
-					 uint32_t reason)
+static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_instance *instance,
+				       uint32_t reason, uint64_t preparation)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 	uint32_t old_segment = instance->segment;
@@ -159,8 +132,8 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 	 */
 	if (!vmm_ok(status))
 		return status;
-	status = evict_from_memory(memory, instance);
-	if (!vmm_ok(status)) {
+	status = evict_from_memory(memory, instance, preparation);
+	if (status != VMM_OK) {
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
@@ -205,36 +178,74 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
+/*
+ * PAG-20: the way out is too narrow because of what is pinned there, so the content goes nowhere (state machine 4.1: no
+ * operation). What the CPU has locked stays instead: stores of the CPU are not to be lost.
+ */
+static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason)
+{
+	struct vmm_allocation *a = instance->allocation;
+
+	if (instance->lock_count)
+		return VMM_NOT_SUPPORTED;
+	vmm_finding(
+		memory->adapter->observe, "PAG-20", a->owner, instance->handle,
+		"the content of 0x%08x (%llu bytes) is lost: what is pinned in the apertures of its EvictionSegmentSet "
+		"0x%x leaves at most %llu bytes in one piece",
+		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
+		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
+	a->content_lost = true;
+	vmm_residency_drop(memory, instance, reason);
+	memory->figures.evictions++;
+	return VMM_OK;
+}
+
+/* For what that preparation brings in: its own working set stays. VMM_PENDING: the way out is in use by the GPU. */
+static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
+			uint64_t preparation)
+{
+	uint32_t old_segment = instance->segment;
+	vmm_status status;
+
+	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
+	vmm_assert(vmm_instance_unused(instance));
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+		return VMM_NOT_SUPPORTED; /* PAG-18 */
+	if (instance->place == VMM_PLACE_MEMORY) {
+		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
+			return lose_content(memory, instance, reason);
+		if (instance->lock_count)
+			return move_locked_instance(memory, instance, reason, preparation);
+		status = evict_from_memory(memory, instance, preparation);
+		if (status == VMM_OK)
+			vmm_view_hide(instance);
+	} else {
+		status = vmm_paging_unmap(
+			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
+	}
+	if (status != VMM_OK)
+		return status;
+	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	leave_segment(memory, instance);
+	instance->place = VMM_PLACE_SYSTEM;
+	memory->figures.evictions++;
+	residency_event(memory, instance, reason, old_segment);
+	return VMM_OK;
+}
+
+vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t reason)
+{
+	return evict(memory, instance, reason, VMM_NO_PREPARATION);
+}
+
 /* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
 static bool content_is_dead(const struct vmm_instance *instance)
 {
 	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
 	       !instance->allocation->offer &&
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-}
-
-/*
- * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
- * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
- * all, the head of the queue could wait for work behind it (SPL-13).
- */
-static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *instance)
-{
-	/* REN-09: under pressure the pool gives its memory up, without a copy. */
-	if (content_is_dead(instance)) {
-		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-		memory->figures.evictions++;
-		return VMM_OK;
-	}
-	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
-	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
-		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
-	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-	instance->discarded = true;
-	memory->figures.discarded_bytes += instance->allocation->size_bytes;
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
-		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
-	return VMM_OK;
 }
 
 struct vmm_search {
@@ -244,10 +255,44 @@ struct vmm_search {
 	uint64_t preparation;
 	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
 	bool blocked;        /* something that could leave is in use by the GPU */
+	bool loss_allowed; /* nor is anything else: what cannot leave with its content may lose it (PAG-20) */
+	bool fragile; /* some such thing is there */
 	bool spared; /* the first look passed over what is offered and still needed by queued work */
 };
 
-static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare_queued)
+/*
+ * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
+ * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
+ * all, the head of the queue could wait for work behind it (SPL-13).
+ */
+static vmm_status push_out(struct vmm_search *search, struct vmm_instance *instance)
+{
+	struct vmm_memory *memory = search->memory;
+
+	/* REN-09: under pressure the pool gives its memory up, without a copy. */
+	if (content_is_dead(instance)) {
+		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+		memory->figures.evictions++;
+		return VMM_OK;
+	}
+	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
+	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
+		return evict(memory, instance, VIDMM_RESIDENCY_PRESSURE, search->preparation);
+	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+	instance->discarded = true;
+	memory->figures.discarded_bytes += instance->allocation->size_bytes;
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
+		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
+	return VMM_OK;
+}
+
+/* Offered, and queued work wants it nevertheless (OFR-01). */
+static bool still_needed(const struct vmm_instance *instance)
+{
+	return instance->allocation->offer && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
+static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
 {
 	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
 				       .now = search->memory->use_counter,
@@ -258,14 +303,19 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 
 		vmm_list_for_each (link, &search->segment->lru[c]) {
 			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
+
+			/* Below the window it is in nobody's way. */
+			if (i->offset + i->allocation->size_bytes <= search->request.low)
+				continue;
 			bool active = !vmm_instance_unused(i);
-			bool spared = spare_queued && i->allocation->offer &&
-				      vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL);
+			bool spared = spare && still_needed(i);
+			bool fragile = vmm_eviction_loses_content(search->memory, i);
 			struct vmm_policy_victim victim = {
 				.size_bytes = i->allocation->size_bytes,
 				.idle_since = i->last_use,
 				.priority = i->allocation->priority,
 				.busy = active || spared,
+				.pinned = fragile && !search->loss_allowed,
 				.locked = i->lock_count != 0,
 				.wanted = i->wanted == search->preparation,
 			};
@@ -274,12 +324,16 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				return i;
 			search->blocked |= active && !victim.wanted;
 			search->spared |= spared;
+			search->fragile |= fragile;
 		}
 	}
 	return NULL;
 }
 
-/* What queued work still needs goes last, and what the CPU has locked only if nothing need be waited for. */
+/*
+ * What queued work still needs goes last; what the CPU has locked, and then what would lose its content, only if nothing
+ * need be waited for.
+ */
 static struct vmm_instance *next_victim(struct vmm_search *search)
 {
 	search->spared = false;
@@ -287,48 +341,90 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 
 	if (!victim && search->spared)
 		victim = look_for_victim(search, false);
-	if (victim || search->blocked || search->locked_allowed)
-		return victim;
-	search->locked_allowed = true;
-	return look_for_victim(search, false);
+	if (!victim && !search->blocked && !search->locked_allowed) {
+		search->locked_allowed = true;
+		victim = look_for_victim(search, false);
+	}
+	if (!victim && !search->blocked && search->fragile && !search->loss_allowed) {
+		search->loss_allowed = true;
+		victim = look_for_victim(search, false);
+	}
+	return victim;
 }
 
-static vmm_status find_space(struct vmm_search *search, vmm_range_node *node, uint64_t *offset)
+/* SEG-05: whatever is mapped anywhere makes room when it is the limit of all apertures together that is reached. */
+static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
 {
+	struct vmm_search any = *search;
+	struct vmm_instance *victim = NULL;
+
+	any.request.low = 0;
+	victim = next_victim(&any);
+	for (uint32_t s = 0; s < search->memory->segment_count && !victim; s++) {
+		any.segment = &search->memory->segment[s];
+		if (any.segment->aperture && any.segment != search->segment)
+			victim = next_victim(&any);
+	}
+	search->blocked |= any.blocked;
+	return victim;
+}
+
+static vmm_status find_space(struct vmm_search *search, struct vmm_room *room)
+{
+	struct vmm_memory *memory = search->memory;
+
 	for (;;) {
-		vmm_status status =
-			vmm_range_allocate(search->segment->heap, &search->request, node, offset);
+		vmm_status status = vmm_segment_allocate(memory, search->segment, &search->request,
+							 &room->node, &room->offset);
+		struct vmm_instance *victim;
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
-		struct vmm_instance *victim = next_victim(search);
+		if (vmm_unlikely(vmm_segment_is_over_limit(memory, search->segment,
+							   search->request.size_bytes)))
+			victim = next_mapped_victim(search);
+		else
+			victim = next_victim(search);
 		if (!victim)
 			return VMM_NO_VIDEO_MEMORY;
-		status = push_out(search->memory, victim);
+		status = push_out(search, victim);
 		if (status ==
 		    VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */
 			return VMM_NO_VIDEO_MEMORY;
+		if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
+			search->blocked = true;
+			return VMM_NO_VIDEO_MEMORY;
+		}
 		if (!vmm_ok(status))
 			return status;
 	}
 }
 
-vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
-				   const struct vmm_range_request *request)
+vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request, uint64_t preparation,
+				   struct vmm_room *room)
 {
 	struct vmm_search search = {.memory = memory,
 				    .segment = segment,
 				    .request = *request,
-				    .preparation = UINT64_MAX};
-	vmm_range_node node;
-	uint64_t offset;
+				    .preparation = preparation};
 
 	if (request->size_bytes > segment->capacity_bytes)
 		return VMM_NO_VIDEO_MEMORY;
-	vmm_status status = find_space(&search, &node, &offset);
-	if (vmm_ok(status))
-		vmm_range_free(segment->heap, node);
+	vmm_status status = find_space(&search, room);
 	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
+}
+
+vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
+				   const struct vmm_range_request *request)
+{
+	struct vmm_room room;
+	vmm_status status =
+		vmm_residency_take_room(memory, segment, request, VMM_NO_PREPARATION, &room);
+
+	if (status == VMM_OK)
+		vmm_segment_free(memory, segment, room.node);
+	return status;
 }
 
 static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -364,14 +460,16 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 {
 	struct vmm_memory *memory = search->memory;
 	enum vmm_place from = instance->place;
-	vmm_range_node node;
-	uint64_t offset;
-	vmm_status status;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	struct vmm_room room;
 
-	status = find_space(search, &node, &offset);
+	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
+		status = vmm_place_in_hinted_bank(memory, search->segment, &search->request, &room);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = find_space(search, &room);
 	if (!vmm_ok(status))
 		return status;
-	enter_segment(memory, instance, search->segment, node, offset);
+	enter_segment(memory, instance, search->segment, &room);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
 	status = bring_content(memory, instance, from);
 	if (!vmm_ok(status)) {
@@ -382,38 +480,11 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
 	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
-	residency_event(memory, instance, VIDMM_RESIDENCY_REFERENCED, 0);
+	residency_event(memory, instance,
+			instance->allocation->pinned ? VIDMM_RESIDENCY_PINNED
+						     : VIDMM_RESIDENCY_REFERENCED,
+			0);
 	return VMM_OK;
-}
-
-/* Segment ids in the order in which they are tried: preferences, then the rest of the set (SEG-16, SEG-18). */
-static uint32_t candidates(const struct vmm_memory *memory, const struct vmm_allocation *allocation,
-			   uint32_t set, uint32_t order[VMM_PORT_SEGMENTS_MAX])
-{
-	uint32_t count = 0;
-
-	for (uint32_t p = 0; p < 5; p++) {
-		uint32_t id = allocation->preferred >> (6 * p) & 0x1F;
-
-		if (id && id <= memory->segment_count && (set & 1u << (id - 1))) {
-			order[count++] = id;
-			set &= ~(1u << (id - 1));
-		}
-	}
-	for (uint32_t id = 1; id <= memory->segment_count; id++)
-		if (set & 1u << (id - 1))
-			order[count++] = id;
-	return count;
-}
-
-static uint32_t range_flags(const struct vmm_allocation *allocation, uint32_t segment_id)
-{
-	for (uint32_t p = 0; p < 5;
-	     p++) /* SEG-17: an explicit direction wins over FromEndOfSegment (ALF-17) */
-		if ((allocation->preferred >> (6 * p) & 0x1F) == segment_id &&
-		    (allocation->preferred >> (6 * p) & 0x20))
-			return VMM_RANGE_FROM_END;
-	return allocation->flags & 0x40 ? VMM_RANGE_FROM_END : 0;
 }
 
 static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
@@ -421,7 +492,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint32_t order[VMM_PORT_SEGMENTS_MAX];
-	uint32_t count = candidates(memory, allocation, set, order);
+	uint32_t count = vmm_place_candidates(memory, allocation, set, order);
 	bool blocked = false;
 
 	for (uint32_t c = 0; c < count; c++) {
@@ -431,7 +502,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			.preparation = preparation,
 			.request = {.size_bytes = allocation->size_bytes,
 				    .alignment = allocation->alignment,
-				    .flags = range_flags(allocation, order[c]),
+				    .flags = vmm_place_flags(allocation, order[c]),
 				    .owner = instance},
 		};
 
@@ -451,6 +522,52 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		blocked |= search.blocked;
 	}
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
+}
+
+/* A pinned allocation whose handle is gone leaves when the GPU is done with it. */
+static bool room_will_come(const struct vmm_segment *segment)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &segment->lru[VMM_CLASS_PINNED])
+		if (vmm_container_of(link, struct vmm_instance, lru)->allocation->closing)
+			return true;
+	return false;
+}
+
+vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	/* It cannot move between uses, so it lies where all of them find it. */
+	uint32_t set = allocation->read_set & allocation->write_set;
+	uint32_t order[VMM_PORT_SEGMENTS_MAX];
+	uint32_t count = vmm_place_candidates(memory, allocation, set, order);
+
+	for (uint32_t c = 0; c < count; c++) {
+		struct vmm_segment *segment = vmm_memory_segment(memory, order[c]);
+		uint64_t low = vmm_place_pinned_zone(segment);
+		struct vmm_search search = {
+			.memory = memory,
+			.segment = segment,
+			.preparation = VMM_NO_PREPARATION,
+			/* PAG-19, Q-16: the zone and its end, whatever hints and directions say. */
+			.request = {.size_bytes = allocation->size_bytes,
+				    .alignment = allocation->alignment,
+				    .low = low,
+				    .high = segment->capacity_bytes,
+				    .flags = VMM_RANGE_FROM_END,
+				    .owner = instance},
+		};
+
+		if (allocation->size_bytes > segment->capacity_bytes - low)
+			continue;
+		vmm_status status = place_in(&search, instance);
+		if (status != VMM_NO_VIDEO_MEMORY)
+			return status;
+		if (search.blocked || room_will_come(segment))
+			return VMM_PENDING;
+	}
+	return VMM_NO_VIDEO_MEMORY;
 }
 
 static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -479,19 +596,21 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		vmm_status status =
-			vmm_residency_evict(memory, instance,
-					    instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
-								 : VIDMM_RESIDENCY_REFERENCED);
+		vmm_status status = evict(memory, instance,
+					  instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
+							       : VIDMM_RESIDENCY_REFERENCED,
+					  preparation);
 		/*
 		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
 		 * goes on seeing it there.
 		 */
 		if (status == VMM_NOT_SUPPORTED && serves)
 			return stay(memory, instance, preparation);
-		if (!vmm_ok(status))
+		if (status != VMM_OK)
 			return status;
 	}
+	if (vmm_unlikely(allocation->content_lost)) /* PAG-20: after the reference was accepted */
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 	vmm_status status = place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;
@@ -510,16 +629,30 @@ void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
 	*address = memory->segment[instance->segment - 1].port->gpu_base + instance->offset;
 }
 
-/* LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05). */
+/*
+ * LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05); what is
+ * pinned in memory stays there (LKR-02).
+ */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
-	const struct vmm_memory *memory = instance->allocation->adapter->memory;
-	uint32_t set = instance->allocation->read_set & instance->allocation->write_set;
+	if (instance->allocation->pinned)
+		return instance->place == VMM_PLACE_APERTURE;
+	return vmm_allocation_reaches_aperture(instance->allocation);
+}
 
-	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].aperture && (set & 1u << i))
-			return true;
-	return false;
+static void evict_class(struct vmm_memory *memory, uint32_t class_index)
+{
+	for (uint32_t s = 0; s < memory->segment_count; s++) {
+		struct vmm_list *list = &memory->segment[s].lru[class_index];
+
+		while (!vmm_list_empty(list)) {
+			struct vmm_instance *i =
+				vmm_container_of(list->next, struct vmm_instance, lru);
+
+			if (vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP) != VMM_OK)
+				vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
+		}
+	}
 }
 
 void vmm_memory_evict_all(struct vmm_adapter *adapter)
@@ -527,19 +660,9 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_paging_lock(adapter);
-	for (uint32_t s = 0; s < memory->segment_count; s++) {
-		for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++) {
-			struct vmm_list *list = &memory->segment[s].lru[c];
-
-			while (!vmm_list_empty(list)) {
-				struct vmm_instance *i =
-					vmm_container_of(list->next, struct vmm_instance, lru);
-
-				if (!vmm_ok(vmm_residency_evict(memory, i, VIDMM_RESIDENCY_STOP)))
-					vmm_residency_drop(memory, i, VIDMM_RESIDENCY_STOP);
-			}
-		}
-	}
+	/* PAG-18: now what is pinned goes too, and first, so that it is in nobody's way out (PAG-20). */
+	for (uint32_t c = VMM_CLASS_COUNT; c-- > 0;)
+		evict_class(memory, c);
 	uint64_t last = vmm_memory_flush_locked(adapter);
 	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
 					   VIDMM_WAIT_STOP);

@@ -14,13 +14,16 @@ enum {
 	EXISTING_KERNEL_SYSMEM = 0x20,
 	FROM_END_OF_SEGMENT = 0x40,
 	SWIZZLED = 0x80,
+	OVERLAY = 0x100,
+	CAPTURE = 0x200,
 	USE_ALTERNATE_VA = 0x400,
 	LINK_MIRRORED = 0x1000,
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
-	BUILT = CPU_VISIBLE | CACHED | FROM_END_OF_SEGMENT | SWIZZLED,
+	BUILT = CPU_VISIBLE | CACHED | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
+	STEREO = 0x2,
 };
 
 struct check {
@@ -72,6 +75,11 @@ static NTSTATUS check_flags(const struct check *c)
 			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
+	if (c->primary && (f & (PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM |
+				EXISTING_KERNEL_SYSMEM)))
+		return refuse(
+			c, "ALF-06",
+			"a primary with PermanentSysMem, Cached, Protected or existing memory");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
@@ -91,6 +99,35 @@ static uint32_t aperture_set(const struct vmm_memory *memory)
 		if (memory->segment[i].aperture)
 			set |= 1u << i;
 	return set;
+}
+
+/* SEG-08, C-18: what is in an aperture the CPU reaches through its backing pages, whatever the segment says. */
+static bool is_cpu_accessible(const struct vmm_memory *memory, uint32_t set)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if ((set & 1u << i) && !memory->segment[i].aperture &&
+		    !memory->segment[i].port->flags.CpuVisible)
+			return false;
+	return true;
+}
+
+static NTSTATUS check_banks(const struct check *c)
+{
+	uint32_t banks = vmm_place_hinted_banks(c->memory, c->info);
+	uint32_t id = c->info->PreferredSegment.SegmentId0;
+
+	for (; banks; banks >>= 8) {
+		uint32_t count = vmm_memory_segment(c->memory, id)->port->bank_count;
+
+		if ((banks & 0x7F) <= count)
+			continue;
+		vmm_finding(
+			c->memory->adapter->observe, "SEG-14", c->process, 0,
+			"create refused: HintedBank 0x%08x names bank %u of segment %u, which has %u",
+			c->info->HintedBank.Value, banks & 0x7F, id, count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	return STATUS_SUCCESS;
 }
 
 static NTSTATUS check_segments(const struct check *c)
@@ -115,7 +152,11 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment names a segment outside the supported sets");
 	}
-	return STATUS_SUCCESS;
+	if (c->primary && !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
+		return refuse(
+			c, "ALF-31",
+			"a primary whose write set names a memory segment without CpuVisible");
+	return check_banks(c);
 }
 
 static NTSTATUS check_figures(const struct check *c)
@@ -136,8 +177,7 @@ static NTSTATUS check_figures(const struct check *c)
 static NTSTATUS not_built(const struct check *c, const char *what)
 {
 	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->process, 0,
-		   "create refused: %s is not built (Flags 0x%08x, EvictionSegmentSet 0x%x)", what,
-		   c->info->Flags.Value, c->info->EvictionSegmentSet);
+		   "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
 	return STATUS_NOT_SUPPORTED;
 }
 
@@ -153,6 +193,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");
+	if (!check.primary && (item->flags & STEREO))
+		return refuse(&check, "ALF-31", "Stereo on an allocation that is not a primary");
 	status = check_figures(&check);
 	if (NT_SUCCESS(status))
 		status = check_flags(&check);
@@ -160,12 +202,10 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		status = check_segments(&check);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (item->flags)
-		return not_built(&check, "a primary or stereo allocation");
+	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
+		return not_built(&check, "a flag of the client's");
 	if (info->Flags.Value & ~(uint32_t)BUILT)
 		return not_built(&check, "an allocation property");
-	if (info->EvictionSegmentSet)
-		return not_built(&check, "eviction through an aperture segment");
 	if (item->system_memory)
 		return not_built(&check, "existing system memory");
 	return STATUS_SUCCESS;

@@ -210,6 +210,7 @@ struct vmm_allocation {
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
@@ -218,6 +219,9 @@ struct vmm_allocation {
 	uint32_t instance_count;
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
 	bool shared, primary;
+	bool closing;      /* the only handle of a private one is gone */
+	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;

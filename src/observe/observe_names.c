@@ -87,6 +87,7 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_DISCARDED] = "discarded",
 	[VIDMM_RESIDENCY_STOP] = "stop",
 	[VIDMM_RESIDENCY_TRIM] = "trim",
+	[VIDMM_RESIDENCY_PINNED] = "pinned",
 };
 
 static const char *const wait_names[] = {

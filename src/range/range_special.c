@@ -137,7 +137,7 @@ struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t s
 
 	if (!limits_of(heap, request, &limits))
 		return (struct spot){.node = NONE};
-	if (limits.low == 0 && limits.high == heap->units && !limits.from_end)
+	if (!(request->low | request->high) && !limits.from_end)
 		return find_aligned(heap, size, &limits);
 	return find_outermost(heap, size, &limits);
 }

@@ -221,9 +221,14 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	atomic_store(&context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
 	vmm_reason(
 		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"SPL-12: the working set of a submission (%u allocations, %u patch locations) cannot be made resident "
-		"together: the device is in error, state ERROR_OUTOFMEMORY",
-		dma->list_count, dma->patch_count);
+		"%s of a submission (%u allocations, %u patch locations) %s: the device is in error, state "
+		"ERROR_OUTOFMEMORY",
+		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST ? "PAG-20: an allocation"
+								  : "SPL-12: the working set",
+		dma->list_count, dma->patch_count,
+		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
+			? "lost its content while it waited"
+			: "cannot be made resident together");
 	unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */

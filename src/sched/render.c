@@ -67,9 +67,12 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 				const struct vmm_ref *ref)
 {
-	if (vmm_unlikely(ref->allocation->offer))
-		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
-			     "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->allocation->offer | ref->allocation->content_lost))
+		return ref->allocation->offer
+			       ? broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+				       "it is offered and not reclaimed")
+			       : broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
+				       "its content was lost when it could not be evicted");
 	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
 		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked and no aperture segment can take it");

@@ -16,6 +16,8 @@
 #define BLOCK_BYTES   512u
 #define VRAM_BYTES    (1024u * KIB)
 #define LARGEST_BYTES (128u * KIB)
+#define BANKS         4u
+#define OVERLAY_BYTES 4096u
 
 enum { READ_ONLY = 0x1, DONOT_WAIT = 0x4, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
 
@@ -26,6 +28,7 @@ struct buffer {
 		home; /* the context whose packets use it: two contexts have no order between them */
 	bool stamped; /* written by STAMP alone, which checks what is there first */
 	bool offered;
+	bool pinned; /* an overlay; like what else concerns places it follows from the number, not from dice */
 	uint32_t version;
 	unsigned char *shadow;
 };
@@ -47,6 +50,7 @@ struct run {
 	struct client client; /* host and adapter */
 	struct vidmm_process *process[PROCESSES];
 	struct actor *actor;
+	bool vram_visible;
 };
 
 static uint32_t draw(struct actor *a, uint32_t below)
@@ -128,6 +132,52 @@ static void close_device(struct actor *a)
 
 /* ---- buffers ---- */
 
+static bool has_banks(const struct run *run)
+{
+	return run->workload->seed % 2;
+}
+
+/* Which banks, which way out, and whether it is pinned. */
+static void wish_for_place(const struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
+{
+	uint32_t n = b->number;
+
+	if (n % 3 == 1)
+		spec->eviction_set = 2;
+	if (has_banks(a->run) && n % 2)
+		spec->hinted_banks =
+			(1 + n / 2 % BANKS) | (n % 4 == 1) << 7 | (n / 8 % (BANKS + 1)) << 8;
+	b->pinned = n % 10 == 1;
+	if (!b->pinned)
+		return;
+	b->bytes = OVERLAY_BYTES;
+	spec->size_bytes = b->bytes;
+	spec->flags |= SOFTGPU_ALLOCATION_OVERLAY;
+	if (!a->run->vram_visible) /* what is pinned where the CPU cannot see it can never be compared */
+		spec->segment_set = 2;
+}
+
+/* Every tenth is a primary, as far as one can be in its segments. */
+static HRESULT create(struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
+{
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = spec,
+				      .PrivateDriverDataSize = sizeof(*spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+
+	if (b->number % 10 == 5 && (a->run->vram_visible || spec->segment_set == 2)) {
+		info.Flags.Primary = 1;
+		spec->flags &= ~(uint32_t)SOFTGPU_ALLOCATION_CACHED;
+	}
+	HRESULT result = a->device.cb->pfnAllocateCb(a->device.handle, &args);
+	if (b->pinned && result == D3DERR_OUTOFVIDEOMEMORY) { /* others have the zone */
+		b->pinned = false;
+		spec->flags &= ~(uint32_t)SOFTGPU_ALLOCATION_OVERLAY;
+		result = a->device.cb->pfnAllocateCb(a->device.handle, &args);
+	}
+	b->handle = info.hAllocation;
+	return result;
+}
+
 static bool allocate(struct actor *a, struct buffer *b)
 {
 	struct softgpu_allocation spec = {
@@ -145,10 +195,11 @@ static bool allocate(struct actor *a, struct buffer *b)
 			     .number = ++a->numbers,
 			     .home = draw(a, CONTEXTS),
 			     .stamped = draw(a, 3) == 0};
+	wish_for_place(a, b, &spec);
 	b->shadow = calloc(1, b->bytes); /* a new allocation reads as zero */
 	if (!b->shadow)
 		return differs(a, "no memory", 0);
-	return is_ok(a, client_try_allocate(&a->device, &spec, NULL, &b->handle, NULL), "allocate");
+	return is_ok(a, create(a, b, &spec), "allocate");
 }
 
 static bool deallocate(struct actor *a, struct buffer *b)
@@ -220,6 +271,8 @@ static bool discard(struct actor *a, struct buffer *b)
 
 static bool offer(struct actor *a, struct buffer *b)
 {
+	if (b->pinned) /* OFR-08 */
+		return visit(a, b);
 	D3DDDICB_OFFERALLOCATIONS args = {.NumAllocations = 1,
 					  .HandleList = &b->handle,
 					  .Priority = (D3DDDI_OFFER_PRIORITY)(1 + draw(a, 3))};
@@ -456,9 +509,10 @@ static void start(struct run *run, struct actor *dice)
 		{"PagingBufferSize", 4096u << draw(dice, 3)},
 		{"PagingBufferSegment", draw(dice, 2) * 2},
 		{"PagingNode", draw(dice, 2)},
-		{"VramCpuVisible", draw(dice, 4) != 0},
+		{"VramCpuVisible", run->vram_visible = draw(dice, 4) != 0},
 		{"PrePatch", draw(dice, 2)},
 		{"EngineBytesPerUs", draw(dice, 2) * 20000},
+		{"VramBanks", has_banks(run) ? BANKS : 0},
 	};
 	const uint64_t bar = VRAM_BYTES;
 	const struct vidmm_adapter_options adapter = {

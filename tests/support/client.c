@@ -21,7 +21,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_unlock(&ears);
 }
 
-void client_start(struct client *client, const struct client_options *o)
+vidmm_status client_try_start(struct client *client, const struct client_options *o)
 {
 	struct vidmm_registry_value values[32] = {
 		{"ApertureSize", o->aperture_bytes ? o->aperture_bytes : 64u << 20}};
@@ -54,7 +54,12 @@ void client_start(struct client *client, const struct client_options *o)
 				1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL, on_event,
 				client),
 		0);
-	assert_int_equal(vidmm_adapter_start(client->host, &adapter, &client->adapter), 0);
+	return vidmm_adapter_start(client->host, &adapter, &client->adapter);
+}
+
+void client_start(struct client *client, const struct client_options *o)
+{
+	assert_int_equal(client_try_start(client, o), 0);
 }
 
 void client_stop(struct client *client)

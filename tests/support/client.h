@@ -52,6 +52,8 @@ struct client_context {
 };
 
 void client_start(struct client *client, const struct client_options *options);
+/* Whether the adapter started is the result; client_stop ends it either way. */
+vidmm_status client_try_start(struct client *client, const struct client_options *options);
 void client_stop(struct client *client);
 /* Did one of the findings since client_forget carry this rule id? */
 bool client_found(const struct client *client, const char *rule);

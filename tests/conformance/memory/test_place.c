@@ -97,6 +97,38 @@ static void seg_04_what_exceeds_the_limit_disturbs_nobody(void **state)
 	world_stop(&w);
 }
 
+static void limit_all_apertures(void *context, DXGK_DRIVERCAPS *caps)
+{
+	caps->ApertureSegmentCommitLimit = *(const SIZE_T *)context;
+}
+
+static void seg_05_the_limit_of_all_apertures_holds_for_one(void **state)
+{
+	SIZE_T limit = 2 * MIB;
+	struct world w;
+	D3DKMT_HANDLE a[4];
+
+	probe.edit_caps = limit_all_apertures;
+	probe.context = &limit;
+	world_start(&w, state, &small);
+	assert_true(world_statistics(&w).shared_system_bytes == limit);
+	for (int i = 0; i < 4; i++) {
+		a[i] = allocate_in(&w.device, 768 * KIB, CPU, APERTURE);
+		client_write(&w.device, a[i], 768 * KIB, (uint32_t)i << 20);
+	}
+	for (int i = 0; i < 8; i++) {
+		use_now(&w, a[i % 4], true);
+		assert_int_equal(client_residency(&w.device, a[i % 4]), IN_APERTURE);
+		/* DMA and paging buffers take their part of it. */
+		assert_true(world_statistics(&w).mapped_bytes <= limit);
+		assert_true(world_statistics(&w).segment[1].resident_bytes <
+			    world_statistics(&w).mapped_bytes);
+	}
+	for (int i = 0; i < 4; i++)
+		client_expect(&w.device, a[i], 768 * KIB, (uint32_t)i << 20);
+	world_stop(&w);
+}
+
 static void seg_17_a_direction_asks_for_the_high_end(void **state)
 {
 	struct world w;
@@ -362,6 +394,7 @@ int main(void)
 		BOTH(seg_01_bit_n_minus_1_means_segment_n),
 		BOTH(seg_04_an_aperture_never_has_more_mapped_than_its_limit),
 		BOTH(seg_04_what_exceeds_the_limit_disturbs_nobody),
+		BOTH(seg_05_the_limit_of_all_apertures_holds_for_one),
 		BOTH(seg_17_a_direction_asks_for_the_high_end),
 		BOTH(seg_18_preferred_segments_come_first_then_the_rest),
 		BOTH(seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next),

@@ -273,7 +273,7 @@ static void wishes_that_make_no_sense_are_refused(void **state)
 
 	for (i = 0; i < 16; i++)
 		bad[i] = good;
-	bad[0].version = 2;
+	bad[0].version = SOFTGPU_ALLOCATION_VERSION + 1;
 	bad[1].flags = 0x40;
 	bad[2].size_bytes = 0;
 	bad[3].size_bytes = UINT64_MAX;

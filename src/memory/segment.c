@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The segments as places that are taken and given back, and how much there is of graphics memory (SEG-04, SEG-05). The
+ * miniport lowers the limits: an aperture's in its CommitLimit, that of all together in ApertureSegmentCommitLimit.
+ */
+#include "memory/memory_private.h"
+
+#define LEAST_FOR_GRAPHICS ((uint64_t)64 << 20)
+
+static uint64_t limit_of(const struct vmm_port_segment *segment)
+{
+	return vmm_min_u64(segment->size_bytes, segment->commit_limit_bytes);
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	uint64_t total;
+
+	return vmm_add_overflows(a, b, &total) ? UINT64_MAX : total;
+}
+
+static void add_up(struct vmm_memory *memory, uint64_t *apertures)
+{
+	*apertures = 0;
+	for (uint32_t i = 0; i < memory->caps->segment_count; i++) {
+		const struct vmm_port_segment *segment = &memory->caps->segment[i];
+		uint64_t *part = segment->flags.Aperture ? apertures
+				 : segment->flags.PopulatedFromSystemMemory
+					 ? &memory->dedicated_system_bytes
+					 : &memory->dedicated_video_bytes;
+
+		*part = sum(*part, limit_of(segment));
+	}
+}
+
+/* SEG-05. A miniport that leaves ApertureSegmentCommitLimit 0 lowers nothing, as with CommitLimit (SEG-04). */
+static vmm_status share_system_memory(struct vmm_memory *memory)
+{
+	uint64_t for_graphics = vmm_max_u64(memory->system_limit_bytes / 2, LEAST_FOR_GRAPHICS);
+	uint64_t limit = memory->caps->aperture_commit_limit_bytes, apertures;
+
+	add_up(memory, &apertures);
+	if (memory->dedicated_system_bytes > for_graphics) {
+		vmm_finding(
+			memory->adapter->observe, "SEG-05", 0, 0,
+			"%llu bytes of memory segments are populated from system memory, graphics may have %llu of %llu",
+			(unsigned long long)memory->dedicated_system_bytes,
+			(unsigned long long)for_graphics,
+			(unsigned long long)memory->system_limit_bytes);
+		return VMM_INVALID_PARAMETER;
+	}
+	memory->shared_system_bytes =
+		vmm_min_u64(vmm_min_u64(apertures, limit ? limit : UINT64_MAX),
+			    for_graphics - memory->dedicated_system_bytes);
+	if (!apertures || memory->shared_system_bytes >= VMM_PAGE_SIZE)
+		return VMM_OK;
+	vmm_finding(
+		memory->adapter->observe, "SEG-05", 0, 0,
+		"no page can be mapped through an aperture: ApertureSegmentCommitLimit %llu, left for graphics %llu bytes",
+		(unsigned long long)limit,
+		(unsigned long long)(for_graphics - memory->dedicated_system_bytes));
+	return VMM_INVALID_PARAMETER;
+}
+
+static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
+{
+	struct vmm_segment *segment = &memory->segment[index];
+	uint64_t size;
+
+	segment->port = &memory->caps->segment[index];
+	segment->aperture = segment->port->flags.Aperture;
+	for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++)
+		vmm_list_init(&segment->lru[c]);
+	if (!segment->aperture && segment->port->flags.CpuVisible)
+		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1,
+							      &segment->cpu_offset);
+	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
+	size = segment->aperture ? vmm_min_u64(limit_of(segment->port), memory->shared_system_bytes)
+				 : segment->port->size_bytes;
+	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
+	return vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
+}
+
+vmm_status vmm_segments_create(struct vmm_memory *memory)
+{
+	vmm_status status = share_system_memory(memory);
+
+	while (vmm_ok(status) && memory->segment_count < memory->caps->segment_count) {
+		status = segment_init(memory, memory->segment_count);
+		if (vmm_ok(status))
+			memory->segment_count++;
+	}
+	return status;
+}
+
+void vmm_segments_destroy(struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		vmm_assert(memory->segment[i].residents == 0);
+		vmm_range_heap_destroy(memory->segment[i].heap);
+	}
+	vmm_assert(memory->mapped_bytes == 0);
+}
+
+vmm_status vmm_segment_allocate(struct vmm_memory *memory, struct vmm_segment *segment,
+				const struct vmm_range_request *request, vmm_range_node *node,
+				uint64_t *offset)
+{
+	vmm_status status;
+
+	if (vmm_segment_is_over_limit(memory, segment, request->size_bytes))
+		return VMM_NO_VIDEO_MEMORY;
+	status = vmm_range_allocate(segment->heap, request, node, offset);
+	if (segment->aperture && vmm_ok(status))
+		memory->mapped_bytes += request->size_bytes;
+	return status;
+}
+
+void vmm_segment_free(struct vmm_memory *memory, struct vmm_segment *segment, vmm_range_node node)
+{
+	if (segment->aperture)
+		memory->mapped_bytes -= vmm_range_size(segment->heap, node);
+	vmm_range_free(segment->heap, node);
+}

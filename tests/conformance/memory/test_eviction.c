@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* PAG-17 and SEG-20: the way of content out of a memory segment, through an aperture or straight. */
+#include "world.h"
+
+/* Nothing but allocations in the aperture. */
+static const struct vidmm_registry_value bare[] = {{"DmaBufferSegmentSet", 0},
+						   {"PagingBufferSegment", 0}};
+static const struct client_options small = {
+	.vram_bytes = 4 * MIB, .aperture_bytes = 2 * MIB, .registry = bare, .registry_count = 2};
+
+static struct softgpu_allocation wish_through(uint64_t bytes, uint32_t flags)
+{
+	struct softgpu_allocation wish = wish_of(bytes, flags, VRAM);
+
+	wish.eviction_set = APERTURE;
+	return wish;
+}
+
+static D3DKMT_HANDLE allocate_through(struct world *w, uint64_t bytes)
+{
+	struct softgpu_allocation wish = wish_through(bytes, CPU);
+
+	return allocate_wish(&w->device, &wish);
+}
+
+static void expect_straight(HANDLE kmd)
+{
+	assert_int_equal(probe_paging_count(-1, kmd), 1);
+	const struct probe_call *out = probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0);
+	assert_non_null(out);
+	assert_int_equal(out->paging.Transfer.Destination.SegmentId, 0);
+	assert_non_null(out->paging.Transfer.Destination.pMdl);
+}
+
+/* Map, Transfer, Unmap, in this order and of the same pages. */
+static void expect_through(HANDLE kmd, uint64_t bytes)
+{
+	assert_int_equal(probe_paging_count(-1, kmd), 3);
+	const struct probe_call *map =
+		probe_find_paging(DXGK_OPERATION_MAP_APERTURE_SEGMENT, kmd, 0);
+	const struct probe_call *copy = probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0);
+	const struct probe_call *unmap =
+		probe_find_paging(DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, kmd, 0);
+	assert_true(map && copy && unmap && map < copy && copy < unmap);
+	uint64_t page = map->paging.MapApertureSegment.OffsetInPages;
+	assert_int_equal(map->paging.MapApertureSegment.SegmentId, 2);
+	assert_true(map->paging.MapApertureSegment.NumberOfPages == bytes / PAGE);
+	assert_non_null(map->paging.MapApertureSegment.pMdl);
+	assert_non_null(map->paging.MapApertureSegment.hDevice);
+	assert_int_equal(copy->paging.Transfer.Source.SegmentId, 1);
+	assert_int_equal(copy->paging.Transfer.Destination.SegmentId, 2);
+	assert_true(copy->paging.Transfer.Destination.SegmentAddress.QuadPart ==
+		    (LONGLONG)(((uint64_t)1 << 40) + page * PAGE));
+	assert_true(copy->paging.Transfer.TransferSize == bytes);
+	assert_int_equal(copy->paging.Transfer.TransferOffset, 0);
+	assert_true(copy->paging.Transfer.Flags.TransferStart &&
+		    copy->paging.Transfer.Flags.TransferEnd);
+	assert_int_equal(unmap->paging.UnmapApertureSegment.SegmentId, 2);
+	assert_true(unmap->paging.UnmapApertureSegment.OffsetInPages == page);
+	assert_true(unmap->paging.UnmapApertureSegment.NumberOfPages == bytes / PAGE);
+}
+
+static void pag_17_memory_leaves_through_an_aperture_of_its_set(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_through(&w, MIB);
+	HANDLE kmd = probe_last_created();
+
+	for (uint32_t round = 0; round < 3; round++) {
+		uint64_t before;
+
+		client_write(&w.device, a, MIB, round << 24);
+		probe_forget();
+		use_now(&w, a, true);
+		/* In again straight from the backing pages: the set concerns eviction alone. */
+		assert_int_equal(probe_paging_count(-1, kmd), 1);
+		assert_int_equal(probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)
+					 ->paging.Transfer.Source.SegmentId,
+				 0);
+		probe_forget();
+		before = world_statistics(&w).segment[1].resident_bytes;
+		evict_by_pressure(&w, a);
+		expect_through(kmd, MIB);
+		assert_true(world_statistics(&w).segment[1].resident_bytes == before);
+		client_expect(&w.device, a, MIB, round << 24);
+	}
+	world_stop(&w);
+}
+
+static void seg_20_what_no_aperture_of_the_set_can_hold_goes_straight(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE fits = allocate_through(&w, 2 * MIB);
+	HANDLE fits_kmd = probe_last_created();
+	D3DKMT_HANDLE larger = allocate_through(&w, 2 * MIB + PAGE);
+	HANDLE larger_kmd = probe_last_created();
+
+	client_write(&w.device, fits, 2 * MIB, 0x2000);
+	use_now(&w, fits, true);
+	probe_forget();
+	evict_by_pressure(&w, fits);
+	expect_through(fits_kmd, 2 * MIB);
+	client_write(&w.device, larger, 2 * MIB + PAGE, 0x20000000);
+	use_now(&w, larger, true);
+	probe_forget();
+	evict_by_pressure(&w, larger);
+	expect_straight(larger_kmd);
+	client_expect(&w.device, fits, 2 * MIB, 0x2000);
+	client_expect(&w.device, larger, 2 * MIB + PAGE, 0x20000000);
+	world_stop(&w);
+}
+
+static void pag_17_an_idle_user_of_the_aperture_is_evicted_for_it(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_through(&w, 2 * MIB);
+	HANDLE kmd = probe_last_created();
+	D3DKMT_HANDLE user = allocate_in(&w.device, MIB, CPU, APERTURE);
+	HANDLE user_kmd = probe_last_created();
+
+	client_write(&w.device, a, 2 * MIB, 0x1700);
+	client_write(&w.device, user, MIB, 0x17000000);
+	use_now(&w, user, true);
+	use_now(&w, a, true);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	expect_through(kmd, 2 * MIB);
+	assert_int_equal(client_residency(&w.device, user), EVICTED);
+	assert_true(probe_find_paging(DXGK_OPERATION_UNMAP_APERTURE_SEGMENT, user_kmd, 0) <
+		    probe_find_paging(DXGK_OPERATION_MAP_APERTURE_SEGMENT, kmd, 0));
+	client_expect(&w.device, a, 2 * MIB, 0x1700);
+	client_expect(&w.device, user, MIB, 0x17000000);
+	world_stop(&w);
+}
+
+/* The user of the aperture is busy behind the closed gate, which is itself mapped there. */
+static void make_aperture_busy(struct world *w, D3DKMT_HANDLE user)
+{
+	gate_close(w);
+	client_reference(&w->context, user, true);
+	client_submit(&w->context);
+	for (int i = 0; i < 20; i++)
+		vidmm_settle(w->client.host);
+}
+
+static void pag_17_a_busy_user_of_the_aperture_is_waited_for(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_through(&w, 2 * MIB);
+	HANDLE kmd = probe_last_created();
+	D3DKMT_HANDLE user = allocate_in(&w.device, MIB, CPU, APERTURE);
+	D3DKMT_HANDLE all = allocate_in(&w.device, 4 * MIB, CPU, VRAM);
+
+	client_write(&w.device, a, 2 * MIB, 0x1701);
+	use_now(&w, a, true);
+	make_aperture_busy(&w, user);
+	probe_forget();
+	client_reference(&w.context, all, true);
+	client_submit(&w.context);
+	for (int i = 0; i < 50; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	assert_int_equal(probe_paging_count(-1, kmd), 0);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	assert_int_equal(client_residency(&w.device, all), IN_VRAM);
+	expect_through(kmd, 2 * MIB);
+	client_expect(&w.device, a, 2 * MIB, 0x1701);
+	world_stop(&w);
+}
+
+static void pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fail(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_through(&w, 2 * MIB);
+	HANDLE kmd = probe_last_created();
+	D3DKMT_HANDLE beside = allocate_in(&w.device, MIB, CPU, APERTURE);
+	D3DKMT_HANDLE all = allocate_in(&w.device, 4 * MIB, CPU, VRAM);
+
+	client_write(&w.device, a, 2 * MIB, 0x1702);
+	client_write(&w.device, beside, MIB, 0x17020000);
+	use_now(&w, a, true);
+	probe_forget();
+	client_reference(&w.context, beside, true);
+	client_reference(&w.context, all, true);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	expect_straight(kmd);
+	assert_int_equal(client_residency(&w.device, beside), IN_APERTURE);
+	client_expect(&w.device, a, 2 * MIB, 0x1702);
+	client_expect(&w.device, beside, MIB, 0x17020000);
+	world_stop(&w);
+}
+
+static void pag_17_what_the_cpu_holds_moves_through_the_aperture_under_it(void **state)
+{
+	struct world w;
+	struct softgpu_allocation wish = wish_of(MIB, CPU, VRAM | APERTURE);
+
+	world_start(&w, state, &small);
+	wish.eviction_set = APERTURE;
+	D3DKMT_HANDLE a = allocate_wish(&w.device, &wish);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, MIB, 0x1703);
+	use_now(&w, a, true);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	probe_forget();
+	uint32_t *bytes = client_lock(&w.device, a, 0);
+	D3DKMT_HANDLE all = allocate_in(&w.device, 4 * MIB, CPU, VRAM);
+	use_now(&w, all, true);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	expect_through(kmd, MIB);
+	for (uint32_t i = 0; i < MIB / 4; i++)
+		assert_int_equal(bytes[i], 0x1703 + i);
+	bytes[7] = 0xCAFE;
+	use_now(&w, a, true);
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
+	assert_int_equal(bytes[7], 0xCAFE);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static const struct vidmm_registry_value hidden[] = {
+	{"DmaBufferSegmentSet", 0}, {"PagingBufferSegment", 0}, {"VramCpuVisible", 0}};
+static const struct client_options small_hidden = {
+	.vram_bytes = 4 * MIB, .aperture_bytes = 2 * MIB, .registry = hidden, .registry_count = 3};
+
+static void pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment(void **state)
+{
+	struct world w;
+	struct helper helper;
+	void *data;
+
+	world_start(&w, state, &small_hidden);
+	D3DKMT_HANDLE a = allocate_through(&w, 2 * MIB);
+	HANDLE kmd = probe_last_created();
+	D3DKMT_HANDLE user = allocate_in(&w.device, MIB, CPU, APERTURE);
+
+	client_fill(&w.context, a, 2 * MIB, 0x17041704);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	make_aperture_busy(&w, user);
+	probe_forget();
+	D3DKMT_HANDLE handle = a;
+	assert_int_equal(client_try_lock(&w.device, &handle, DONOT_WAIT, &data),
+			 D3DERR_WASSTILLDRAWING); /* LOCK-08 */
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	lock_elsewhere(&helper, &w, a, 0);
+	assert_int_equal(atomic_load(&helper.state), 1);
+	gate_open(&w);
+	helper_join(&helper);
+	assert_int_equal(helper.result, S_OK);
+	assert_true(helper.gate_was_open);
+	expect_through(kmd, 2 * MIB);
+	for (uint32_t i = 0; i < 2 * MIB / 4; i++)
+		assert_int_equal(((const uint32_t *)helper.data)[i], 0x17041704);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	world_stop(&w);
+}
+
+static void pag_17_content_survives_many_ways_out(void **state)
+{
+	enum { COUNT = 12 };
+	struct world w;
+	D3DKMT_HANDLE a[COUNT];
+	uint64_t bytes[COUNT];
+
+	world_start(&w, state, &small);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		bytes[i] = i % 3 ? MIB : 512 * KIB;
+		struct softgpu_allocation wish = wish_of(bytes[i], CPU, i % 3 ? VRAM : APERTURE);
+		wish.eviction_set = APERTURE;
+		a[i] = allocate_wish(&w.device, &wish);
+		client_write(&w.device, a[i], bytes[i], i << 20);
+	}
+	for (uint32_t round = 0; round < 40; round++) {
+		client_reference(&w.context, a[round * 7 % COUNT], true);
+		client_reference(&w.context, a[round * 5 % COUNT], true);
+		client_submit(&w.context);
+		if (round % 5 == 0)
+			client_expect(&w.device, a[round % COUNT], bytes[round % COUNT],
+				      (round % COUNT) << 20);
+	}
+	for (uint32_t i = 0; i < COUNT; i++)
+		client_expect(&w.device, a[i], bytes[i], i << 20);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(pag_17_memory_leaves_through_an_aperture_of_its_set),
+		BOTH(pag_17_an_idle_user_of_the_aperture_is_evicted_for_it),
+		BOTH(pag_17_a_busy_user_of_the_aperture_is_waited_for),
+		BOTH(pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fail),
+		BOTH(pag_17_what_the_cpu_holds_moves_through_the_aperture_under_it),
+		BOTH(pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment),
+		BOTH(pag_17_content_survives_many_ways_out),
+		BOTH(seg_20_what_no_aperture_of_the_set_can_hold_goes_straight),
+	};
+
+	return cmocka_run_group_tests_name("eviction", tests, NULL, NULL);
+}
