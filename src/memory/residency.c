@@ -94,7 +94,8 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
  * The last paging packet that touches the instance. Where it moves the content, the CPU waits for it like for a GPU
  * write; mapping and unmapping leave the bytes where the CPU sees them.
  */
-static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance, bool moves_content)
+void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
+			      bool moves_content)
 {
 	uint32_t t = memory->adapter->paging_timeline;
 	uint64_t sequence = vmm_paging_sequence(memory);
@@ -106,6 +107,11 @@ static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
 
 static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	if (instance->kept)
+		return instance->gpu_wrote
+			       ? vmm_kept_bring_back(memory, instance)
+			       : vmm_paging_discard(memory, instance); /* PAG-13, PAG-06 */
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
 					       &instance->backing);
@@ -127,7 +133,8 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
 	if (instance->place == VMM_PLACE_MEMORY) {
-		if (instance->lock_count)
+		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
+		if (instance->lock_count && !instance->kept)
 			return vmm_view_move_locked_instance(memory, instance, reason);
 		status = evict_from_memory(memory, instance);
 		if (vmm_ok(status))
@@ -138,7 +145,9 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 	}
 	if (!vmm_ok(status))
 		return status;
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	vmm_residency_mark_paged(memory, instance,
+				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
+	vmm_kept_left_segment(instance);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
 	memory->figures.evictions++;
@@ -164,7 +173,7 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
-	mark_paged(memory, instance, true);
+	vmm_residency_mark_paged(memory, instance, true);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					     VIDMM_WAIT_LOCK);
@@ -174,6 +183,7 @@ vmm_status vmm_view_move_locked_instance(struct vmm_memory *memory, struct vmm_i
 	vmm_status shown = vmm_view_show(memory, instance);
 	if (!vmm_ok(shown))
 		vmm_os_view_thaw(&instance->view);
+	vmm_coherence_to_cpu(memory, instance, false);
 	memory->figures.evictions++;
 	residency_event(memory, instance, reason, old_segment);
 	return vmm_ok(status) ? shown : status;
@@ -193,15 +203,19 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	} else if (instance->place == VMM_PLACE_APERTURE) {
 		(void)!vmm_paging_unmap(memory, instance);
 		leave_segment(memory, instance);
-		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+		if (!instance->kept)
+			vmm_backing_destroy_after(memory, &instance->backing,
+						  vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
-	} else {
+	} else if (!instance->kept) {
 		uint64_t last = atomic_load_explicit(
 			&instance->queued[memory->adapter->paging_timeline], memory_order_relaxed);
 		vmm_backing_destroy_after(memory, &instance->backing, last);
 		vmm_view_hide(instance);
 	}
-	instance->place = VMM_PLACE_LOST;
+	/* A system copy that stays is older content, and as good as any (OFR-09). */
+	vmm_kept_left_segment(instance);
+	instance->place = instance->kept ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST;
 	residency_event(memory, instance, reason, old_segment);
 }
 
@@ -227,6 +241,7 @@ static vmm_status push_out(struct vmm_memory *memory, struct vmm_instance *insta
 		return VMM_OK;
 	}
 	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
+	    (instance->kept && !instance->gpu_wrote) || /* nothing is copied, nothing lost */
 	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_PRESSURE);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
@@ -355,7 +370,7 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
-	if (vmm_ok(status)) /* PAG-12 */
+	if (vmm_ok(status) && !instance->kept) /* PAG-12, PAG-13 */
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	return status;
 }
@@ -373,6 +388,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 		return status;
 	enter_segment(memory, instance, search->segment, node, offset);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
+	vmm_coherence_to_gpu(memory, instance, from);
 	status = bring_content(memory, instance, from);
 	if (!vmm_ok(status)) {
 		leave_segment(memory, instance);
@@ -381,7 +397,9 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	instance->gpu_wrote = false;
+	vmm_residency_mark_paged(memory, instance,
+				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
 	residency_event(memory, instance, VIDMM_RESIDENCY_REFERENCED, 0);
 	return VMM_OK;
 }
@@ -473,8 +491,12 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
-	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY)))
-		return stay(memory, instance, preparation);
+	if (serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY)) {
+		vmm_status status =
+			vmm_likely(!instance->handover) ? VMM_OK : vmm_hand_over(memory, instance);
+
+		return status == VMM_OK ? stay(memory, instance, preparation) : status;
+	}
 	if (resident) {
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))

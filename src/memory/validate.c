@@ -19,7 +19,8 @@ enum {
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
-	BUILT = CPU_VISIBLE | CACHED | FROM_END_OF_SEGMENT | SWIZZLED,
+	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
+	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
@@ -65,6 +66,9 @@ static NTSTATUS check_flags(const struct check *c)
 		return refuse(c, "ALF-04", "PermanentSysMem without CpuVisible");
 	if ((f & CACHED) && !(f & CPU_VISIBLE))
 		return refuse(c, "ALF-05", "Cached without CpuVisible");
+	if ((f & SYSTEM) && c->primary)
+		return refuse(c, "ALF-06",
+			      "PermanentSysMem, Cached, Protected or existing memory on a primary");
 	if ((f & PROTECTED) && (f & (PERMANENT_SYSMEM | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM)))
 		return refuse(c, "ALF-07", "Protected with PermanentSysMem or existing memory");
 	if ((f & EXISTING_SYSMEM) && (f & (PERMANENT_SYSMEM | EXISTING_KERNEL_SYSMEM)))
@@ -141,12 +145,28 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 	return STATUS_NOT_SUPPORTED;
 }
 
+/* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
+static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item,
+			       bool shared)
+{
+	if (!(c->info->Flags.Value & VMM_ALLOCATION_EXISTING))
+		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
+							  "ExistingKernelSysMem")
+					   : STATUS_SUCCESS;
+	if (shared) /* its other users would go on when the owner of the memory is gone */
+		return not_built(c, "existing memory of a shared resource");
+	if (c->info->Size > UINT32_MAX)
+		return not_built(c, "existing memory of 4 GiB or more");
+	return vmm_existing_check(c->memory, item, c->info, c->process);
+}
+
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
-				 const struct vmm_allocate_item *item, uint32_t process)
+				 const struct vmm_allocate_item *item,
+				 const struct vmm_allocation_asker *asker)
 {
 	struct check check = {.memory = memory,
 			      .info = info,
-			      .process = process,
+			      .process = asker->process,
 			      .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
@@ -166,7 +186,5 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "an allocation property");
 	if (info->EvictionSegmentSet)
 		return not_built(&check, "eviction through an aperture segment");
-	if (item->system_memory)
-		return not_built(&check, "existing system memory");
-	return STATUS_SUCCESS;
+	return check_existing(&check, item, asker->shared);
 }

@@ -91,6 +91,7 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 
 		if (!instance)
 			continue;
+		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
 		vmm_memory_location(instance, &segment, &address);
 		dma->list[i].SegmentId = segment;
 		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
