@@ -110,8 +110,7 @@ static void alf_11_the_memory_is_whole_pages_that_are_there(void **state)
 	struct world w;
 
 	world_start(&w, state, &small);
-	char *memory = map_pages(BYTES + PAGE),
-	     *locked = w.client.host ? (char *)w.gate_word : NULL;
+	char *memory = map_pages(BYTES + PAGE);
 	D3DKMT_HANDLE plain;
 
 	expect_wrap_refused(&w, NULL, EXISTING, BYTES, "ALF-11");
