@@ -75,7 +75,7 @@ static NTSTATUS ask_miniport(struct creation *c)
 
 static NTSTATUS check_answer(const struct creation *c)
 {
-	const struct vmm_allocation_asker asker = {.process = c->device->process->id,
+	const struct vmm_allocation_asker asker = {.device = c->device,
 						   .shared = c->resource && c->resource->shared};
 	NTSTATUS status = STATUS_SUCCESS;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that somebody else has: a program's (ExistingSysMem) or a miniport's (ExistingKernelSysMem). It is the backing
- * store itself (ALF-13), and its owner may free it as soon as the allocation is deallocated: by then the GPU has let go
- * of it, and what the GPU wrote is in it.
+ * store itself (ALF-13). Nothing here can hold on to it, so its owner keeps it until the allocation is deallocated; by
+ * the time that call returns the GPU has let go of it, and what the GPU wrote is in it.
  */
 #include "memory/memory_private.h"
 
@@ -11,39 +11,62 @@
 enum { KERNEL = 0x20 };
 #define EXISTING_ARENA UINT32_MAX
 
-static NTSTATUS refuse(struct vmm_memory *memory, const struct vmm_allocate_item *item,
-		       const DXGK_ALLOCATIONINFO *info, uint32_t process, const char *what)
+/* What a lock shows is exchanged under its address (LOCK-04): nothing to build on. */
+static bool is_in_a_view(struct vmm_device *device, const char *pointer, uint64_t size_bytes)
 {
+	const struct vmm_list *link;
+	bool found = false;
+
+	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_list_for_each (link, &device->refs) {
+		const struct vmm_os_view *view =
+			&vmm_container_of(link, struct vmm_ref, device_link)->instance->view;
+
+		found |= view->address && pointer < view->address + view->size_bytes &&
+			 view->address < pointer + size_bytes;
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_unlock(device->adapter);
+	return found;
+}
+
+/* What is wrong with the range; NULL: nothing. */
+static const char *complaint(struct vmm_device *device, const char *pointer,
+			     const DXGK_ALLOCATIONINFO *info)
+{
+	struct vmm_nt *nt = device->adapter->world->nt;
+
+	if (!pointer || (uintptr_t)pointer % VMM_PAGE_SIZE)
+		return "the address is not that of a page";
+	if (info->Size % VMM_PAGE_SIZE)
+		return "the size is not a multiple of pages";
+	if (info->Flags.Value & KERNEL)
+		return vmm_nt_is_kernel_range(nt, pointer, info->Size)
+			       ? NULL
+			       : "not wholly inside memory that the kernel gave out";
+	if (vmm_nt_meets_kernel(nt, pointer, info->Size))
+		return "it reaches into kernel memory";
+	if (!vmm_os_probe_writable(pointer, info->Size))
+		return "not all of it is memory that the process can read and write";
+	if (is_in_a_view(device, pointer, info->Size))
+		return "a lock of another allocation shows it";
+	return NULL;
+}
+
+NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info)
+{
+	const char *what = complaint(device, item->system_memory, info);
 	bool kernel = info->Flags.Value & KERNEL;
 
-	vmm_finding(memory->adapter->observe, kernel ? "ALF-12" : "ALF-11", process, 0,
+	if (!what)
+		return STATUS_SUCCESS;
+	vmm_finding(device->adapter->observe, kernel ? "ALF-12" : "ALF-11", device->process->id, 0,
 		    "create refused: %s with pSystemMem %p and Size %llu: %s",
 		    kernel ? "ExistingKernelSysMem" : "ExistingSysMem", item->system_memory,
 		    (unsigned long long)info->Size, what);
 	return STATUS_INVALID_PARAMETER;
-}
-
-NTSTATUS vmm_existing_check(struct vmm_memory *memory, const struct vmm_allocate_item *item,
-			    const DXGK_ALLOCATIONINFO *info, uint32_t process)
-{
-	struct vmm_nt *nt = memory->adapter->world->nt;
-	const void *pointer = item->system_memory;
-
-	if (!pointer || (uintptr_t)pointer % VMM_PAGE_SIZE)
-		return refuse(memory, item, info, process, "the address is not that of a page");
-	if (info->Size % VMM_PAGE_SIZE)
-		return refuse(memory, item, info, process, "the size is not a multiple of pages");
-	if (info->Flags.Value & KERNEL)
-		return vmm_nt_is_kernel_range(nt, pointer, info->Size)
-			       ? STATUS_SUCCESS
-			       : refuse(memory, item, info, process,
-					"not wholly inside memory that the kernel gave out");
-	if (vmm_nt_meets_kernel(nt, pointer, info->Size))
-		return refuse(memory, item, info, process, "it reaches into kernel memory");
-	if (!vmm_os_probe_writable(pointer, info->Size))
-		return refuse(memory, item, info, process,
-			      "not all of it is memory that the process can read and write");
-	return STATUS_SUCCESS;
 }
 
 bool vmm_backing_is_existing(const struct vmm_backing *backing)

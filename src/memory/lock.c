@@ -289,8 +289,11 @@ static void let_in(struct attempt *a)
 
 	if (a->renamed)
 		vmm_rename_commit(a->device, a->ref, request->handle);
-	vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
-	vmm_kept_locked(instance, request, !a->renamed);
+	if (vmm_unlikely(instance->allocation->flags &
+			 (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_KEPT))) {
+		vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
+		vmm_kept_locked(instance, request, !a->renamed);
+	}
 	a->ref->lock_count++; /* LOCK-27: locks nest */
 	if (!instance->lock_count++)
 		instance->lock_flags = request->flags;
@@ -426,7 +429,8 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 
 		ref->lock_count--;
 		ref->instance->lock_count--;
-		vmm_kept_upload_soon(adapter->memory, ref->instance);
+		if (vmm_unlikely(ref->instance->kept != NULL))
+			vmm_kept_upload_soon(adapter->memory, ref->instance);
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
 			  0, 0, 0, 0);
 	}

@@ -188,8 +188,8 @@ void vmm_kept_left_segment(struct vmm_instance *instance); /* the system copy is
 vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance);
 
 /* ---- existing.c: memory of the caller's own ---- */
-NTSTATUS vmm_existing_check(struct vmm_memory *memory, const struct vmm_allocate_item *item,
-			    const DXGK_ALLOCATIONINFO *info, uint32_t process);
+NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info);
 vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uint64_t size_bytes,
 			     struct vmm_backing *backing);
 void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing);
@@ -231,7 +231,7 @@ void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 
 /* ---- validate.c ---- */
 struct vmm_allocation_asker {
-	uint32_t process;
+	struct vmm_device *device;
 	bool shared; /* it will be part of a shared resource */
 };
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,

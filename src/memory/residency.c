@@ -397,7 +397,6 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
-	instance->gpu_wrote = false;
 	vmm_residency_mark_paged(memory, instance,
 				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
 	residency_event(memory, instance, VIDMM_RESIDENCY_REFERENCED, 0);

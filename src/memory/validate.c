@@ -27,7 +27,7 @@ enum {
 struct check {
 	struct vmm_memory *memory;
 	const DXGK_ALLOCATIONINFO *info;
-	uint32_t process;
+	const struct vmm_allocation_asker *asker;
 	bool primary;
 };
 
@@ -36,7 +36,7 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 	const DXGK_ALLOCATIONINFO *i = check->info;
 
 	vmm_finding(
-		check->memory->adapter->observe, rule, check->process, 0,
+		check->memory->adapter->observe, rule, check->asker->device->process->id, 0,
 		"create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
 		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
 		what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment,
@@ -139,35 +139,32 @@ static NTSTATUS check_figures(const struct check *c)
 
 static NTSTATUS not_built(const struct check *c, const char *what)
 {
-	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->process, 0,
-		   "create refused: %s is not built (Flags 0x%08x, EvictionSegmentSet 0x%x)", what,
-		   c->info->Flags.Value, c->info->EvictionSegmentSet);
+	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->asker->device->process->id,
+		   0, "create refused: %s is not built (Flags 0x%08x, EvictionSegmentSet 0x%x)",
+		   what, c->info->Flags.Value, c->info->EvictionSegmentSet);
 	return STATUS_NOT_SUPPORTED;
 }
 
 /* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
-static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item,
-			       bool shared)
+static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
 	if (!(c->info->Flags.Value & VMM_ALLOCATION_EXISTING))
 		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
 							  "ExistingKernelSysMem")
 					   : STATUS_SUCCESS;
-	if (shared) /* its other users would go on when the owner of the memory is gone */
+	if (c->asker->shared) /* its other users would go on when the owner of the memory is gone */
 		return not_built(c, "existing memory of a shared resource");
 	if (c->info->Size > UINT32_MAX)
 		return not_built(c, "existing memory of 4 GiB or more");
-	return vmm_existing_check(c->memory, item, c->info, c->process);
+	return vmm_existing_check(c->asker->device, item, c->info);
 }
 
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker)
 {
-	struct check check = {.memory = memory,
-			      .info = info,
-			      .process = asker->process,
-			      .primary = item->flags & PRIMARY};
+	struct check check = {
+		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
 	if (!check.primary && item->source_id)
@@ -186,5 +183,5 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "an allocation property");
 	if (info->EvictionSegmentSet)
 		return not_built(&check, "eviction through an aperture segment");
-	return check_existing(&check, item, asker->shared);
+	return check_existing(&check, item);
 }

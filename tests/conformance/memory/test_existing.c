@@ -114,6 +114,7 @@ static void alf_11_the_memory_is_whole_pages_that_are_there(void **state)
 	D3DKMT_HANDLE plain;
 
 	expect_wrap_refused(&w, NULL, EXISTING, BYTES, "ALF-11");
+	expect_wrap_refused(&w, (void *)(uintptr_t)w.gate_word, EXISTING, PAGE, "ALF-11");
 	expect_wrap_refused(&w, memory + 1, EXISTING, BYTES, "ALF-11");
 	expect_wrap_refused(&w, (void *)(uintptr_t)0xFFFFFFFFFFFFF000u, EXISTING, BYTES, "ALF-11");
 	expect_wrap_refused(&w, (void *)(uintptr_t)0x00FFFFFFFFFFF000u, EXISTING, BYTES, "ALF-11");
@@ -276,6 +277,31 @@ static void alf_13_discard_does_not_rename(void **state)
 	munmap(memory, BYTES);
 }
 
+static void lock_34_a_lock_of_our_own_memory_waits_for_the_gpu(void **state)
+{
+	struct helper helper;
+	struct world w;
+
+	world_start(&w, state, &small);
+	char *memory = map_pages(BYTES);
+	D3DKMT_HANDLE a = wrap(&w, memory, EXISTING, VRAM);
+
+	gate_close(&w);
+	fill_by_gpu(&w, a, 0x34343434);
+	lock_elsewhere(&helper, &w, a, 0);
+	assert_int_equal(atomic_load(&helper.state), 1);
+	gate_open(&w);
+	helper_join(&helper);
+	assert_int_equal(helper.result, S_OK);
+	assert_true(helper.gate_was_open);
+	assert_ptr_equal(helper.data, memory);
+	expect_words(memory, 0x34343434);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_stop(&w);
+	munmap(memory, BYTES);
+}
+
 struct opener {
 	struct world *world;
 	struct vidmm_thread *thread;
@@ -381,6 +407,7 @@ int main(void)
 		BOTH(alf_13_a_miniports_memory_is_the_backing_store),
 		BOTH(alf_13_pag_13_eviction_keeps_the_rules_of_permanent_memory),
 		BOTH(alf_13_discard_does_not_rename),
+		BOTH(lock_34_a_lock_of_our_own_memory_waits_for_the_gpu),
 		BOTH(alf_13_deallocation_waits_for_the_gpu),
 		BOTH(alf_13_the_end_of_a_device_gives_the_memory_back),
 		BOTH(alf_33_a_creation_that_fails_leaves_the_memory_alone),

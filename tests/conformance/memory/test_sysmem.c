@@ -100,6 +100,29 @@ static void pag_13_pag_31_what_the_gpu_wrote_is_copied_back(void **state)
 	world_stop(&w);
 }
 
+/* A list entry that no patch location names gives the GPU no address to write to. */
+static void pag_31_a_mention_before_page_in_is_no_dirt(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGES * PAGE, PERMANENT, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, PAGES * PAGE, 0x100);
+	client_use(&w.context, a, true);
+	client_stall(&w.context, 1);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	use_now(&w, a, false);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	world_stop(&w);
+}
+
 static void pag_13_the_system_copy_stays_while_resident(void **state)
 {
 	struct world w;
@@ -374,6 +397,30 @@ static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **st
 	world_stop(&w);
 }
 
+static void pag_13_pag_16_what_is_locked_is_dropped_like_any_other(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM | APERTURE, &kmd);
+	uint32_t *word = client_lock(&w.device, a, 0);
+
+	word[0] = 0x1600;
+	client_use(&w.context, a, true); /* a mention of what is locked is no dirt, either */
+	client_stall(&w.context, 1);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(word[0], 0x1600);
+	word[1] = 0x1601;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	expect_by_gpu(&w, a, 0, 0x1600);
+	world_stop(&w);
+}
+
 static void lock_49_a_hidden_segment_need_not_be_left(void **state)
 {
 	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
@@ -466,6 +513,30 @@ static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
 	world_stop(&w);
 }
 
+/* REN-15 leaves the rest of the content undefined; the two copies agree on it all the same. */
+static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
+{
+	static const UINT page_1[] = {1};
+	struct world w;
+	HANDLE kmd;
+	void *data;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	fill_by_gpu(&w, a, 0x6B6B6B6B);
+	assert_int_equal(
+		lock_pages(&w.device, &a, DISCARD | NO_EXISTING_REFERENCE, page_1, 1, &data), S_OK);
+	*(uint32_t *)data = 0x1111;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	const uint32_t *word = client_lock(&w.device, a, READ_ONLY);
+	uint32_t elsewhere = word[5 * PAGE / 4];
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	expect_by_gpu(&w, a, 1, 0x1111);
+	expect_by_gpu(&w, a, 5, elsewhere);
+	world_stop(&w);
+}
+
 static void alf_08_protected_memory_has_no_address(void **state)
 {
 	struct world w;
@@ -494,6 +565,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(pag_13_clean_content_is_dropped),
 		BOTH(pag_13_pag_31_what_the_gpu_wrote_is_copied_back),
+		BOTH(pag_31_a_mention_before_page_in_is_no_dirt),
 		BOTH(pag_13_the_system_copy_stays_while_resident),
 		BOTH(pag_14_a_lock_always_shows_the_system_copy),
 		BOTH(pag_14_an_unlock_updates_the_gpus_copy),
@@ -505,9 +577,11 @@ int main(void)
 		BOTH(pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment),
 		BOTH(pag_14_lock_15_an_update_does_not_disturb_a_reader),
 		BOTH(pag_13_lock_35_rendering_while_locked_moves_without_a_copy),
+		BOTH(pag_13_pag_16_what_is_locked_is_dropped_like_any_other),
 		BOTH(lock_49_a_hidden_segment_need_not_be_left),
 		BOTH(ofr_04_an_offer_of_clean_content_loses_nothing),
 		BOTH(ren_01_each_instance_has_a_system_copy_of_its_own),
+		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
 		BOTH(alf_08_protected_memory_has_no_address),
 	};
 
