@@ -373,6 +373,40 @@ static void alf_13_the_end_of_a_device_gives_the_memory_back(void **state)
 	world_stop(&w);
 }
 
+static bool fail_all(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	(void)context, (void)args;
+	*status = STATUS_UNSUCCESSFUL;
+	return true;
+}
+
+/* Nobody can fetch what the GPU has any more, and the memory is the owner's all the same. */
+static void alf_13_lock_33_a_removed_adapter_lets_go_of_the_memory(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	w.expect_fatal = true;
+	char *memory = map_pages(3 * BYTES);
+	D3DKMT_HANDLE moved = wrap(&w, memory, EXISTING, VRAM),
+		      mapped = wrap(&w, memory + BYTES, EXISTING, APERTURE),
+		      unused = wrap(&w, memory + 2 * BYTES, EXISTING, VRAM);
+
+	fill_by_gpu(&w, moved, 1);
+	use_now(&w, mapped, true);
+	probe.answer_paging = fail_all;
+	client_reference(&w.context, unused, false);
+	(void)client_try_submit(&w.context);
+	client_idle(&w.client);
+	assert_int_equal(w.client.fatals, 1);
+	assert_int_equal(client_deallocate(&w.device, moved), S_OK);
+	assert_int_equal(client_deallocate(&w.device, mapped), S_OK);
+	assert_int_equal(client_deallocate(&w.device, unused), S_OK);
+	munmap(memory, 3 * BYTES);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
 static void refuse_open(struct world *w, void *memory)
 {
 	struct softgpu_allocation wish = wish_of(BYTES, EXISTING, VRAM);
@@ -410,6 +444,7 @@ int main(void)
 		BOTH(lock_34_a_lock_of_our_own_memory_waits_for_the_gpu),
 		BOTH(alf_13_deallocation_waits_for_the_gpu),
 		BOTH(alf_13_the_end_of_a_device_gives_the_memory_back),
+		BOTH(alf_13_lock_33_a_removed_adapter_lets_go_of_the_memory),
 		BOTH(alf_33_a_creation_that_fails_leaves_the_memory_alone),
 	};
 
