@@ -121,15 +121,14 @@ static vmm_status wait_until_idle(struct vmm_adapter *adapter, const struct vmm_
 static void detach(struct vmm_memory *memory, struct vmm_instance *instance, bool alive)
 {
 	struct vmm_adapter *adapter = memory->adapter;
-	uint32_t t = adapter->paging_timeline;
 
 	if (alive && instance->place == VMM_PLACE_MEMORY && instance->gpu_wrote)
 		(void)!vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_DESTROYED);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
-	vmm_memory_flush_locked(adapter);
-	(void)!memory->engine->wait_locked(
-		adapter, t, atomic_load_explicit(&instance->queued[t], memory_order_relaxed),
-		VIDMM_WAIT_DESTROY);
+	/* The command that takes it out of the aperture counts as no use of the instance: all paging there is. */
+	uint64_t last = vmm_memory_flush_locked(adapter);
+	(void)!memory->engine->wait_locked(adapter, adapter->paging_timeline, last,
+					   VIDMM_WAIT_DESTROY);
 	vmm_coherence_to_cpu(memory, instance, true);
 	vmm_backing_destroy(memory, &instance->backing);
 	instance->place = VMM_PLACE_LOST;

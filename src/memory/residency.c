@@ -490,7 +490,7 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
-	if (serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY)) {
+	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY))) {
 		vmm_status status =
 			vmm_likely(!instance->handover) ? VMM_OK : vmm_hand_over(memory, instance);
 
