@@ -12,7 +12,9 @@
 #define KNOWN_FLAGS                                                                                \
 	(SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED | SOFTGPU_ALLOCATION_TILED_X | \
 	 SOFTGPU_ALLOCATION_TILED_Y | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM |                        \
-	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE)
+	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_PROTECTED |                              \
+	 SOFTGPU_ALLOCATION_EXISTING_SYSTEM | SOFTGPU_ALLOCATION_EXISTING_KERNEL |                 \
+	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -89,6 +91,9 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Flags.CpuVisible = !!(wish->flags & SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	info->Flags.Cached = !!(wish->flags & SOFTGPU_ALLOCATION_CACHED);
 	info->Flags.PermanentSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
+	info->Flags.Protected = !!(wish->flags & SOFTGPU_ALLOCATION_PROTECTED);
+	info->Flags.ExistingSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_EXISTING_SYSTEM);
+	info->Flags.ExistingKernelSysMem = !!(wish->flags & SOFTGPU_ALLOCATION_EXISTING_KERNEL);
 	info->Flags.FromEndOfSegment = !!(wish->flags & SOFTGPU_ALLOCATION_FROM_END);
 	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
 	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);

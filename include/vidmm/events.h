@@ -56,7 +56,10 @@ enum vidmm_event_type {
 	VIDMM_EVENT_REASON =
 		20, /* something failed without anyone's fault; a: NTSTATUS; text says why */
 	VIDMM_EVENT_FATAL = 21, /* what would be a bug check; a: code, b..d: parameters */
-	VIDMM_EVENT_TYPE_COUNT = 22
+	/* The CPU's caches were flushed for a Cached allocation. object: allocation; reason: enum vidmm_flush_reason; a: bytes,
+	 * b: segment of the allocation (0: system memory). */
+	VIDMM_EVENT_FLUSH = 22,
+	VIDMM_EVENT_TYPE_COUNT = 23
 };
 
 enum vidmm_door {
@@ -140,6 +143,11 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP
+};
+
+enum vidmm_flush_reason {
+	VIDMM_FLUSH_TO_GPU = 1, /* what the CPU wrote, before the GPU reads it */
+	VIDMM_FLUSH_TO_CPU      /* what the CPU has of the time before the GPU wrote */
 };
 
 struct vidmm_event {

@@ -121,6 +121,10 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 {
 	if (!backing->arena)
 		return;
+	if (vmm_backing_is_existing(backing)) {
+		vmm_existing_unlock(memory, backing);
+		return;
+	}
 	struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);

@@ -10,8 +10,7 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 
 	vmm_assert(allocation->adapter == memory->adapter);
 	vmm_assert(instance->segment == segment->port->id);
-	vmm_assert(instance->place ==
-		   (segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY));
+	vmm_assert(instance->place == (segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY));
 	vmm_assert((allocation->read_set | allocation->write_set) & bit);
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
@@ -29,7 +28,7 @@ static void check_class(const struct vmm_memory *memory, const struct vmm_segmen
 	const struct vmm_list *at;
 	uint64_t last_use = 0;
 
-	vmm_list_for_each(at, &segment->lru[index]) {
+	vmm_list_for_each (at, &segment->lru[index]) {
 		const struct vmm_instance *instance =
 			vmm_container_of(at, struct vmm_instance, lru);
 
@@ -50,7 +49,7 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 
 	vmm_range_check(segment->heap);
 	vmm_range_figures(segment->heap, &figures);
-	for (uint32_t i = 0; i < VMM_POLICY_CLASS_COUNT; i++)
+	for (uint32_t i = 0; i < VMM_CLASS_COUNT; i++)
 		check_class(memory, segment, i, &sum);
 	vmm_assert(sum.residents == segment->residents);
 	vmm_assert(sum.resident_bytes == segment->resident_bytes);

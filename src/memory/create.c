@@ -80,11 +80,13 @@ static NTSTATUS ask_miniport(struct creation *c)
 
 static NTSTATUS check_answer(const struct creation *c)
 {
+	const struct vmm_allocation_asker asker = {.device = c->device,
+						   .shared = c->resource && c->resource->shared};
 	NTSTATUS status = STATUS_SUCCESS;
 
 	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i],
-						 c->device->process->id);
+						 &asker);
 	return status;
 }
 
@@ -155,6 +157,9 @@ static NTSTATUS make_objects(struct creation *c)
 			break;
 		}
 		describe(a, c, i);
+		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory);
+		if (!vmm_ok(status))
+			break;
 		ref->device = c->device;
 		ref->allocation = a;
 		ref->instance = &a->first;

@@ -100,6 +100,7 @@ static void drop_locks(struct vmm_ref *ref)
 {
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
+	vmm_kept_unlocked(ref->instance);
 }
 
 /* The handles of further instances die with the allocation's own (REN-20). Process lock held. */
@@ -132,8 +133,9 @@ static struct vmm_ref *owning_ref_locked(struct vmm_ref *ref)
 				 VMM_HANDLE_ALLOCATION);
 }
 
-/* Takes the handle away; paging and process lock held. */
-static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
+/* Takes the handle away; paging and process lock held. `departing`: see vmm_existing_depart. */
+static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
+			      struct vmm_list *departing)
 {
 	struct vmm_process *process = ref->device->process;
 	struct vmm_allocation *a = ref->allocation;
@@ -147,6 +149,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 	drop_locks(ref);
 	if (ref->creator && a->shared)
 		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
+	vmm_existing_depart(a, departing);
 	vmm_list_push_back(&memory->closed, &ref->zombie_link);
 	atomic_fetch_add(&memory->adapter->zombies, 1);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,
@@ -167,7 +170,8 @@ static void release_resource(struct vmm_resource *resource)
 	free_kmd_resource(adapter, kmd);
 }
 
-static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_resource)
+static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_resource,
+				    struct vmm_list *departing)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_resource *resource;
@@ -176,8 +180,10 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_os_mutex_lock(&device->process->lock);
 	resource = vmm_resource_find_locked(device, runtime_resource);
 	while (resource && !vmm_list_empty(&resource->refs))
-		retire_ref_locked(adapter->memory, vmm_container_of(resource->refs.next,
-								    struct vmm_ref, resource_link));
+		retire_ref_locked(
+			adapter->memory,
+			vmm_container_of(resource->refs.next, struct vmm_ref, resource_link),
+			departing);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	if (!resource) {
@@ -230,7 +236,8 @@ static void release_empty_opened_resources(struct vmm_device *device)
 	} while (empty);
 }
 
-static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handles, uint32_t count)
+static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handles, uint32_t count,
+				struct vmm_list *departing)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -248,7 +255,7 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 			continue; /* another instance of an allocation that an earlier entry freed */
 		ref = owning_ref_locked(ref);
 		opened |= ref->resource && ref->resource->opened;
-		retire_ref_locked(adapter->memory, ref);
+		retire_ref_locked(adapter->memory, ref, departing);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
@@ -286,31 +293,38 @@ static void close_device_refs(struct vmm_device *device)
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
 			       const uint32_t *handles, uint32_t count)
 {
+	struct vmm_list departing;
 	NTSTATUS status;
 
+	vmm_list_init(&departing);
 	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
 	vmm_os_mutex_lock(&device->adapter->submit_lock);
 	status = runtime_resource
-			 ? deallocate_resource(device,
-					       runtime_resource) /* ALF-36: the list is ignored */
-			 : deallocate_list(device, handles, count);
+			 ? deallocate_resource(device, runtime_resource,
+					       &departing) /* ALF-36: the list is ignored */
+			 : deallocate_list(device, handles, count, &departing);
 	vmm_os_mutex_unlock(&device->adapter->submit_lock);
+	vmm_existing_let_go(device->adapter->memory, &departing);
 	return status;
 }
 
 void vmm_memory_close_device(struct vmm_device *device)
 {
 	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_list departing;
 
+	vmm_list_init(&departing);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	while (!vmm_list_empty(&device->refs))
 		retire_ref_locked(adapter->memory,
 				  owning_ref_locked(vmm_container_of(device->refs.next,
-								     struct vmm_ref, device_link)));
+								     struct vmm_ref, device_link)),
+				  &departing);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	close_device_refs(device);
+	vmm_existing_let_go(adapter->memory, &departing);
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));

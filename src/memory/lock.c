@@ -21,7 +21,6 @@ enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
        RESERVED = (int)0xFFFFF800,
        /* allocation flags */
        ALLOCATION_CPU_VISIBLE = 0x1,
-       ALLOCATION_CACHED = 0x4,
        ALLOCATION_SWIZZLED = 0x80,
 };
 
@@ -111,7 +110,7 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 	if (allocation->flags & ALLOCATION_SWIZZLED)
 		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			     "no synchronization on a swizzled allocation");
-	if ((allocation->flags & ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
+	if ((allocation->flags & VMM_ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
 		return broke(
 			a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			"no synchronization on a cached allocation without a coherent aperture");
@@ -122,6 +121,9 @@ static NTSTATUS check_permission(const struct attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
+	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
+		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
+			     "it is Protected, and no address of it is ever handed out");
 	if (!(allocation->flags & ALLOCATION_CPU_VISIBLE))
 		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
 			     "the allocation was not created CPU visible"); /* ALF-03 */
@@ -198,7 +200,7 @@ static bool paging_in_flight(struct attempt *a)
 
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	return instance->place != VMM_PLACE_MEMORY ||
+	return instance->place != VMM_PLACE_MEMORY || instance->kept ||
 	       memory->segment[instance->segment - 1].cpu_memory;
 }
 
@@ -242,6 +244,20 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 	return status;
 }
 
+/* PAG-15: the GPU's copy is the newer one. Of a renamed instance nobody wants it (REN-15). */
+static NTSTATUS bring_back(struct attempt *a)
+{
+	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
+		/* IgnoreSync lets the CPU in beside the GPU, but there is no copy yet that it could go into. */
+		a->wait = !(a->request->flags & DONOT_WAIT);
+		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
+	vmm_status status = vmm_kept_bring_back(a->memory, a->instance);
+	if (vmm_ok(status))
+		vmm_memory_flush_locked(a->memory->adapter);
+	return status;
+}
+
 static NTSTATUS make_accessible(struct attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
@@ -249,6 +265,9 @@ static NTSTATUS make_accessible(struct attempt *a)
 
 	if (!cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
+	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
+		 !a->renamed)
+		status = bring_back(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	if (instance->place == VMM_PLACE_FRESH || instance->place == VMM_PLACE_LOST) {
@@ -259,7 +278,33 @@ static NTSTATUS make_accessible(struct attempt *a)
 	}
 	if (paging_in_flight(a))
 		return STATUS_SUCCESS;
+	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
+		return STATUS_SUCCESS;
 	return vmm_view_show(a->memory, instance);
+}
+
+/* Nothing can fail any more. */
+static void let_in(struct attempt *a)
+{
+	struct vmm_instance *instance = a->instance;
+	struct vmm_lock_request *request = a->request;
+	/* LOCK-20: no list is the whole. Q-03: the pointer is that of the first listed page. */
+	uint64_t first = request->page_count ? request->pages[0] : 0;
+
+	if (a->renamed)
+		vmm_rename_commit(a->device, a->ref, request->handle);
+	if (vmm_unlikely(instance->allocation->flags &
+			 (VMM_ALLOCATION_CACHED | VMM_ALLOCATION_KEPT))) {
+		vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
+		vmm_kept_locked(instance, request, !a->renamed);
+	}
+	a->ref->lock_count++; /* LOCK-27: locks nest */
+	if (!instance->lock_count++)
+		instance->lock_flags = request->flags;
+	request->handle = a->ref->handle;
+	request->data = (vmm_is_existing(instance->allocation) ? instance->backing.address
+							       : instance->view.address) +
+			(first << VMM_PAGE_SHIFT);
 }
 
 static NTSTATUS find(struct attempt *a)
@@ -283,10 +328,7 @@ static NTSTATUS choose_instance(struct attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/*
-	 * REN-14, REF-11: shared (and pinned and primary) allocations are never renamed; the other flags then apply as
-	 * usual. NoExistingReference means nothing without Discard (REN-13).
-	 */
+	/* Not renamed, the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
@@ -319,15 +361,7 @@ static NTSTATUS attempt(struct attempt *a)
 		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	if (a->renamed)
-		vmm_rename_commit(a->device, a->ref, a->request->handle);
-	/* LOCK-20: no list is the whole. Q-03: the pointer is that of the first listed page. */
-	uint64_t first = a->request->page_count ? a->request->pages[0] : 0;
-	a->ref->lock_count++; /* LOCK-27: locks nest */
-	if (!a->instance->lock_count++)
-		a->instance->lock_flags = a->request->flags;
-	a->request->handle = a->ref->handle;
-	a->request->data = a->instance->view.address + (first << VMM_PAGE_SHIFT);
+	let_in(a);
 	return STATUS_SUCCESS;
 }
 
@@ -399,10 +433,13 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 
 		ref->lock_count--;
 		ref->instance->lock_count--;
+		if (vmm_unlikely(ref->instance->kept != NULL))
+			vmm_kept_upload_soon(adapter->memory, ref->instance);
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
 			  0, 0, 0, 0);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_kept_upload_all(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

@@ -10,6 +10,15 @@
 #define VMM_ARENA_BYTES ((uint64_t)64 << 20)
 #define VMM_ARENAS_MAX  4096u
 
+/* DXGK_ALLOCATIONINFOFLAGS that say what is in system memory. */
+enum {
+	VMM_ALLOCATION_PERMANENT = 0x2,
+	VMM_ALLOCATION_CACHED = 0x4,
+	VMM_ALLOCATION_PROTECTED = 0x8,
+	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
+	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
+};
+
 /* A memory object out of which backing stores are carved. */
 struct vmm_arena {
 	struct vmm_os_memory memory;
@@ -49,6 +58,19 @@ struct vmm_deferred {
 	uint64_t sequence;
 };
 
+/*
+ * Of an instance whose system copy stays while it is in a memory segment: the pages in which the CPU may have made the two
+ * differ. Never any while the GPU's copy is the newer one.
+ */
+struct vmm_kept {
+	struct vmm_instance *instance;
+	struct vmm_list waiting; /* in memory->uploads */
+	bool all;                /* no list was given: every page (LOCK-22) */
+	bool some;               /* a bit is set */
+	uint64_t page_count;
+	uint64_t pages[]; /* a bit each */
+};
+
 struct vmm_paging_buffer {
 	struct vmm_backing backing;
 	uint64_t bus_address;
@@ -77,6 +99,8 @@ struct vmm_memory {
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;
+	struct vmm_list
+		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
@@ -98,6 +122,11 @@ struct vmm_memory {
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
+
+static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
+}
 
 static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, uint32_t id)
 {
@@ -123,6 +152,9 @@ void vmm_paging_buffers_destroy(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
+/* A part of it, in whole pages, between the same places. */
+vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				    bool in, uint64_t offset, uint64_t size_bytes);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -208,7 +240,7 @@ static inline bool vmm_eviction_loses_content(const struct vmm_memory *memory,
 					      const struct vmm_instance *instance)
 {
 	return vmm_unlikely(instance->allocation->eviction_set) &&
-	       instance->place == VMM_PLACE_MEMORY &&
+	       instance->place == VMM_PLACE_MEMORY && !(instance->kept && !instance->gpu_wrote) &&
 	       vmm_eviction_is_blocked_by_pinned(memory, instance->allocation);
 }
 /* The largest that can pass what is pinned in the apertures of the set. */
@@ -216,6 +248,47 @@ uint64_t vmm_eviction_widest(const struct vmm_memory *memory, uint32_t eviction_
 /* A packet to wait for after VMM_PENDING; one that is complete when what was in the way is idle by now. */
 void vmm_eviction_blocker(struct vmm_memory *memory, const struct vmm_instance *instance,
 			  uint32_t *timeline, uint64_t *sequence);
+/* The last paging packet that touches the instance; where it moves content, the CPU waits for it. */
+void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
+			      bool moves_content);
+
+/* ---- sysmem.c: system copies that stay (PAG-13 to PAG-15); instances without one are left alone ---- */
+/* Of a new instance; system_memory: the caller's own, of Existing... allocations (ALF-13). */
+vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
+			   const void *system_memory);
+void vmm_kept_free(struct vmm_instance *instance);
+/* The GPU's newer copy on its way back into the system copy. The GPU does not use the instance. */
+vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The lock has succeeded; content: does anybody want what was there (REN-15)? */
+void vmm_kept_locked(struct vmm_instance *instance, const struct vmm_lock_request *request,
+		     bool content);
+/* If that was the last lock: its pages follow before the GPU uses the instance again. Is there anything to follow? */
+bool vmm_kept_unlocked(struct vmm_instance *instance);
+/* The same, at the next vmm_kept_upload_all if the GPU allows it. */
+void vmm_kept_upload_soon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_kept_upload_all(struct vmm_memory *memory);
+void vmm_kept_left_segment(struct vmm_instance *instance); /* the system copy is all there is */
+/* What is due before the GPU uses it where it is. VMM_PENDING: the GPU reads it just now. */
+vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance);
+
+/* ---- existing.c: memory of the caller's own ---- */
+NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info);
+vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uint64_t size_bytes,
+			     struct vmm_backing *backing);
+void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing);
+bool vmm_backing_is_existing(const struct vmm_backing *backing);
+/* An allocation whose handle goes, noted in the list; for vmm_existing_let_go. Paging lock held. */
+void vmm_existing_depart(struct vmm_allocation *allocation, struct vmm_list *departing);
+/* Waits until nobody but the caller uses their memory any more. No lock held. */
+void vmm_existing_let_go(struct vmm_memory *memory, struct vmm_list *departing);
+
+/* ---- coherence.c: caches (ALF-15); what is not Cached is left alone ---- */
+/* Before the GPU uses it in the segment that it is in; `seen`: the place where the CPU had it. */
+void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
+			  enum vmm_place seen);
+/* Before the CPU goes in. */
+void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only);
 
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -230,7 +303,8 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 /* REN-14: Discard does not rename it. */
 static inline bool vmm_allocation_keeps_its_name(const struct vmm_allocation *allocation)
 {
-	return allocation->shared | allocation->pinned | allocation->primary;
+	return allocation->shared | allocation->pinned | allocation->primary |
+	       vmm_is_existing(allocation);
 }
 /* Is there an aperture where both reads and writes may find it? */
 bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);
@@ -246,8 +320,13 @@ bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 
 /* ---- validate.c ---- */
+struct vmm_allocation_asker {
+	struct vmm_device *device;
+	bool shared; /* it will be part of a shared resource */
+};
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
-				 const struct vmm_allocate_item *item, uint32_t process);
+				 const struct vmm_allocate_item *item,
+				 const struct vmm_allocation_asker *asker);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

@@ -231,13 +231,20 @@ static uint64_t gpu_address(struct vmm_memory *memory, uint32_t segment, uint64_
 
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in)
 {
+	return vmm_paging_transfer_part(memory, instance, in, 0, instance->allocation->size_bytes);
+}
+
+vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				    bool in, uint64_t offset, uint64_t size)
+{
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
-	uint64_t size = instance->allocation->size_bytes;
 	uint64_t address = gpu_address(memory, instance->segment, instance->offset);
 	vmm_status status;
 
 	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
 	args.Transfer.TransferSize = size;
+	args.Transfer.TransferOffset = (UINT)offset; /* an MDL describes less than 4 GiB */
+	args.Transfer.MdlOffset = (UINT)(offset >> VMM_PAGE_SHIFT);
 	/* PAG-03: one sub-transfer is the whole one. PAG-04: segment id 0 selects the MDL side. */
 	args.Transfer.Flags.TransferStart = 1;
 	args.Transfer.Flags.TransferEnd = 1;

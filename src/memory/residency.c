@@ -94,7 +94,8 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
  * The last paging packet that touches the instance. Where it moves the content, the CPU waits for it like for a GPU
  * write; mapping and unmapping leave the bytes where the CPU sees them.
  */
-static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance, bool moves_content)
+void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
+			      bool moves_content)
 {
 	uint32_t t = memory->adapter->paging_timeline;
 	uint64_t sequence = vmm_paging_sequence(memory);
@@ -104,9 +105,27 @@ static void mark_paged(struct vmm_memory *memory, struct vmm_instance *instance,
 		vmm_mark_used(&instance->written[t], sequence);
 }
 
+/* The newer copy of one whose system copy stays, by the way that its eviction takes. */
+static vmm_status bring_back(struct vmm_memory *memory, struct vmm_instance *instance,
+			     uint64_t preparation)
+{
+	vmm_status status = vmm_eviction_transfer(memory, instance, preparation);
+
+	if (status != VMM_OK)
+		return status;
+	vmm_residency_mark_paged(memory, instance, true);
+	instance->gpu_wrote = false;
+	return VMM_OK;
+}
+
 static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instance *instance,
 				    uint64_t preparation)
 {
+	if (instance->kept && !instance->gpu_wrote)
+		return vmm_paging_discard(memory, instance); /* PAG-13, PAG-06 */
+	if (instance->kept)
+		return bring_back(memory, instance, preparation);
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
 					       &instance->backing);
@@ -137,7 +156,7 @@ static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_ins
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
-	mark_paged(memory, instance, true);
+	vmm_residency_mark_paged(memory, instance, true);
 	uint64_t sequence = vmm_memory_flush_locked(adapter);
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					     VIDMM_WAIT_LOCK);
@@ -147,6 +166,7 @@ static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_ins
 	vmm_status shown = vmm_view_show(memory, instance);
 	if (!vmm_ok(shown))
 		vmm_os_view_thaw(&instance->view);
+	vmm_coherence_to_cpu(memory, instance, false);
 	memory->figures.evictions++;
 	residency_event(memory, instance, reason, old_segment);
 	return vmm_ok(status) ? shown : status;
@@ -166,15 +186,19 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	} else if (instance->place == VMM_PLACE_APERTURE) {
 		(void)!vmm_paging_unmap(memory, instance);
 		leave_segment(memory, instance);
-		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+		if (!instance->kept)
+			vmm_backing_destroy_after(memory, &instance->backing,
+						  vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
-	} else {
+	} else if (!instance->kept) {
 		uint64_t last = atomic_load_explicit(
 			&instance->queued[memory->adapter->paging_timeline], memory_order_relaxed);
 		vmm_backing_destroy_after(memory, &instance->backing, last);
 		vmm_view_hide(instance);
 	}
-	instance->place = VMM_PLACE_LOST;
+	/* A system copy that stays is older content, and as good as any (OFR-09). */
+	vmm_kept_left_segment(instance);
+	instance->place = instance->kept ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST;
 	residency_event(memory, instance, reason, old_segment);
 }
 
@@ -210,12 +234,14 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
+	    reason != VIDMM_RESIDENCY_DESTROYED)
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (instance->place == VMM_PLACE_MEMORY) {
+		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
-		if (instance->lock_count)
+		if (instance->lock_count && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
 		status = evict_from_memory(memory, instance, preparation);
 		if (status == VMM_OK)
@@ -226,7 +252,9 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	}
 	if (status != VMM_OK)
 		return status;
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	vmm_residency_mark_paged(memory, instance,
+				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
+	vmm_kept_left_segment(instance);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
 	memory->figures.evictions++;
@@ -276,6 +304,7 @@ static vmm_status push_out(struct vmm_search *search, struct vmm_instance *insta
 		return VMM_OK;
 	}
 	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
+	    (instance->kept && !instance->gpu_wrote) || /* nothing is copied, nothing lost */
 	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return evict(memory, instance, VIDMM_RESIDENCY_PRESSURE, search->preparation);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
@@ -451,7 +480,7 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
-	if (vmm_ok(status)) /* PAG-12 */
+	if (vmm_ok(status) && !instance->kept) /* PAG-12, PAG-13 */
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	return status;
 }
@@ -471,6 +500,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 		return status;
 	enter_segment(memory, instance, search->segment, &room);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
+	vmm_coherence_to_gpu(memory, instance, from);
 	status = bring_content(memory, instance, from);
 	if (!vmm_ok(status)) {
 		leave_segment(memory, instance);
@@ -479,7 +509,8 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
-	mark_paged(memory, instance, instance->place == VMM_PLACE_MEMORY);
+	vmm_residency_mark_paged(memory, instance,
+				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
 	residency_event(memory, instance,
 			instance->allocation->pinned ? VIDMM_RESIDENCY_PINNED
 						     : VIDMM_RESIDENCY_REFERENCED,
@@ -590,8 +621,12 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
-	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY)))
-		return stay(memory, instance, preparation);
+	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY))) {
+		vmm_status status =
+			vmm_likely(!instance->handover) ? VMM_OK : vmm_hand_over(memory, instance);
+
+		return status == VMM_OK ? stay(memory, instance, preparation) : status;
+	}
 	if (resident) {
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))

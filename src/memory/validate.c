@@ -21,7 +21,8 @@ enum {
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
-	BUILT = CPU_VISIBLE | CACHED | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE,
+	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
+	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
 };
@@ -29,7 +30,7 @@ enum {
 struct check {
 	struct vmm_memory *memory;
 	const DXGK_ALLOCATIONINFO *info;
-	uint32_t process;
+	const struct vmm_allocation_asker *asker;
 	bool primary;
 };
 
@@ -38,7 +39,7 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 	const DXGK_ALLOCATIONINFO *i = check->info;
 
 	vmm_finding(
-		check->memory->adapter->observe, rule, check->process, 0,
+		check->memory->adapter->observe, rule, check->asker->device->process->id, 0,
 		"create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
 		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
 		what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment,
@@ -68,6 +69,9 @@ static NTSTATUS check_flags(const struct check *c)
 		return refuse(c, "ALF-04", "PermanentSysMem without CpuVisible");
 	if ((f & CACHED) && !(f & CPU_VISIBLE))
 		return refuse(c, "ALF-05", "Cached without CpuVisible");
+	if ((f & SYSTEM) && c->primary)
+		return refuse(c, "ALF-06",
+			      "PermanentSysMem, Cached, Protected or existing memory on a primary");
 	if ((f & PROTECTED) && (f & (PERMANENT_SYSMEM | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM)))
 		return refuse(c, "ALF-07", "Protected with PermanentSysMem or existing memory");
 	if ((f & EXISTING_SYSMEM) && (f & (PERMANENT_SYSMEM | EXISTING_KERNEL_SYSMEM)))
@@ -122,7 +126,7 @@ static NTSTATUS check_banks(const struct check *c)
 		if ((banks & 0x7F) <= count)
 			continue;
 		vmm_finding(
-			c->memory->adapter->observe, "SEG-14", c->process, 0,
+			c->memory->adapter->observe, "SEG-14", c->asker->device->process->id, 0,
 			"create refused: HintedBank 0x%08x names bank %u of segment %u, which has %u",
 			c->info->HintedBank.Value, banks & 0x7F, id, count);
 		return STATUS_INVALID_PARAMETER;
@@ -176,18 +180,31 @@ static NTSTATUS check_figures(const struct check *c)
 
 static NTSTATUS not_built(const struct check *c, const char *what)
 {
-	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->process, 0,
-		   "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
+	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->asker->device->process->id,
+		   0, "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
 	return STATUS_NOT_SUPPORTED;
 }
 
-NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
-				 const struct vmm_allocate_item *item, uint32_t process)
+/* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
+static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
-	struct check check = {.memory = memory,
-			      .info = info,
-			      .process = process,
-			      .primary = item->flags & PRIMARY};
+	if (!(c->info->Flags.Value & VMM_ALLOCATION_EXISTING))
+		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
+							  "ExistingKernelSysMem")
+					   : STATUS_SUCCESS;
+	if (c->asker->shared) /* its other users would go on when the owner of the memory is gone */
+		return not_built(c, "existing memory of a shared resource");
+	if (c->info->Size > UINT32_MAX)
+		return not_built(c, "existing memory of 4 GiB or more");
+	return vmm_existing_check(c->asker->device, item, c->info);
+}
+
+NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
+				 const struct vmm_allocate_item *item,
+				 const struct vmm_allocation_asker *asker)
+{
+	struct check check = {
+		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
 	if (!check.primary && item->source_id)
@@ -206,7 +223,5 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "a flag of the client's");
 	if (info->Flags.Value & ~(uint32_t)BUILT)
 		return not_built(&check, "an allocation property");
-	if (item->system_memory)
-		return not_built(&check, "existing system memory");
-	return STATUS_SUCCESS;
+	return check_existing(&check, item);
 }

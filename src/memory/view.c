@@ -19,7 +19,7 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	}
 	if (instance->view_current)
 		return VMM_OK;
-	if (instance->place == VMM_PLACE_MEMORY) {
+	if (instance->place == VMM_PLACE_MEMORY && !instance->kept) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
 		vmm_assert(segment->cpu_memory);
@@ -36,7 +36,7 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 
 void vmm_view_hide(struct vmm_instance *instance)
 {
-	if (!instance->view_current)
+	if (!instance->view_current || instance->kept) /* PAG-14: the system copy stays in view */
 		return;
 	/*
 	 * The memory behind the view gets another owner. A stale pointer then faults instead of reaching it (decision 6).

@@ -135,6 +135,20 @@ size_t vmm_nt_mdl_bytes(uint64_t length);
 void vmm_nt_mdl_init(void *storage, const struct vmm_os_memory *memory, uint64_t offset,
 		     uint64_t length, uint64_t physical);
 
+/* ---- pages of others ---- */
+
+/*
+ * An MDL over memory that is not of this kernel, or is a driver's pool: whole pages, mapped and there until they are
+ * unlocked. They get physical addresses, so that the MDL is like any other.
+ */
+vmm_status vmm_nt_pages_lock(struct vmm_nt *nt, void *pointer, uint64_t length,
+			     struct _MDL **mdl) VMM_MUST_CHECK;
+void vmm_nt_pages_unlock(struct vmm_nt *nt, struct _MDL *mdl);
+/* Is the range wholly inside one pool block or one range of the platform? */
+bool vmm_nt_is_kernel_range(struct vmm_nt *nt, const void *pointer, uint64_t length);
+/* Does any of it belong to one? */
+bool vmm_nt_meets_kernel(struct vmm_nt *nt, const void *pointer, uint64_t length);
+
 /* ---- registry ---- */
 
 /*

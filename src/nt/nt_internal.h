@@ -59,6 +59,7 @@ struct nt_key {
 struct nt_phys_range {
 	uint64_t physical, size_bytes;
 	char *pointer;
+	bool locked; /* pages that belong to somebody else (vmm_nt_pages_lock) */
 };
 
 struct vmm_nt {
@@ -159,6 +160,19 @@ bool nt_thread_finish(struct vmm_nt *nt);
 /* ---- nt_pool.c, nt_phys.c, nt_registry.c ---- */
 void nt_pool_init(struct vmm_nt *nt);
 void nt_pool_finish(struct vmm_nt *nt);
+/* Does [here, +size) overlap [pointer, +length); `whole`: contain it? */
+static inline bool nt_range_meets(const char *here, uint64_t size_bytes, const char *pointer,
+				  uint64_t length, bool whole)
+{
+	uint64_t a = (uint64_t)(uintptr_t)here, b = (uint64_t)(uintptr_t)pointer;
+
+	if (whole)
+		return b >= a && b - a <= size_bytes && length <= size_bytes - (b - a);
+	return b >= a ? b - a < size_bytes : a - b < length;
+}
+/* Does a pool block overlap the range; `whole`: does one contain it? Memory lock held. */
+bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole);
+vmm_status nt_phys_add_range(struct vmm_nt *nt, struct nt_phys_range range);
 void nt_phys_init(struct vmm_nt *nt);
 void nt_phys_finish(struct vmm_nt *nt);
 void nt_registry_init(struct vmm_nt *nt);

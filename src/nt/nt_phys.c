@@ -102,22 +102,26 @@ static vmm_status add_locked(struct vmm_nt *nt, struct nt_phys_range range)
 	return VMM_OK;
 }
 
+vmm_status nt_phys_add_range(struct vmm_nt *nt, struct nt_phys_range range)
+{
+	vmm_os_mutex_lock(&nt->memory);
+	vmm_status status = add_locked(nt, range);
+	vmm_os_mutex_unlock(&nt->memory);
+	return status;
+}
+
 vmm_status vmm_nt_phys_add(struct vmm_nt *nt, uint64_t physical, const struct vmm_os_memory *memory,
 			   uint64_t offset, uint64_t size_bytes)
 {
 	uint64_t last;
-	vmm_status status;
 
 	if (!size_bytes || (physical | offset | size_bytes) % PAGE_SIZE ||
 	    vmm_add_overflows(physical, size_bytes - 1, &last) || offset > memory->size_bytes ||
 	    size_bytes > memory->size_bytes - offset)
 		return VMM_INVALID_PARAMETER;
-	vmm_os_mutex_lock(&nt->memory);
-	status = add_locked(nt, (struct nt_phys_range){.physical = physical,
-						       .size_bytes = size_bytes,
-						       .pointer = memory->base + offset});
-	vmm_os_mutex_unlock(&nt->memory);
-	return status;
+	return nt_phys_add_range(nt, (struct nt_phys_range){.physical = physical,
+							    .size_bytes = size_bytes,
+							    .pointer = memory->base + offset});
 }
 
 void vmm_nt_phys_remove(struct vmm_nt *nt, uint64_t physical)

@@ -57,6 +57,22 @@ static struct block *take_block(struct vmm_nt *nt, const void *pointer)
 	return found;
 }
 
+bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole)
+{
+	for (int i = 0; i < POOL_BUCKETS; i++) {
+		const struct vmm_list *pos;
+
+		vmm_list_for_each (pos, &nt->pool[i]) {
+			const struct block *block = vmm_container_of(pos, struct block, link);
+
+			if (nt_range_meets(block->pointer, block->size_bytes, pointer, length,
+					   whole))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool paged, bool zero)
 {
 	uint64_t alignment = size_bytes >= PAGE_SIZE ? PAGE_SIZE : POOL_ALIGNMENT;

@@ -168,6 +168,10 @@ struct vmm_backing {
 };
 
 struct vmm_allocation;
+struct vmm_kept;
+
+/* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
+enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 
 /* One place and content of an allocation; more than one only while it is being renamed (REN). */
 struct vmm_instance {
@@ -179,6 +183,9 @@ struct vmm_instance {
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
 	bool discarded;      /* offered content was taken; reported by the next reclaim */
 	bool view_current;   /* the view shows the place of now */
+	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
+	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
+	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
 	uint32_t range;      /* node in the segment's heap */
 	uint32_t lock_count;
 	uint32_t lock_flags; /* of the outermost lock */
@@ -190,6 +197,8 @@ struct vmm_instance {
 	struct vmm_list lru; /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
+	struct vmm_kept
+		*kept; /* its system copy stays while it is resident (PAG-13); NULL for most */
 	struct vmm_os_view view;
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */

@@ -63,6 +63,7 @@ static const struct field fields[VIDMM_EVENT_TYPE_COUNT][4] = {
 	[VIDMM_EVENT_SPLIT] = {{"offset", FORM_NUMBER}, {"patch", FORM_NUMBER}},
 	[VIDMM_EVENT_REASON] = {{"status", FORM_HEX32}},
 	[VIDMM_EVENT_FATAL] = {{"code", FORM_HEX}},
+	[VIDMM_EVENT_FLUSH] = {{"bytes", FORM_NUMBER}, {"segment", FORM_NUMBER}},
 };
 
 struct line {

@@ -15,6 +15,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_RECLAIM] = "reclaim", [VIDMM_EVENT_DISCARD] = "discard",
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
+	[VIDMM_EVENT_FLUSH] = "flush",
 };
 
 static const char *const door_names[] = {
@@ -101,6 +102,10 @@ static const char *const wait_names[] = {
 
 static const char *const queue_names[] = {"render", "paging"};
 static const char *const rename_names[] = {"new", "reused"};
+static const char *const flush_names[] = {
+	[VIDMM_FLUSH_TO_GPU] = "to_gpu",
+	[VIDMM_FLUSH_TO_CPU] = "to_cpu",
+};
 
 struct name_table {
 	const char *const *names;
@@ -120,6 +125,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_WAIT] = NAMES(wait_names),
 	[VIDMM_EVENT_QUEUE] = NAMES(queue_names),
 	[VIDMM_EVENT_RENAME] = NAMES(rename_names),
+	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)

@@ -52,6 +52,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 	world->kind = config->kind;
 	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	world->userfault_fd = USERFAULT_UNTRIED;
+	world->cache = vmm_os_cache_find();
 	pthread_mutex_init(&world->registry_lock, NULL);
 	vmm_list_init(&world->threads);
 	vmm_list_init(&world->memories);

@@ -186,4 +186,18 @@ void vmm_os_copy(void *destination, const void *source, size_t length);
 void vmm_os_fill_u32(void *destination, uint32_t pattern,
 		     size_t length); /* length: multiple of 4 */
 
+/* ---- the CPU's caches ---- */
+/*
+ * Writes back and drops every line of the range, in all caches of the machine; done when it returns. How many lines that
+ * were, 0 where the processor has no instruction for it: then nothing happened. The range is mapped.
+ */
+uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64_t length);
+
+/* ---- memory of others ---- */
+/*
+ * Can every page of the range be read and written? It is not touched in the asking, and has its pages from then on. False
+ * also for NULL and for what is not whole pages.
+ */
+bool vmm_os_probe_writable(const void *address, uint64_t length);
+
 #endif

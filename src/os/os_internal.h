@@ -121,8 +121,16 @@ struct vmm_os_memory_record {
 	char name[VMM_OS_NAME_BYTES];
 };
 
+/* What the processor can do for one cache line; line_bytes 0: nothing. */
+struct vmm_os_cache {
+	uint32_t line_bytes;
+	bool unordered; /* CLFLUSHOPT */
+};
+struct vmm_os_cache vmm_os_cache_find(void);
+
 struct vmm_os {
 	/* constant after creation */
+	struct vmm_os_cache cache;
 	enum vmm_os_kind kind;
 	uint64_t id; /* never reused, unlike the address */
 	void *attached;

@@ -96,6 +96,7 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
 		if (instance->prepared != preparation)
 			continue;
+		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],

@@ -31,6 +31,10 @@ struct buffer {
 	bool pinned; /* an overlay; like what else concerns places it follows from the number, not from dice */
 	uint32_t version;
 	unsigned char *shadow;
+	/* What is kept in system memory follows from the number; no dice. */
+	bool permanent;
+	unsigned char *own; /* memory of ours that is the backing store, or NULL */
+	uint32_t visits;
 };
 
 struct actor {
@@ -118,6 +122,7 @@ static bool open_device(struct actor *a)
 static void forget_buffer(struct buffer *b)
 {
 	free(b->shadow);
+	free(b->own);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -131,6 +136,15 @@ static void close_device(struct actor *a)
 }
 
 /* ---- buffers ---- */
+
+static bool compare(struct actor *a, const struct buffer *b, const unsigned char *bytes)
+{
+	for (uint32_t i = 0; i < b->bytes; i++)
+		if (bytes[i] != b->shadow[i])
+			return differs(a, "content differs from the shadow, buffer << 32 | offset",
+				       (uint64_t)b->number << 32 | i);
+	return true;
+}
 
 static bool has_banks(const struct run *run)
 {
@@ -155,6 +169,27 @@ static void wish_for_place(const struct actor *a, struct buffer *b, struct softg
 	spec->flags |= SOFTGPU_ALLOCATION_OVERLAY;
 	if (!a->run->vram_visible) /* what is pinned where the CPU cannot see it can never be compared */
 		spec->segment_set = 2;
+}
+
+/* The same with memory of our own behind it. */
+static bool allocate_over(struct actor *a, struct buffer *b, struct softgpu_allocation *spec)
+{
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = spec,
+				      .PrivateDriverDataSize = sizeof(*spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+
+	b->own = aligned_alloc(4096, b->bytes);
+	if (!b->own)
+		return differs(a, "no memory", 0);
+	memset(b->own, (int)b->number, b->bytes);
+	memset(b->shadow, b->stamped ? 0 : (int)b->number, b->bytes);
+	if (b->stamped)
+		memset(b->own, 0, b->bytes); /* never stamped */
+	info.pSystemMem = b->own;
+	spec->flags |= SOFTGPU_ALLOCATION_EXISTING_SYSTEM;
+	bool good = is_ok(a, a->device.cb->pfnAllocateCb(a->device.handle, &args), "allocate over");
+	b->handle = info.hAllocation;
+	return good;
 }
 
 /* Every tenth is a primary, as far as one can be in its segments. */
@@ -199,24 +234,23 @@ static bool allocate(struct actor *a, struct buffer *b)
 	b->shadow = calloc(1, b->bytes); /* a new allocation reads as zero */
 	if (!b->shadow)
 		return differs(a, "no memory", 0);
+	b->permanent = b->number % 4 == 2;
+	if (b->permanent)
+		spec.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM;
+	if (b->number % 5 == 3 && !b->permanent)
+		return allocate_over(a, b, &spec);
 	return is_ok(a, create(a, b, &spec), "allocate");
 }
 
+/* Memory of ours is ours again when the call returns, with all that the GPU was to write (ALF-13). */
 static bool deallocate(struct actor *a, struct buffer *b)
 {
 	bool good = is_ok(a, client_deallocate(&a->device, b->handle), "deallocate");
 
+	if (good && b->own && !b->offered)
+		good = compare(a, b, b->own);
 	forget_buffer(b);
 	return good;
-}
-
-static bool compare(struct actor *a, const struct buffer *b, const unsigned char *bytes)
-{
-	for (uint32_t i = 0; i < b->bytes; i++)
-		if (bytes[i] != b->shadow[i])
-			return differs(a, "content differs from the shadow, buffer << 32 | offset",
-				       (uint64_t)b->number << 32 | i);
-	return true;
 }
 
 static void scribble(struct actor *a, struct buffer *b, unsigned char *bytes, uint32_t from,
@@ -233,6 +267,22 @@ static bool unlock(struct actor *a, const struct buffer *b)
 	return is_ok(a, client_unlock(&a->device, b->handle), "unlock");
 }
 
+/* Of a permanent buffer: writes two pages of it, and says which. */
+static bool touch_pages(struct actor *a, struct buffer *b)
+{
+	uint32_t pages = b->bytes / 4096, visit = b->visits++;
+	UINT list[] = {visit % pages, (visit * 5 + 2) % pages};
+	D3DDDICB_LOCK args = {.hAllocation = b->handle, .NumPages = 2, .pPages = list};
+
+	if (!is_ok(a, a->device.cb->pfnLockCb(a->device.handle, &args), "lock of two pages"))
+		return false;
+	unsigned char *bytes = (unsigned char *)args.pData - list[0] * 4096;
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t at = list[i] * 4096; at < (list[i] + 1) * 4096; at += 100)
+			bytes[at] = b->shadow[at] = (unsigned char)(visit + i + at);
+	return compare(a, b, bytes) && unlock(a, b);
+}
+
 /* Locks, compares all of it, perhaps writes; at times without waiting, and then perhaps in vain. */
 static bool visit(struct actor *a, struct buffer *b)
 {
@@ -244,13 +294,15 @@ static bool visit(struct actor *a, struct buffer *b)
 		return true;
 	if (!is_ok(a, result, "lock") || !compare(a, b, bytes))
 		return false;
+	if (b->own && bytes != b->own)
+		return differs(a, "the lock does not show our own memory", (uintptr_t)bytes);
 	if (!(flags & READ_ONLY) && !b->stamped) {
 		uint32_t from = draw(a, b->bytes);
 
 		scribble(a, b, bytes, from, 1 + draw(a, b->bytes - from));
 	}
 	b->home = draw(a, CONTEXTS); /* it was idle: another context may go on with it */
-	return unlock(a, b);
+	return unlock(a, b) && (!b->permanent || b->stamped || touch_pages(a, b));
 }
 
 /* A discarding lock gives another instance, or the same one after a wait; the content is the writer's. */
@@ -502,6 +554,7 @@ static void start(struct run *run, struct actor *dice)
 	uint32_t dma_segment_set = draw(dice, 2) * 2;
 	struct vidmm_registry_value values[] = {
 		{"ApertureSize", 1024 * KIB},
+		{"ApertureCoherent", run->workload->seed % 3 != 0},
 		{"DmaBufferSize", 4096u << draw(dice, 3)},
 		{"AllocationListSize", 16},
 		{"PatchLocationListSize", 4u << draw(dice, 4)},

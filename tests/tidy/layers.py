@@ -9,7 +9,7 @@ import cscan
 LIBC = {
     'assert.h', 'ctype.h', 'errno.h', 'float.h', 'inttypes.h', 'limits.h', 'math.h', 'setjmp.h', 'stdalign.h',
     'stdarg.h', 'stdatomic.h', 'stdbool.h', 'stddef.h', 'stdint.h', 'stdio.h', 'stdlib.h', 'stdnoreturn.h',
-    'string.h', 'wchar.h', 'immintrin.h', 'emmintrin.h', 'x86intrin.h',
+    'string.h', 'wchar.h', 'cpuid.h', 'immintrin.h', 'emmintrin.h', 'x86intrin.h',
 }
 OS_HEADER = re.compile(
     r'^(?:(?:sys|linux|asm|bits|net|netinet|arpa)/.*|(?:pthread|unistd|time|fcntl|sched|semaphore|poll|signal|dlfcn'

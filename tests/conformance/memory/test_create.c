@@ -111,9 +111,40 @@ static void alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it(void **state)
 
 	world_start(&w, state, NULL);
 	expect_flags_refused(&w, PERMANENT, "ALF-04");
-	expect_flags_not_built(&w, PERMANENT | CPU_VISIBLE);
+	expect_flags_fine(&w, PERMANENT | CPU_VISIBLE);
 	expect_flags_refused(&w, CACHED, "ALF-05");
 	expect_flags_fine(&w, CACHED | CPU_VISIBLE);
+	world_stop(&w);
+}
+
+static void alf_06_no_primary_has_a_say_in_system_memory(void **state)
+{
+	static const UINT bad[] = {PERMANENT, CACHED, PROTECTED, EXISTING, EXISTING_KERNEL};
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
+				      .PrivateDriverDataSize = sizeof(wish),
+				      .Flags.Primary = 1};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	probe.edit_allocation = set_flags;
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		UINT flags = CPU_VISIBLE | bad[i];
+
+		probe.context = &flags;
+		assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), E_INVALIDARG);
+		if (!client_found(&w.client, "ALF-06") || w.client.findings != 1)
+			fail_msg("flags 0x%x: %u findings, first: %s", flags, w.client.findings,
+				 w.client.finding[0]);
+		client_forget(&w.client);
+	}
+	UINT plain = CPU_VISIBLE;
+	probe.context = &plain;
+	(void)w.device.cb->pfnAllocateCb(w.device.handle, &args);
+	assert_false(client_found(&w.client, "ALF-06"));
+	client_forget(&w.client);
+	probe.edit_allocation = NULL;
 	world_stop(&w);
 }
 
@@ -125,12 +156,12 @@ static void alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others(void **s
 	expect_flags_refused(&w, PROTECTED | PERMANENT | CPU_VISIBLE, "ALF-07");
 	expect_flags_refused(&w, PROTECTED | EXISTING, "ALF-07");
 	expect_flags_refused(&w, PROTECTED | EXISTING_KERNEL, "ALF-07");
-	expect_flags_not_built(&w, PROTECTED);
+	expect_flags_fine(&w, PROTECTED);
 	expect_flags_refused(&w, EXISTING | PERMANENT | CPU_VISIBLE, "ALF-09");
 	expect_flags_refused(&w, EXISTING | EXISTING_KERNEL, "ALF-09");
-	expect_flags_not_built(&w, EXISTING);
+	expect_flags_refused(&w, EXISTING, "ALF-11"); /* there is none */
 	expect_flags_refused(&w, EXISTING_KERNEL | PERMANENT | CPU_VISIBLE, "ALF-10");
-	expect_flags_not_built(&w, EXISTING_KERNEL);
+	expect_flags_refused(&w, EXISTING_KERNEL, "ALF-12");
 	world_stop(&w);
 }
 
@@ -492,6 +523,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(alf_02_reserved_flags_are_refused),
 		BOTH(alf_04_alf_05_what_the_cpu_uses_must_be_visible_to_it),
+		BOTH(alf_06_no_primary_has_a_say_in_system_memory),
 		BOTH(alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others),
 		BOTH(alf_16_cached_is_a_hint),
 		BOTH(alf_17_fromendofsegment_places_at_the_end),

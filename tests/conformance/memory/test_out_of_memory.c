@@ -85,6 +85,43 @@ static void creating_allocations(void **state)
 	world_stop(&w);
 }
 
+/* What is kept in system memory comes with its memory, or not at all; the caller's own is left alone. */
+static void creating_what_is_kept_in_system_memory(void **state)
+{
+	static char own[2 * PAGE] __attribute__((aligned(4096)));
+	static const uint32_t flags[] = {CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM,
+					 CPU | SOFTGPU_ALLOCATION_EXISTING_SYSTEM};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t kind = 0; kind < 2; kind++)
+		for (uint32_t n = 1; n < DEPTH; n++) {
+			struct softgpu_allocation wish = wish_of(2 * PAGE, flags[kind], 0);
+			D3DDDI_ALLOCATIONINFO info = {.pSystemMem = kind ? own : NULL,
+						      .pPrivateDriverData = &wish,
+						      .PrivateDriverDataSize = sizeof(wish)};
+			D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+			struct before b = look(&w);
+
+			own[PAGE] = (char)n;
+			vmm_calloc_fail_after(n);
+			HRESULT result = w.device.cb->pfnAllocateCb(w.device.handle, &args);
+			vmm_calloc_fail_after(0);
+			if (result != S_OK) {
+				assert_int_equal(result, E_OUTOFMEMORY);
+				assert_int_equal(info.hAllocation, 0);
+				expect_unchanged(&w, b);
+				assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args),
+						 S_OK);
+			}
+			use_now(&w, info.hAllocation, false);
+			assert_int_equal(client_deallocate(&w.device, info.hAllocation), S_OK);
+			assert_int_equal(own[PAGE], (char)n);
+			expect_unchanged(&w, b);
+		}
+	world_stop(&w);
+}
+
 static void lock_32_locking(void **state)
 {
 	struct world w;
@@ -498,6 +535,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(creating_allocations),
+		BOTH(creating_what_is_kept_in_system_memory),
 		BOTH(lock_32_locking),
 		BOTH(lock_32_discarding),
 		BOTH(lock_32_leaving_a_hidden_segment),

@@ -346,6 +346,68 @@ static void a_drivers_mdl_maps_if_its_pages_are_neighbours(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
+static void pages_of_others_are_locked_and_found(void **state)
+{
+	struct world *world = *state;
+	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, 3 * PAGE_SIZE, TAG);
+	struct _MDL *mdl = NULL;
+	uint64_t physical = 0;
+
+	assert_int_equal(vmm_nt_pages_lock(world->nt, pool + 16, PAGE_SIZE, &mdl),
+			 VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_nt_pages_lock(world->nt, pool, 100, &mdl), VMM_INVALID_PARAMETER);
+	for (uint32_t n = 1; n <= 2; n++) {
+		vmm_calloc_fail_after(n);
+		(void)!vmm_nt_pages_lock(world->nt, pool, 3 * PAGE_SIZE, &mdl);
+		vmm_calloc_fail_after(0);
+		if (mdl) /* the second one is for a table that still had room */
+			vmm_nt_pages_unlock(world->nt, mdl);
+		mdl = NULL;
+	}
+	assert_int_equal(vmm_nt_pages_lock(world->nt, pool, 3 * PAGE_SIZE, &mdl), VMM_OK);
+	assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), pool);
+	assert_true(vmm_nt_phys_of(world->nt, pool + PAGE_SIZE, &physical));
+	assert_true(physical == ((uint64_t)MmGetMdlPfnArray(mdl)[1] << PAGE_SHIFT));
+	assert_ptr_equal(vmm_nt_phys_lookup(world->nt, physical, 2 * PAGE_SIZE), pool + PAGE_SIZE);
+	vmm_nt_pages_unlock(world->nt, mdl);
+	assert_null(vmm_nt_phys_lookup(world->nt, physical, 1));
+	ExFreePool(pool);
+}
+
+static void kernel_memory_is_told_from_other_memory(void **state)
+{
+	static char other[3 * PAGE_SIZE] __attribute__((aligned(4096)));
+	struct world *world = *state;
+	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, 2 * PAGE_SIZE, TAG);
+	struct vmm_os_memory memory;
+	struct _MDL *mdl;
+
+	assert_true(vmm_nt_is_kernel_range(world->nt, pool, 2 * PAGE_SIZE));
+	assert_true(vmm_nt_is_kernel_range(world->nt, pool + PAGE_SIZE, PAGE_SIZE));
+	assert_false(vmm_nt_is_kernel_range(world->nt, pool + PAGE_SIZE, PAGE_SIZE + 1));
+	assert_false(vmm_nt_is_kernel_range(world->nt, pool - 1, PAGE_SIZE));
+	assert_false(vmm_nt_is_kernel_range(world->nt, pool, UINT64_MAX));
+	assert_true(vmm_nt_meets_kernel(world->nt, pool - 1, 2));
+	assert_false(vmm_nt_meets_kernel(world->nt, pool - 1, 1));
+	assert_true(vmm_nt_meets_kernel(world->nt, pool + 2 * PAGE_SIZE - 1, PAGE_SIZE));
+	assert_false(vmm_nt_meets_kernel(world->nt, pool + 2 * PAGE_SIZE, 1));
+	ExFreePool(pool);
+	assert_false(vmm_nt_is_kernel_range(world->nt, pool, 1));
+
+	assert_int_equal(vmm_os_memory_create(world->os, "bar", PAGE_SIZE, &memory), VMM_OK);
+	uint64_t base = vmm_nt_phys_reserve(world->nt, PAGE_SIZE);
+	assert_int_equal(vmm_nt_phys_add(world->nt, base, &memory, 0, PAGE_SIZE), VMM_OK);
+	assert_true(vmm_nt_is_kernel_range(world->nt, memory.base, PAGE_SIZE));
+	vmm_nt_phys_remove(world->nt, base);
+	vmm_os_memory_destroy(&memory);
+
+	/* Locked or not, a program's memory stays the program's. */
+	assert_int_equal(vmm_nt_pages_lock(world->nt, other, sizeof(other), &mdl), VMM_OK);
+	assert_false(vmm_nt_meets_kernel(world->nt, other, sizeof(other)));
+	assert_false(vmm_nt_is_kernel_range(world->nt, other, PAGE_SIZE));
+	vmm_nt_pages_unlock(world->nt, mdl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +424,8 @@ int main(void)
 		ON_SIM(an_mdl_of_a_backing_store_is_locked_and_mapped),
 		ON_SIM(an_mdl_can_live_in_its_owners_storage),
 		ON_SIM(a_drivers_mdl_maps_if_its_pages_are_neighbours),
+		ON_SIM(pages_of_others_are_locked_and_found),
+		ON_SIM(kernel_memory_is_told_from_other_memory),
 	};
 
 	return cmocka_run_group_tests_name("nt_memory", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "os_world.h"
 
 #include <setjmp.h>
+#include <sys/mman.h>
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -228,6 +229,52 @@ static void fills_are_exact_at_every_size(void **state)
 	vmm_free(target);
 }
 
+static void memory_of_others_is_probed_without_a_crash(void **state)
+{
+	const uint64_t page = VMM_PAGE_SIZE;
+	char *map =
+		mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(map != MAP_FAILED);
+	map[page] = 42;
+	assert_true(vmm_os_probe_writable(map, 4 * page));
+	assert_int_equal(map[page], 42);
+	assert_false(vmm_os_probe_writable(NULL, page));
+	assert_false(vmm_os_probe_writable(map, 0));
+	assert_false(vmm_os_probe_writable(map + 1, page));
+	assert_false(vmm_os_probe_writable(map, page + 1));
+	assert_false(vmm_os_probe_writable((void *)-page, 2 * page)); /* round the end */
+	assert_false(vmm_os_probe_writable((void *)(uintptr_t)page, page));
+	assert_int_equal(mprotect(map + 3 * page, page, PROT_READ), 0);
+	assert_false(vmm_os_probe_writable(map, 4 * page));
+	assert_int_equal(munmap(map + page, page), 0);
+	assert_false(vmm_os_probe_writable(map, 3 * page));
+	assert_true(vmm_os_probe_writable(map, page));
+	assert_true(vmm_os_probe_writable(map + 2 * page, page));
+	munmap(map, page);
+	munmap(map + 2 * page, 2 * page);
+}
+
+static void a_flush_counts_lines_and_changes_nothing(void **state)
+{
+	const struct vmm_os *os = *state;
+	char *bytes = vmm_calloc(1, 8192);
+	uint64_t all = vmm_os_cache_flush(os, bytes, 8192);
+
+	for (int i = 0; i < 8192; i++)
+		bytes[i] = (char)i;
+	assert_true(vmm_os_cache_flush(os, bytes, 0) == 0);
+#if defined(__x86_64__)
+	assert_true(all >= 8192 / 256 && all <= 8192 / 16 + 1); /* lines of 16 to 256 bytes */
+	assert_true(vmm_os_cache_flush(os, bytes + 100, 1) == 1);
+#endif
+	assert_true(vmm_os_cache_flush(os, bytes, 8192) == all);
+	for (int i = 0; i < 8192; i++)
+		assert_int_equal(bytes[i], (char)i);
+	vmm_free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +283,8 @@ int main(void)
 		BOTH(sizes_that_are_no_pages_are_refused),
 		BOTH(a_view_shows_what_is_mapped_and_its_address_stays),
 		BOTH(a_frozen_view_can_be_read_moved_and_thawed),
+		cmocka_unit_test(memory_of_others_is_probed_without_a_crash),
+		BOTH(a_flush_counts_lines_and_changes_nothing),
 		cmocka_unit_test(copies_are_exact_at_every_alignment),
 		cmocka_unit_test(fills_are_exact_at_every_size),
 	};

@@ -253,6 +253,12 @@ static void wishes_reach_the_memory_manager(void **state)
 	assert_int_equal(info.AllocationPriority, 0xA0000000u);
 	assert_int_equal(info.Flags.Value, 0x1 | 0x2 | 0x4 | 0x40);
 	destroy(gpu, info.hAllocation);
+	wish.flags =
+		SOFTGPU_ALLOCATION_PROTECTED | SOFTGPU_ALLOCATION_EXISTING_SYSTEM |
+		SOFTGPU_ALLOCATION_EXISTING_KERNEL; /* whether they go together is not its business */
+	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	assert_int_equal(info.Flags.Value, 0x8 | 0x10 | 0x20);
+	destroy(gpu, info.hAllocation);
 	wish = gpu_wish(1);
 	wish.flags = SOFTGPU_ALLOCATION_TILED_Y;
 	wish.stride_bytes = 256;
@@ -274,7 +280,7 @@ static void wishes_that_make_no_sense_are_refused(void **state)
 	for (i = 0; i < 16; i++)
 		bad[i] = good;
 	bad[0].version = SOFTGPU_ALLOCATION_VERSION + 1;
-	bad[1].flags = 0x40;
+	bad[1].flags = 0x80000000u;
 	bad[2].size_bytes = 0;
 	bad[3].size_bytes = UINT64_MAX;
 	bad[4].segment_set = 4;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ALF-14, ALF-15: the caches of the CPU. A GPU that does not look into them sees what was written back, and writes behind
+ * their back; so whenever a Cached allocation passes between CPU and GPU in such a place, its lines are flushed. Without
+ * the flag nothing is (C-34), and in a cache-coherent aperture nothing needs to be.
+ */
+#include "memory/memory_private.h"
+
+/* SEG-09: the flag means something on apertures only. */
+static bool is_coherent(struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+
+	return segment->aperture && segment->port->flags.CacheCoherent;
+}
+
+/* Where the CPU's accesses went; NULL: it could not get there. */
+static const char *memory_seen(struct vmm_memory *memory, const struct vmm_instance *instance,
+			       enum vmm_place seen)
+{
+	const struct vmm_segment *segment;
+
+	if (seen != VMM_PLACE_MEMORY || instance->kept)
+		return instance->backing.address;
+	segment = vmm_memory_segment(memory, instance->segment);
+	return segment->cpu_memory
+		       ? segment->cpu_memory->base + segment->cpu_offset + instance->offset
+		       : NULL;
+}
+
+static void flush(struct vmm_memory *memory, const struct vmm_instance *instance,
+		  enum vmm_place seen, uint32_t reason)
+{
+	const struct vmm_allocation *a = instance->allocation;
+	const char *bytes = memory_seen(memory, instance, seen);
+
+	if (!bytes)
+		return;
+	vmm_os_cache_flush(memory->adapter->os, bytes, a->size_bytes);
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_FLUSH, a->owner, instance->handle, reason,
+		  a->size_bytes, instance->segment, 0, 0);
+}
+
+void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
+			  enum vmm_place seen)
+{
+	if (!(instance->allocation->flags & VMM_ALLOCATION_CACHED) || is_coherent(memory, instance))
+		return;
+	if (instance->cache == VMM_CACHE_CPU)
+		flush(memory, instance, seen, VIDMM_FLUSH_TO_GPU);
+	/* Locked in an aperture both have it (LOCK-37), and before each use the CPU may have written again. */
+	instance->handover = instance->lock_count && instance->place == VMM_PLACE_APERTURE;
+	instance->cache = instance->handover ? VMM_CACHE_CPU : VMM_CACHE_GPU;
+}
+
+void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only)
+{
+	if (!(instance->allocation->flags & VMM_ALLOCATION_CACHED))
+		return;
+	if (instance->cache == VMM_CACHE_GPU) {
+		flush(memory, instance, (enum vmm_place)instance->place, VIDMM_FLUSH_TO_CPU);
+		instance->cache = VMM_CACHE_CLEAN;
+	}
+	if (!read_only) /* LOCK-06: what is only read leaves nothing to write back */
+		instance->cache = VMM_CACHE_CPU;
+	instance->handover = true;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System copies that stay (PermanentSysMem, and memory of the caller's own): the CPU always works on the system copy
+ * (PAG-14). While the instance is in a memory segment, one of the two copies may be newer, never both in part: the GPU's,
+ * which comes back before the CPU goes in (PAG-15) or when it leaves (PAG-13); or the CPU's, in the pages that a lock
+ * named, which follow at the unlock (LOCK-22) or, where the GPU reads at that moment, before its next use.
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+enum { READ_ONLY = 0x001, BITS = 64 };
+
+vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
+			   const void *system_memory)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint64_t pages = allocation->size_bytes >> VMM_PAGE_SHIFT;
+	struct vmm_kept *kept;
+	vmm_status status;
+
+	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
+		return VMM_OK;
+	kept = vmm_calloc(1, sizeof(*kept) + (pages + BITS - 1) / BITS * sizeof(kept->pages[0]));
+	if (!kept)
+		return VMM_NO_MEMORY;
+	status = vmm_is_existing(allocation)
+			 ? vmm_existing_lock(memory, system_memory, allocation->size_bytes,
+					     &instance->backing)
+			 : vmm_residency_give_backing(memory, instance);
+	if (!vmm_ok(status)) {
+		vmm_free(kept);
+		return status;
+	}
+	kept->instance = instance;
+	kept->page_count = pages;
+	vmm_list_init(&kept->waiting);
+	instance->kept = kept;
+	if (vmm_is_existing(allocation))
+		instance->place = VMM_PLACE_SYSTEM; /* it has content: what is in the memory */
+	return VMM_OK;
+}
+
+void vmm_kept_free(struct vmm_instance *instance)
+{
+	vmm_free(instance->kept);
+	instance->kept = NULL;
+}
+
+static void forget_pages(struct vmm_kept *kept)
+{
+	if (kept->some)
+		memset(kept->pages, 0,
+		       (kept->page_count + BITS - 1) / BITS * sizeof(kept->pages[0]));
+	kept->all = kept->some = false;
+}
+
+void vmm_kept_left_segment(struct vmm_instance *instance)
+{
+	instance->gpu_wrote = false;
+	if (instance->kept)
+		forget_pages(instance->kept);
+}
+
+vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_status status = vmm_paging_transfer(memory, instance, false);
+
+	if (!vmm_ok(status))
+		return status;
+	vmm_residency_mark_paged(memory, instance, true);
+	instance->gpu_wrote = false;
+	return VMM_OK;
+}
+
+void vmm_kept_locked(struct vmm_instance *instance, const struct vmm_lock_request *request,
+		     bool content)
+{
+	struct vmm_kept *kept = instance->kept;
+
+	if (!kept || instance->place != VMM_PLACE_MEMORY)
+		return;
+	if (!content &&
+	    instance->gpu_wrote) { /* REN-15: the system copy, as it is, is now the content */
+		instance->gpu_wrote = false;
+		kept->all = true;
+	}
+	vmm_assert(!instance->gpu_wrote);
+	if (request->flags & READ_ONLY) /* LOCK-06 */
+		return;
+	if (!request->page_count)
+		kept->all = true;
+	for (uint32_t i = 0; i < request->page_count; i++)
+		kept->pages[request->pages[i] / BITS] |= 1ull << request->pages[i] % BITS;
+	kept->some |= request->page_count != 0;
+}
+
+static bool is_set(const struct vmm_kept *kept, uint64_t page)
+{
+	return page < kept->page_count && (kept->pages[page / BITS] >> page % BITS & 1);
+}
+
+/* One transfer for each run of neighbours. */
+static vmm_status upload_pages(struct vmm_memory *memory, struct vmm_kept *kept)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint64_t first = 0; first < kept->page_count && vmm_ok(status); first++) {
+		uint64_t end = first;
+
+		while (is_set(kept, end))
+			end++;
+		if (end == first)
+			continue;
+		status = vmm_paging_transfer_part(memory, kept->instance, true,
+						  first << VMM_PAGE_SHIFT,
+						  (end - first) << VMM_PAGE_SHIFT);
+		first = end;
+	}
+	return status;
+}
+
+/* The GPU does not use the instance. On failure all of it is still due. */
+static vmm_status upload(struct vmm_memory *memory, struct vmm_kept *kept)
+{
+	struct vmm_instance *instance = kept->instance;
+	vmm_status status;
+
+	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_SYSTEM);
+	status = kept->all ? vmm_paging_transfer(memory, instance, true)
+			   : upload_pages(memory, kept);
+	/* The bytes stay where the CPU sees them: it need not wait before it writes again. */
+	vmm_residency_mark_paged(memory, instance, false);
+	instance->handover = !vmm_ok(status);
+	if (vmm_ok(status))
+		forget_pages(kept);
+	return status;
+}
+
+bool vmm_kept_unlocked(struct vmm_instance *instance)
+{
+	const struct vmm_kept *kept = instance->kept;
+
+	if (!kept || instance->lock_count || !(kept->all || kept->some))
+		return false;
+	instance->handover = true;
+	return true;
+}
+
+void vmm_kept_upload_soon(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_kept_unlocked(instance) && vmm_instance_unused(instance))
+		vmm_list_push_back(&memory->uploads, &instance->kept->waiting);
+}
+
+void vmm_kept_upload_all(struct vmm_memory *memory)
+{
+	while (!vmm_list_empty(&memory->uploads)) {
+		struct vmm_kept *kept =
+			vmm_container_of(memory->uploads.next, struct vmm_kept, waiting);
+
+		vmm_list_remove(&kept->waiting);
+		(void)!upload(memory, kept); /* then it is tried again before the GPU uses it */
+	}
+}
+
+vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_kept *kept = instance->kept;
+
+	if (kept && (kept->all || kept->some)) {
+		/* What was submitted before the lock may still read the old content (LOCK-15). */
+		if (!vmm_instance_unused(instance))
+			return VMM_PENDING;
+		return upload(memory, kept);
+	}
+	instance->handover = false;
+	vmm_coherence_to_gpu(memory, instance, (enum vmm_place)instance->place);
+	return VMM_OK;
+}

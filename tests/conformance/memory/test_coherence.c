@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* ALF-14, ALF-15: when the CPU's caches are flushed for a Cached allocation, and when not. */
+#include "world.h"
+
+#include <pthread.h>
+
+#define CACHED (CPU | SOFTGPU_ALLOCATION_CACHED)
+#define BYTES  (4 * PAGE)
+
+static const struct vidmm_registry_value incoherent = {"ApertureCoherent", 0};
+static const struct client_options not_coherent = {.vram_bytes = 4 * MIB,
+						   .aperture_bytes = 8 * MIB,
+						   .registry = &incoherent,
+						   .registry_count = 1};
+static const struct client_options coherent = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
+
+/* What was flushed of one allocation, in order. Events come from several threads at once. */
+struct flushes {
+	pthread_mutex_t lock;
+	uint32_t object;
+	uint32_t to_gpu, to_cpu;
+	uint64_t bytes;
+	uint64_t
+		submit_after; /* the number of the first hand-over to the GPU after a flush to it */
+	uint64_t flushed_at;
+};
+
+static void on_flush(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct flushes *f = context;
+
+	(void)text;
+	pthread_mutex_lock(&f->lock);
+	if (event->type == VIDMM_EVENT_QUEUE) {
+		if (f->flushed_at && !f->submit_after)
+			f->submit_after = event->sequence;
+	} else if (event->object == f->object) {
+		f->to_gpu += event->reason == VIDMM_FLUSH_TO_GPU;
+		f->to_cpu += event->reason == VIDMM_FLUSH_TO_CPU;
+		f->bytes += event->arg[0];
+		if (event->reason == VIDMM_FLUSH_TO_GPU)
+			f->flushed_at = event->sequence;
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void start(struct world *w, struct flushes *f, void **state,
+		  const struct client_options *options)
+{
+	world_start(w, state, options);
+	memset(f, 0, sizeof(*f));
+	pthread_mutex_init(&f->lock, NULL);
+	assert_int_not_equal(vidmm_subscribe(w->client.host,
+					     1ull << VIDMM_EVENT_FLUSH | 1ull << VIDMM_EVENT_QUEUE,
+					     on_flush, f),
+			     0);
+}
+
+static void expect_flushes(struct flushes *f, uint32_t to_gpu, uint32_t to_cpu)
+{
+	pthread_mutex_lock(&f->lock);
+	assert_int_equal(f->to_gpu, to_gpu);
+	assert_int_equal(f->to_cpu, to_cpu);
+	assert_true(f->bytes == (uint64_t)(to_gpu + to_cpu) * BYTES);
+	f->to_gpu = f->to_cpu = 0;
+	f->bytes = f->flushed_at = f->submit_after = 0;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void expect_flushed_before_submission(struct flushes *f)
+{
+	pthread_mutex_lock(&f->lock);
+	assert_true(f->flushed_at && f->submit_after > f->flushed_at);
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void alf_15_one_flush_before_submission(void **state)
+{
+	for (uint32_t segments = VRAM; segments <= APERTURE; segments++) {
+		struct world w;
+		struct flushes f;
+
+		start(&w, &f, state, &not_coherent);
+		D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, segments);
+
+		client_write(&w.device, a, BYTES, 0x15);
+		expect_flushes(&f, 0, 0);
+		use_now(&w, a, false);
+		expect_flushed_before_submission(&f);
+		expect_flushes(&f, 1, 0);
+		use_now(&w, a, true); /* it is the GPU's already */
+		expect_flushes(&f, 0, 0);
+		client_write(&w.device, a, BYTES, 0x16); /* back: what the CPU had is old */
+		expect_flushes(&f, 0, 1);
+		client_write(&w.device, a, BYTES, 0x17);
+		expect_flushes(&f, 0, 0);
+		use_now(&w, a, false); /* resident all the while */
+		expect_flushed_before_submission(&f);
+		expect_flushes(&f, 1, 0);
+		world_stop(&w);
+	}
+}
+
+static void alf_15_lock_06_reading_leaves_nothing_to_write_back(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, VRAM);
+
+	use_now(&w, a, true);
+	expect_flushes(&f, 0, 0);
+	client_lock(&w.device, a, READ_ONLY);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	expect_flushes(&f, 0, 1);
+	use_now(&w, a, true);
+	expect_flushes(&f, 0, 0);
+	client_lock(&w.device, a, READ_ONLY);
+	client_lock(&w.device, a, 0); /* in the same hands: nothing to do */
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	expect_flushes(&f, 0, 1);
+	use_now(&w, a, false);
+	expect_flushes(&f, 1, 0);
+	world_stop(&w);
+}
+
+static void alf_15_a_coherent_aperture_needs_none(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &coherent);
+	D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, APERTURE);
+
+	for (uint32_t round = 0; round < 3; round++) {
+		client_write(&w.device, a, BYTES, 0x20 + round);
+		use_now(&w, a, true);
+	}
+	expect_flushes(&f, 0, 0);
+	world_stop(&w);
+}
+
+static void alf_14_without_cached_there_is_none(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	for (uint32_t segments = VRAM; segments <= APERTURE; segments++) {
+		D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CPU, segments);
+
+		client_write(&w.device, a, BYTES, 0x14);
+		use_now(&w, a, true);
+		client_expect(&w.device, a, 4, 0x14);
+		use_now(&w, a, true);
+	}
+	expect_flushes(&f, 0, 0);
+	world_stop(&w);
+}
+
+/* What the CPU wrote through a view of the segment goes out with the rest. */
+static void alf_15_an_eviction_passes_it_to_the_gpu(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, VRAM);
+
+	use_now(&w, a, false);
+	client_write(&w.device, a, BYTES, 0x51);
+	expect_flushes(&f, 0, 1);
+	evict_by_pressure(&w, a);
+	expect_flushes(&f, 1, 0);
+	client_expect(&w.device, a, BYTES, 0x51);
+	expect_flushes(&f, 0, 1);
+	world_stop(&w);
+}
+
+/* Both have it: what the CPU writes under its lock is flushed before each use. */
+static void alf_15_lock_37_locked_in_an_aperture_each_use_is_a_passage(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	D3DKMT_HANDLE a = f.object = allocate_in(&w.device, BYTES, CACHED, APERTURE);
+
+	uint32_t *word = client_lock(&w.device, a, 0);
+	for (uint32_t round = 0; round < 3; round++) {
+		word[0] = round;
+		use_now(&w, a, false);
+		expect_flushes(&f, 1, 0);
+	}
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void alf_15_pag_14_a_kept_copy_is_flushed_before_it_is_read(void **state)
+{
+	struct world w;
+	struct flushes f;
+
+	start(&w, &f, state, &not_coherent);
+	D3DKMT_HANDLE a = f.object =
+		allocate_in(&w.device, BYTES, CACHED | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM, VRAM);
+
+	client_write(&w.device, a, BYTES, 0x61);
+	use_now(&w, a, false);
+	expect_flushes(&f, 1, 0);
+	client_write(&w.device, a, BYTES, 0x62); /* the unlock copies it to the segment */
+	client_idle(&w.client);
+	expect_flushes(&f, 1, 1);
+	use_now(&w, a, true);
+	expect_flushes(&f, 0, 0);
+	client_expect(&w.device, a, 4, 0x62); /* softgpu's use rewrites what is there */
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(alf_15_one_flush_before_submission),
+		BOTH(alf_15_lock_06_reading_leaves_nothing_to_write_back),
+		BOTH(alf_15_a_coherent_aperture_needs_none),
+		BOTH(alf_14_without_cached_there_is_none),
+		BOTH(alf_15_an_eviction_passes_it_to_the_gpu),
+		BOTH(alf_15_lock_37_locked_in_an_aperture_each_use_is_a_passage),
+		BOTH(alf_15_pag_14_a_kept_copy_is_flushed_before_it_is_read),
+	};
+
+	return cmocka_run_group_tests_name("coherence", tests, NULL, NULL);
+}

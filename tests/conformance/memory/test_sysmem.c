@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PermanentSysMem (PAG-13 to PAG-15, PAG-31): the system copy stays while the GPU has one of its own. And Protected
+ * (ALF-08), whose system copy nobody gets to see.
+ */
+#include "world.h"
+
+#define TRANSFER  DXGK_OPERATION_TRANSFER
+#define DROP      DXGK_OPERATION_DISCARD_CONTENT
+#define FILL      DXGK_OPERATION_FILL
+#define PERMANENT (CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM)
+#define PAGES     16u
+
+static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 8 * MIB};
+
+/* A permanent allocation with known content, in video memory, clean; *kmd is the miniport's. */
+static D3DKMT_HANDLE make_resident(struct world *w, uint32_t segments, HANDLE *kmd)
+{
+	D3DKMT_HANDLE a = allocate_in(&w->device, PAGES * PAGE, PERMANENT, segments);
+
+	*kmd = probe_last_created();
+	client_write(&w->device, a, PAGES * PAGE, 0x100);
+	use_now(w, a, false);
+	assert_int_equal(client_residency(&w->device, a), IN_VRAM);
+	probe_forget();
+	return a;
+}
+
+static void fill_by_gpu(struct world *w, D3DKMT_HANDLE a, uint32_t pattern)
+{
+	client_fill(&w->context, a, PAGES * PAGE, pattern);
+	client_submit(&w->context);
+	client_idle(&w->client);
+}
+
+static void expect_words(const void *bytes, uint32_t count, uint32_t pattern)
+{
+	const uint32_t *word = bytes;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (word[i] != pattern)
+			fail_msg("word %u is 0x%x, not 0x%x", i, word[i], pattern);
+}
+
+/* What the GPU has: copied into another allocation and read there. */
+static void expect_by_gpu(struct world *w, D3DKMT_HANDLE a, uint32_t page, uint32_t first_word)
+{
+	D3DKMT_HANDLE copy = allocate_in(&w->device, PAGES * PAGE, CPU, APERTURE);
+
+	client_copy(&w->context, a, copy, PAGES * PAGE);
+	client_submit(&w->context);
+	client_idle(&w->client);
+	const uint32_t *word = client_lock(&w->device, copy, READ_ONLY);
+	assert_int_equal(word[page * PAGE / 4], first_word);
+	assert_int_equal(client_unlock(&w->device, copy), S_OK);
+	assert_int_equal(client_deallocate(&w->device, copy), S_OK);
+}
+
+static void pag_13_clean_content_is_dropped(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	const DXGKARG_BUILDPAGINGBUFFER *drop = &probe_find_paging(DROP, kmd, 0)->paging;
+	assert_int_equal(drop->DiscardContent.SegmentId, 1);
+	client_expect(&w.device, a, PAGES * PAGE, 0x100);
+	use_now(&w, a, false); /* and it comes back */
+	expect_by_gpu(&w, a, 3, 0x100 + 3 * PAGE / 4);
+	world_stop(&w);
+}
+
+static void pag_13_pag_31_what_the_gpu_wrote_is_copied_back(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	fill_by_gpu(&w, a, 0x7A7A7A7A);
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1);
+	assert_int_equal(probe_paging_count(DROP, kmd), 0);
+	const DXGKARG_BUILDPAGINGBUFFER *out = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	assert_int_equal(out->Transfer.Source.SegmentId, 1);
+	assert_int_equal(out->Transfer.Destination.SegmentId, 0);
+	expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, 0x7A7A7A7A);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, false); /* in again: the dirt is gone with the copy */
+	probe_forget();
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	world_stop(&w);
+}
+
+/* A list entry that no patch location names gives the GPU no address to write to. */
+static void pag_31_a_mention_before_page_in_is_no_dirt(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGES * PAGE, PERMANENT, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, PAGES * PAGE, 0x100);
+	client_use(&w.context, a, true);
+	client_stall(&w.context, 1);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, a), EVICTED);
+	use_now(&w, a, false);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	world_stop(&w);
+}
+
+static void pag_13_the_system_copy_stays_while_resident(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	uint64_t before = world_statistics(&w).system_bytes;
+	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, PERMANENT, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	/* Nobody wrote: the first content is a fill (PAG-05), and both copies are zero. */
+	use_now(&w, a, false);
+	assert_int_equal(probe_paging_count(FILL, kmd), 1);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(client_deallocate(&w.device, client_allocate(&w.device, PAGE, 0)), S_OK);
+	assert_true(world_statistics(&w).system_bytes == before + MIB);
+	evict_by_pressure(&w, a);
+	expect_words(client_lock(&w.device, a, READ_ONLY), MIB / 4, 0);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_true(world_statistics(&w).system_bytes == before);
+	world_stop(&w);
+}
+
+static void pag_14_a_lock_always_shows_the_system_copy(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+	const void *resident = client_lock(&w.device, a, READ_ONLY);
+
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	evict_by_pressure(&w, a);
+	assert_ptr_equal(client_lock(&w.device, a, READ_ONLY), resident);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void pag_14_an_unlock_updates_the_gpus_copy(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+	uint32_t *word = client_lock(&w.device, a, 0);
+
+	word[5 * PAGE / 4] = 0xCAFE;
+	assert_int_equal(probe_paging_count(-1, kmd), 0); /* not before the unlock */
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(-1, kmd), 1);
+	const DXGKARG_BUILDPAGINGBUFFER *in = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	assert_int_equal(in->Transfer.Source.SegmentId, 0);
+	assert_int_equal(in->Transfer.Destination.SegmentId, 1);
+	assert_int_equal(in->Transfer.TransferOffset, 0);
+	assert_int_equal(in->Transfer.TransferSize, PAGES * PAGE);
+	assert_int_equal(in->Transfer.Flags.Value, 0x18);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	expect_by_gpu(&w, a, 5, 0xCAFE);
+	probe_forget();
+	evict_by_pressure(&w, a); /* the CPU's writing is no dirt of the GPU's */
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	world_stop(&w);
+}
+
+static void lock_22_only_the_listed_pages_are_copied(void **state)
+{
+	static const UINT one[] = {3}, several[] = {9, 2, 3, 4};
+	struct world w;
+	HANDLE kmd;
+	void *data;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	assert_int_equal(lock_pages(&w.device, &a, 0, one, 1, &data), S_OK);
+	*(uint32_t *)data = 0x3333;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1);
+	const DXGKARG_BUILDPAGINGBUFFER *in = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	assert_int_equal(in->Transfer.TransferOffset, 3 * PAGE);
+	assert_int_equal(in->Transfer.MdlOffset, 3);
+	assert_int_equal(in->Transfer.TransferSize, PAGE);
+	expect_by_gpu(&w, a, 3, 0x3333);
+
+	probe_forget(); /* neighbours go together */
+	assert_int_equal(lock_pages(&w.device, &a, 0, several, 4, &data), S_OK);
+	memset((char *)data - 9 * PAGE + 2 * PAGE, 0x22, 3 * PAGE);
+	memset(data, 0x99, PAGE);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+	in = &probe_find_paging(TRANSFER, kmd, 0)->paging;
+	assert_int_equal(in->Transfer.TransferOffset, 2 * PAGE);
+	assert_int_equal(in->Transfer.TransferSize, 3 * PAGE);
+	in = &probe_find_paging(TRANSFER, kmd, 1)->paging;
+	assert_int_equal(in->Transfer.TransferOffset, 9 * PAGE);
+	assert_int_equal(in->Transfer.TransferSize, PAGE);
+	expect_by_gpu(&w, a, 4, 0x22222222);
+	expect_by_gpu(&w, a, 9, 0x99999999);
+	expect_by_gpu(&w, a, 5, 0x100 + 5 * PAGE / 4);
+	world_stop(&w);
+}
+
+static void lock_06_a_lock_for_reading_copies_nothing(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	client_expect(&w.device, a, PAGES * PAGE, 0x100);
+	client_lock(&w.device, a, READ_ONLY);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	uint32_t after_reading = probe_paging_count(-1, kmd);
+	client_lock(&w.device, a, WRITE_ONLY);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), after_reading + 1);
+	world_stop(&w);
+}
+
+static void pag_14_nested_locks_are_copied_once_at_the_end(void **state)
+{
+	static const UINT page_1[] = {1}, page_7[] = {7};
+	struct world w;
+	HANDLE kmd;
+	void *data;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	assert_int_equal(lock_pages(&w.device, &a, 0, page_1, 1, &data), S_OK);
+	*(uint32_t *)data = 0x1111;
+	assert_int_equal(lock_pages(&w.device, &a, 0, page_7, 1, &data), S_OK);
+	*(uint32_t *)data = 0x7777;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(-1, kmd), 0);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+	expect_by_gpu(&w, a, 1, 0x1111);
+	expect_by_gpu(&w, a, 7, 0x7777);
+	world_stop(&w);
+}
+
+static void pag_15_a_lock_brings_back_what_the_gpu_wrote(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	fill_by_gpu(&w, a, 0x15151515);
+	expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, 0x15151515);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, 0x15151515);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1); /* both are alike now */
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	world_stop(&w);
+}
+
+static void pag_15_donotwait_brings_back_when_the_gpu_is_idle(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	fill_by_gpu(&w, a, 0x16161616);
+	expect_words(client_lock(&w.device, a, DONOT_WAIT), PAGES * PAGE / 4, 0x16161616);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_idle(&w.client);
+	gate_close(&w);
+	client_reference(&w.context, a, true);
+	client_submit(&w.context);
+	expect_lock_refused(&w, a, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	gate_open(&w);
+	client_idle(&w.client);
+	world_stop(&w);
+}
+
+/* Beside a GPU that writes there is no content yet that a no-overwrite lock could go into. */
+static void pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM | APERTURE, &kmd);
+
+	gate_close(&w);
+	client_reference(&w.context, a, false);
+	client_submit(&w.context);
+	client_lock(&w.device, a, IGNORE_SYNC | DONOT_WAIT); /* a reader is nobody's business */
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	gate_open(&w);
+	client_idle(&w.client);
+	gate_close(&w);
+	client_reference(&w.context, a, true);
+	client_submit(&w.context);
+	expect_lock_refused(&w, a, IGNORE_SYNC | DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	gate_open(&w);
+	client_idle(&w.client);
+	world_stop(&w);
+}
+
+/* The GPU still reads when the CPU unlocks: the copy waits for it, and later work for the copy. */
+static void pag_14_lock_15_an_update_does_not_disturb_a_reader(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM | APERTURE, &kmd),
+		      old = allocate_in(&w.device, PAGES * PAGE, CPU, APERTURE),
+		      new = allocate_in(&w.device, PAGES * PAGE, CPU, APERTURE);
+
+	gate_close(&w);
+	client_copy(&w.context, a, old, PAGES * PAGE);
+	client_submit(&w.context);
+	uint32_t *word = client_lock(&w.device, a, IGNORE_READ_SYNC);
+	for (uint32_t i = 0; i < PAGES * PAGE / 4; i++)
+		word[i] = 0xABCD0000;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	client_copy(&w.context, a, new, PAGES * PAGE);
+	client_submit(&w.context);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 1);
+	client_expect(&w.device, old, PAGES * PAGE, 0x100);
+	expect_words(client_lock(&w.device, new, READ_ONLY), PAGES * PAGE / 4, 0xABCD0000);
+	assert_int_equal(client_unlock(&w.device, new), S_OK);
+	world_stop(&w);
+}
+
+/* LOCK-35: out of the memory segment, but without a copy; the pages under the lock are the GPU's now, too. */
+static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM | APERTURE, &kmd);
+	uint32_t *word = client_lock(&w.device, a, 0);
+
+	word[2 * PAGE / 4] = 0x2222;
+	expect_by_gpu(&w, a, 2, 0x2222);
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(probe_paging_count(DROP, kmd), 1);
+	word[2 * PAGE / 4] = 0x2223;
+	expect_by_gpu(&w, a, 2, 0x2223);
+	fill_by_gpu(&w, a, 0x35353535);
+	expect_words(word, PAGES * PAGE / 4, 0x35353535);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	world_stop(&w);
+}
+
+static void pag_13_pag_16_what_is_locked_is_dropped_like_any_other(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM | APERTURE, &kmd);
+	uint32_t *word = client_lock(&w.device, a, 0);
+
+	word[0] = 0x1600;
+	client_use(&w.context, a, true); /* a mention of what is locked is no dirt, either */
+	client_stall(&w.context, 1);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	assert_int_equal(word[0], 0x1600);
+	word[1] = 0x1601;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+	expect_by_gpu(&w, a, 0, 0x1600);
+	world_stop(&w);
+}
+
+static void lock_49_a_hidden_segment_need_not_be_left(void **state)
+{
+	static const struct vidmm_registry_value hidden = {"VramCpuVisible", 0};
+	const struct client_options options = {.vram_bytes = 4 * MIB,
+					       .aperture_bytes = 8 * MIB,
+					       .registry = &hidden,
+					       .registry_count = 1};
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &options);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+	uint32_t *word = client_lock(&w.device, a, DONOT_EVICT);
+
+	word[0] = 0x4949;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	expect_by_gpu(&w, a, 0, 0x4949);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	world_stop(&w);
+}
+
+static HRESULT offer(struct world *w, D3DKMT_HANDLE a)
+{
+	D3DDDICB_OFFERALLOCATIONS args = {
+		.NumAllocations = 1, .HandleList = &a, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+
+	return w->device.cb->pfnOfferAllocationsCb(w->device.handle, &args);
+}
+
+static BOOL reclaim(struct world *w, D3DKMT_HANDLE a)
+{
+	BOOL discarded = -1;
+	D3DDDICB_RECLAIMALLOCATIONS args = {
+		.NumAllocations = 1, .HandleList = &a, .pDiscarded = &discarded};
+
+	assert_int_equal(w->device.cb->pfnReclaimAllocationsCb(w->device.handle, &args), S_OK);
+	return discarded;
+}
+
+static void ofr_04_an_offer_of_clean_content_loses_nothing(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	assert_int_equal(offer(&w, a), S_OK);
+	evict_by_pressure(&w, a);
+	assert_false(reclaim(&w, a));
+	client_expect(&w.device, a, PAGES * PAGE, 0x100);
+	use_now(&w, a, true);
+	assert_int_equal(offer(&w, a), S_OK);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 0); /* OFR-09 */
+	assert_true(reclaim(&w, a));
+	client_write(&w.device, a, PAGES * PAGE, 0x400);
+	use_now(&w, a, false);
+	expect_by_gpu(&w, a, 1, 0x400 + PAGE / 4);
+	world_stop(&w);
+}
+
+static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
+{
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd), first = a;
+	void *before = client_lock(&w.device, a, 0), *data;
+
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	for (uint32_t round = 1; round <= 6; round++) {
+		fill_by_gpu(&w, a, 0xD0D0D0D0 + round); /* dirt that nobody wants */
+		probe_forget();
+		assert_int_equal(client_try_lock(&w.device, &a, DISCARD, &data), S_OK);
+		assert_int_equal(probe_paging_count(TRANSFER, kmd), 0);
+		for (uint32_t i = 0; i < PAGES * PAGE / 4; i++)
+			((uint32_t *)data)[i] = round;
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		expect_by_gpu(&w, a, 6, round);
+		expect_words(client_lock(&w.device, a, READ_ONLY), PAGES * PAGE / 4, round);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		if (round == 1) {
+			assert_int_not_equal(a, first);
+			assert_ptr_not_equal(data, before);
+		}
+	}
+	world_stop(&w);
+}
+
+/* REN-15 leaves the rest of the content undefined; the two copies agree on it all the same. */
+static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
+{
+	static const UINT page_1[] = {1};
+	struct world w;
+	HANDLE kmd;
+	void *data;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd);
+
+	fill_by_gpu(&w, a, 0x6B6B6B6B);
+	assert_int_equal(
+		lock_pages(&w.device, &a, DISCARD | NO_EXISTING_REFERENCE, page_1, 1, &data), S_OK);
+	*(uint32_t *)data = 0x1111;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	const uint32_t *word = client_lock(&w.device, a, READ_ONLY);
+	uint32_t elsewhere = word[5 * PAGE / 4];
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	expect_by_gpu(&w, a, 1, 0x1111);
+	expect_by_gpu(&w, a, 5, elsewhere);
+	world_stop(&w);
+}
+
+static void alf_08_protected_memory_has_no_address(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU | SOFTGPU_ALLOCATION_PROTECTED, 0),
+		      copy = allocate_in(&w.device, PAGE, CPU, APERTURE);
+
+	expect_lock_refused(&w, a, 0, E_INVALIDARG, "ALF-08");
+	expect_lock_refused(&w, a, DISCARD, E_INVALIDARG, "ALF-08");
+	client_fill(&w.context, a, PAGE, 0x08080808); /* the GPU uses it as any other */
+	client_submit(&w.context);
+	client_idle(&w.client);
+	evict_by_pressure(&w, a);
+	expect_lock_refused(&w, a, READ_ONLY, E_INVALIDARG, "ALF-08");
+	client_copy(&w.context, a, copy, PAGE);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	expect_words(client_lock(&w.device, copy, READ_ONLY), PAGE / 4, 0x08080808);
+	assert_int_equal(client_unlock(&w.device, copy), S_OK);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(pag_13_clean_content_is_dropped),
+		BOTH(pag_13_pag_31_what_the_gpu_wrote_is_copied_back),
+		BOTH(pag_31_a_mention_before_page_in_is_no_dirt),
+		BOTH(pag_13_the_system_copy_stays_while_resident),
+		BOTH(pag_14_a_lock_always_shows_the_system_copy),
+		BOTH(pag_14_an_unlock_updates_the_gpus_copy),
+		BOTH(lock_22_only_the_listed_pages_are_copied),
+		BOTH(lock_06_a_lock_for_reading_copies_nothing),
+		BOTH(pag_14_nested_locks_are_copied_once_at_the_end),
+		BOTH(pag_15_a_lock_brings_back_what_the_gpu_wrote),
+		BOTH(pag_15_donotwait_brings_back_when_the_gpu_is_idle),
+		BOTH(pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment),
+		BOTH(pag_14_lock_15_an_update_does_not_disturb_a_reader),
+		BOTH(pag_13_lock_35_rendering_while_locked_moves_without_a_copy),
+		BOTH(pag_13_pag_16_what_is_locked_is_dropped_like_any_other),
+		BOTH(lock_49_a_hidden_segment_need_not_be_left),
+		BOTH(ofr_04_an_offer_of_clean_content_loses_nothing),
+		BOTH(ren_01_each_instance_has_a_system_copy_of_its_own),
+		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
+		BOTH(alf_08_protected_memory_has_no_address),
+	};
+
+	return cmocka_run_group_tests_name("sysmem", tests, NULL, NULL);
+}
