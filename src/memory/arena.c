@@ -90,6 +90,12 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	vmm_status status;
 
 	vmm_assert(!backing->arena);
+	/*
+	 * What a dead adapter abandoned counts as complete, but its miniport's engines may still be at it: its memory is given
+	 * to nobody else.
+	 */
+	if (atomic_load(&memory->adapter->removed))
+		return VMM_DEVICE_REMOVED;
 	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
 	if (!below_limit(memory, size_bytes))
 		return VMM_NO_MEMORY;

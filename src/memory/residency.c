@@ -234,8 +234,7 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
-	    reason != VIDMM_RESIDENCY_DESTROYED)
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (instance->place == VMM_PLACE_MEMORY) {
 		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
