@@ -373,6 +373,49 @@ static void pag_14_lock_15_an_update_does_not_disturb_a_reader(void **state)
 	world_stop(&w);
 }
 
+/* The copy node is held up, and with it the update; to a lock the allocation is idle all the same. */
+static void pag_14_lock_08_an_update_under_way_keeps_nobody_out(void **state)
+{
+	struct client_context second;
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	client_context(&w.device, 1, &second);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd),
+		      copy = allocate_in(&w.device, PAGES * PAGE, CPU, APERTURE);
+	struct softgpu_sync wait = {
+		.command = {SOFTGPU_WAIT, 0, sizeof(wait)},
+		.operand = {.allocation = client_use(&second, w.gate, false)},
+		.value = ++w.gate_value,
+	};
+
+	use_now(&w, copy, false);
+	client_command(&second, &wait, sizeof(wait));
+	client_submit(&second);
+	for (uint32_t i = 0; i < 100; i++)
+		vidmm_settle(w.client.host);
+	*(uint32_t *)client_lock(&w.device, a, 0) = 0x8888;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_copy(&w.context, a, copy, PAGES * PAGE); /* this waits for the update */
+	uint32_t *word = client_lock(&w.device, a, DONOT_WAIT);
+	assert_int_equal(word[0], 0x8888);
+	word[1] = 0x8889;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_submit(&w.context);
+	for (uint32_t i = 0; i < 100; i++)
+		vidmm_settle(w.client.host);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+	word = client_lock(&w.device, copy, READ_ONLY);
+	assert_int_equal(word[0], 0x8888);
+	assert_int_equal(word[1], 0x8889);
+	assert_int_equal(client_unlock(&w.device, copy), S_OK);
+	client_context_end(&second);
+	world_stop(&w);
+}
+
 /* LOCK-35: out of the memory segment, but without a copy; the pages under the lock are the GPU's now, too. */
 static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **state)
 {
@@ -576,6 +619,7 @@ int main(void)
 		BOTH(pag_15_donotwait_brings_back_when_the_gpu_is_idle),
 		BOTH(pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment),
 		BOTH(pag_14_lock_15_an_update_does_not_disturb_a_reader),
+		BOTH(pag_14_lock_08_an_update_under_way_keeps_nobody_out),
 		BOTH(pag_13_lock_35_rendering_while_locked_moves_without_a_copy),
 		BOTH(pag_13_pag_16_what_is_locked_is_dropped_like_any_other),
 		BOTH(lock_49_a_hidden_segment_need_not_be_left),
