@@ -556,6 +556,34 @@ static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
 	world_stop(&w);
 }
 
+/* LOCK-30: the device that holds the lock ends; others go on with what it wrote. */
+static void pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock(void **state)
+{
+	static int runtime;
+	struct softgpu_allocation wish = wish_of(PAGES * PAGE, PERMANENT, VRAM);
+	struct client_device creator;
+	D3DKMT_HANDLE a, opened, resource, km_resource;
+	uint32_t global, count = 1;
+	struct world w;
+
+	world_start(&w, state, &small);
+	creator = w.device;
+	assert_int_equal(vidmm_device_create(w.device.process, w.client.adapter, &creator.device),
+			 0);
+	creator.handle = vidmm_device_handle(creator.device);
+	assert_int_equal(vidmm_resource_set_shared(creator.device, &runtime), 0);
+	assert_int_equal(client_try_allocate(&creator, &wish, &runtime, &a, &resource), S_OK);
+	assert_int_equal(vidmm_resource_share(creator.device, resource, &global), 0);
+	assert_int_equal(
+		vidmm_resource_open(w.device.device, global, &km_resource, &opened, &count), 0);
+	use_now(&w, opened, false);
+	*(uint32_t *)client_lock(&creator, a, 0) = 0x3030;
+	vidmm_device_destroy(creator.device);
+	expect_by_gpu(&w, opened, 0, 0x3030);
+	assert_int_equal(client_residency(&w.device, opened), IN_VRAM);
+	world_stop(&w);
+}
+
 /* REN-15 leaves the rest of the content undefined; the two copies agree on it all the same. */
 static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
 {
@@ -625,6 +653,7 @@ int main(void)
 		BOTH(lock_49_a_hidden_segment_need_not_be_left),
 		BOTH(ofr_04_an_offer_of_clean_content_loses_nothing),
 		BOTH(ren_01_each_instance_has_a_system_copy_of_its_own),
+		BOTH(pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
 		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
 		BOTH(alf_08_protected_memory_has_no_address),
 	};
