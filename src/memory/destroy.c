@@ -8,12 +8,17 @@
 
 static bool allocation_idle(const struct vmm_allocation *allocation)
 {
+	const struct vmm_adapter *adapter = allocation->adapter;
 	const struct vmm_list *link;
 
-	vmm_list_for_each (link, &allocation->instances)
-		if (vmm_instance_busy(vmm_container_of(link, struct vmm_instance, sibling),
-				      VMM_USE_ANY, NULL, NULL))
+	vmm_list_for_each (link, &allocation->instances) {
+		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL) ||
+		    !vmm_timeline_done(adapter, adapter->paging_timeline,
+				       atomic_load_explicit(&i->updated, memory_order_relaxed)))
 			return false;
+	}
 	return true;
 }
 

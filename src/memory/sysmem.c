@@ -129,8 +129,8 @@ static vmm_status upload(struct vmm_memory *memory, struct vmm_kept *kept)
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_SYSTEM);
 	status = kept->all ? vmm_paging_transfer(memory, instance, true)
 			   : upload_pages(memory, kept);
-	/* The bytes stay where the CPU sees them: it need not wait before it writes again. */
-	vmm_residency_mark_paged(memory, instance, false);
+	/* LOCK-08: no use by the GPU. What the CPU writes meanwhile follows with the next update. */
+	vmm_mark_used(&instance->updated, vmm_paging_sequence(memory));
 	instance->handover = !vmm_ok(status);
 	if (vmm_ok(status))
 		forget_pages(kept);

@@ -210,6 +210,8 @@ struct vmm_instance {
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
 	_Atomic uint64_t written[VMM_TIMELINES_MAX];
 	_Atomic uint64_t active[VMM_TIMELINES_MAX];
+	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
+	_Atomic uint64_t updated;
 };
 
 struct vmm_allocation {

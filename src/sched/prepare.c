@@ -102,6 +102,8 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
 					     memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
+		paged = atomic_load_explicit(&instance->updated, memory_order_relaxed);
+		needed = needed > paged ? needed : paged;
 	}
 	return needed;
 }

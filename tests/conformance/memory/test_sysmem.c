@@ -373,6 +373,49 @@ static void pag_14_lock_15_an_update_does_not_disturb_a_reader(void **state)
 	world_stop(&w);
 }
 
+/* The copy node is held up, and with it the update; to a lock the allocation is idle all the same. */
+static void pag_14_lock_08_an_update_under_way_keeps_nobody_out(void **state)
+{
+	struct client_context second;
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	client_context(&w.device, 1, &second);
+	D3DKMT_HANDLE a = make_resident(&w, VRAM, &kmd),
+		      copy = allocate_in(&w.device, PAGES * PAGE, CPU, APERTURE);
+	struct softgpu_sync wait = {
+		.command = {SOFTGPU_WAIT, 0, sizeof(wait)},
+		.operand = {.allocation = client_use(&second, w.gate, false)},
+		.value = ++w.gate_value,
+	};
+
+	use_now(&w, copy, false);
+	client_command(&second, &wait, sizeof(wait));
+	client_submit(&second);
+	for (uint32_t i = 0; i < 100; i++)
+		vidmm_settle(w.client.host);
+	*(uint32_t *)client_lock(&w.device, a, 0) = 0x8888;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_copy(&w.context, a, copy, PAGES * PAGE); /* this waits for the update */
+	uint32_t *word = client_lock(&w.device, a, DONOT_WAIT);
+	assert_int_equal(word[0], 0x8888);
+	word[1] = 0x8889;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_submit(&w.context);
+	for (uint32_t i = 0; i < 100; i++)
+		vidmm_settle(w.client.host);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2);
+	word = client_lock(&w.device, copy, READ_ONLY);
+	assert_int_equal(word[0], 0x8888);
+	assert_int_equal(word[1], 0x8889);
+	assert_int_equal(client_unlock(&w.device, copy), S_OK);
+	client_context_end(&second);
+	world_stop(&w);
+}
+
 /* LOCK-35: out of the memory segment, but without a copy; the pages under the lock are the GPU's now, too. */
 static void pag_13_lock_35_rendering_while_locked_moves_without_a_copy(void **state)
 {
@@ -513,6 +556,34 @@ static void ren_01_each_instance_has_a_system_copy_of_its_own(void **state)
 	world_stop(&w);
 }
 
+/* LOCK-30: the device that holds the lock ends; others go on with what it wrote. */
+static void pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock(void **state)
+{
+	static int runtime;
+	struct softgpu_allocation wish = wish_of(PAGES * PAGE, PERMANENT, VRAM);
+	struct client_device creator;
+	D3DKMT_HANDLE a, opened, resource, km_resource;
+	uint32_t global, count = 1;
+	struct world w;
+
+	world_start(&w, state, &small);
+	creator = w.device;
+	assert_int_equal(vidmm_device_create(w.device.process, w.client.adapter, &creator.device),
+			 0);
+	creator.handle = vidmm_device_handle(creator.device);
+	assert_int_equal(vidmm_resource_set_shared(creator.device, &runtime), 0);
+	assert_int_equal(client_try_allocate(&creator, &wish, &runtime, &a, &resource), S_OK);
+	assert_int_equal(vidmm_resource_share(creator.device, resource, &global), 0);
+	assert_int_equal(
+		vidmm_resource_open(w.device.device, global, &km_resource, &opened, &count), 0);
+	use_now(&w, opened, false);
+	*(uint32_t *)client_lock(&creator, a, 0) = 0x3030;
+	vidmm_device_destroy(creator.device);
+	expect_by_gpu(&w, opened, 0, 0x3030);
+	assert_int_equal(client_residency(&w.device, opened), IN_VRAM);
+	world_stop(&w);
+}
+
 /* REN-15 leaves the rest of the content undefined; the two copies agree on it all the same. */
 static void ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole(void **state)
 {
@@ -576,11 +647,13 @@ int main(void)
 		BOTH(pag_15_donotwait_brings_back_when_the_gpu_is_idle),
 		BOTH(pag_15_ignoresync_waits_for_a_writer_in_a_memory_segment),
 		BOTH(pag_14_lock_15_an_update_does_not_disturb_a_reader),
+		BOTH(pag_14_lock_08_an_update_under_way_keeps_nobody_out),
 		BOTH(pag_13_lock_35_rendering_while_locked_moves_without_a_copy),
 		BOTH(pag_13_pag_16_what_is_locked_is_dropped_like_any_other),
 		BOTH(lock_49_a_hidden_segment_need_not_be_left),
 		BOTH(ofr_04_an_offer_of_clean_content_loses_nothing),
 		BOTH(ren_01_each_instance_has_a_system_copy_of_its_own),
+		BOTH(pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
 		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
 		BOTH(alf_08_protected_memory_has_no_address),
 	};
