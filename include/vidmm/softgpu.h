@@ -52,7 +52,8 @@ enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_PERMANENT_SYSTEM = 0x10,
 	SOFTGPU_ALLOCATION_FROM_END = 0x20,
 	SOFTGPU_ALLOCATION_PROTECTED = 0x40,
-	SOFTGPU_ALLOCATION_EXISTING_SYSTEM = 0x80, /* pSystemMem: the program's own until it deallocates */
+	SOFTGPU_ALLOCATION_EXISTING_SYSTEM =
+		0x80, /* pSystemMem: the program's own until it deallocates */
 	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* the same, pool of a miniport's */
 	SOFTGPU_ALLOCATION_OVERLAY = 0x200,
 	SOFTGPU_ALLOCATION_CAPTURE = 0x400

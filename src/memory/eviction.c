@@ -6,7 +6,7 @@
  *
  * Without a set, and where the allocation is larger than every aperture of its set, it goes straight to the backing
  * pages (SEG-20). So it does where something that can neither be waited for nor evicted is in the way: what the
- * submission itself needs, or DMA buffers. Only what is pinned there costs the content (PAG-20, C-38).
+ * submission itself needs, or DMA buffers. Only what is pinned there costs the content (PAG-20, PNP-09, C-38).
  */
 #include "memory/memory_private.h"
 

@@ -123,7 +123,8 @@ static void detach(struct vmm_memory *memory, struct vmm_instance *instance, boo
 	struct vmm_adapter *adapter = memory->adapter;
 
 	if (alive && instance->place == VMM_PLACE_MEMORY && instance->gpu_wrote)
-		(void)!vmm_kept_bring_back(memory, instance); /* no eviction: it needs no aperture */
+		(void)!vmm_kept_bring_back(memory,
+					   instance); /* no eviction: it needs no aperture */
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
 	/* The command that takes it out of the aperture counts as no use of the instance: all paging there is. */
 	uint64_t last = vmm_memory_flush_locked(adapter);

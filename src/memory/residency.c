@@ -292,6 +292,12 @@ struct vmm_search {
  * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
  * all, the head of the queue could wait for work behind it (SPL-13).
  */
+static bool may_discard(const struct vmm_instance *instance)
+{
+	return instance->allocation->offer && instance->state != VMM_INSTANCE_PREVIOUS &&
+	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
 static vmm_status push_out(struct vmm_search *search, struct vmm_instance *instance)
 {
 	struct vmm_memory *memory = search->memory;
@@ -302,9 +308,8 @@ static vmm_status push_out(struct vmm_search *search, struct vmm_instance *insta
 		memory->figures.evictions++;
 		return VMM_OK;
 	}
-	if (!instance->allocation->offer || instance->state == VMM_INSTANCE_PREVIOUS ||
-	    (instance->kept && !instance->gpu_wrote) || /* nothing is copied, nothing lost */
-	    vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
+	/* Of one that is kept and clean nothing is copied and nothing lost. */
+	if (!may_discard(instance) || (instance->kept && !instance->gpu_wrote))
 		return evict(memory, instance, VIDMM_RESIDENCY_PRESSURE, search->preparation);
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	instance->discarded = true;
@@ -337,7 +342,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				continue;
 			bool active = !vmm_instance_unused(i);
 			bool spared = spare && still_needed(i);
-			bool fragile = vmm_eviction_loses_content(search->memory, i);
+			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
+				       !content_is_dead(i) && !may_discard(i);
 			struct vmm_policy_victim victim = {
 				.size_bytes = i->allocation->size_bytes,
 				.idle_since = i->last_use,
@@ -694,7 +700,7 @@ void vmm_memory_evict_all(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_paging_lock(adapter);
-	/* PAG-18: now what is pinned goes too, and first, so that it is in nobody's way out (PAG-20). */
+	/* PAG-18, PNP-09: now what is pinned goes too, and first, so that it is in nobody's way out (PAG-20). */
 	for (uint32_t c = VMM_CLASS_COUNT; c-- > 0;)
 		evict_class(memory, c);
 	uint64_t last = vmm_memory_flush_locked(adapter);

@@ -79,11 +79,6 @@ static NTSTATUS check_flags(const struct check *c)
 			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
-	if (c->primary && (f & (PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM |
-				EXISTING_KERNEL_SYSMEM)))
-		return refuse(
-			c, "ALF-06",
-			"a primary with PermanentSysMem, Cached, Protected or existing memory");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))

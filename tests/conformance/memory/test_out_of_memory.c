@@ -122,6 +122,47 @@ static void creating_what_is_kept_in_system_memory(void **state)
 	world_stop(&w);
 }
 
+/* Overlays have a place when the call returns, or none when it fails. */
+static void creating_what_is_pinned(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t n = 1; n < DEPTH; n++) {
+		struct softgpu_allocation wish[2];
+		D3DDDI_ALLOCATIONINFO info[2] = {{0}};
+		D3DDDICB_ALLOCATE args = {.NumAllocations = 2, .pAllocationInfo = info};
+
+		for (uint32_t i = 0; i < 2; i++) {
+			wish[i] = wish_of(PAGE, CPU | SOFTGPU_ALLOCATION_OVERLAY,
+					  i ? APERTURE : VRAM);
+			info[i].pPrivateDriverData = &wish[i];
+			info[i].PrivateDriverDataSize = sizeof(wish[i]);
+		}
+		struct before b = look(&w);
+		uint64_t resident = world_statistics(&w).segment[0].resident_bytes +
+				    world_statistics(&w).segment[1].resident_bytes;
+		vmm_calloc_fail_after(n);
+		HRESULT result = w.device.cb->pfnAllocateCb(w.device.handle, &args);
+		vmm_calloc_fail_after(0);
+		if (result != S_OK) {
+			assert_int_equal(result, E_OUTOFMEMORY);
+			expect_unchanged(&w, b);
+			assert_true(world_statistics(&w).segment[0].resident_bytes +
+					    world_statistics(&w).segment[1].resident_bytes ==
+				    resident);
+			assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+		}
+		for (uint32_t i = 0; i < 2; i++)
+			assert_int_equal(client_deallocate(&w.device, info[i].hAllocation), S_OK);
+		client_idle(&w.client); /* the GPU still pages them in */
+		while (look(&w).allocations != b.allocations)
+			vidmm_settle(w.client.host);
+		expect_unchanged(&w, b);
+	}
+	world_stop(&w);
+}
+
 static void lock_32_locking(void **state)
 {
 	struct world w;
@@ -536,6 +577,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(creating_allocations),
 		BOTH(creating_what_is_kept_in_system_memory),
+		BOTH(creating_what_is_pinned),
 		BOTH(lock_32_locking),
 		BOTH(lock_32_discarding),
 		BOTH(lock_32_leaving_a_hidden_segment),

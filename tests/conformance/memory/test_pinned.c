@@ -60,7 +60,7 @@ static void expect_no_room(struct world *w, uint32_t pages, uint32_t kind, uint3
 	client_forget(&w->client);
 }
 
-static void pag_19_the_last_fifth_of_a_segment_and_no_more(void **state)
+static void alf_19_alf_20_pag_19_the_last_fifth_of_a_segment_and_no_more(void **state)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		struct world w;
@@ -277,7 +277,7 @@ static void pag_18_a_call_that_fails_leaves_nothing_pinned(void **state)
 	world_stop(&w);
 }
 
-static void lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with(void **state)
+static void lock_36_lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with(void **state)
 {
 	struct world w;
 
@@ -350,7 +350,7 @@ static void lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked(void **s
 	world_stop(&w);
 }
 
-static void ren_14_what_is_pinned_is_not_renamed(void **state)
+static void ren_14_ref_11_what_is_pinned_is_not_renamed(void **state)
 {
 	struct world w;
 	void *data;
@@ -404,7 +404,7 @@ static D3DKMT_HANDLE allocate_through(struct world *w, uint32_t pages)
 	return a;
 }
 
-static void pag_20_what_cannot_pass_an_overlay_loses_its_content(void **state)
+static void pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content(void **state)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		struct world w;
@@ -431,6 +431,10 @@ static void pag_20_what_cannot_pass_an_overlay_loses_its_content(void **state)
 			assert_true(client_found(&w.client, "PAG-20"));
 			client_forget(&w.client);
 		}
+		const uint32_t *bytes = client_lock(&w.device, lost, READ_ONLY);
+		for (uint32_t i = 0; i < (PAGES - FIFTH + 1) * PAGE / 4; i++)
+			assert_int_equal(bytes[i], 0); /* and nobody else's content */
+		assert_int_equal(client_unlock(&w.device, lost), S_OK);
 		use_now(&w, fits, true); /* others go on, of this device too */
 		client_expect(&w.device, fits, (PAGES - FIFTH) * PAGE, (PAGES - FIFTH) << 20);
 		world_stop(&w);
@@ -479,6 +483,34 @@ static void pag_20_others_leave_before_somebody_loses_content(void **state)
 	assert_int_equal(client_residency(&w.device, other), EVICTED);
 	client_expect(&w.device, fragile, 81 * PAGE, 81 << 20);
 	client_expect(&w.device, other, 19 * PAGE, 0x2002);
+	world_stop(&w);
+}
+
+static void ofr_04_what_is_offered_goes_first_although_it_could_not_pass(void **state)
+{
+	struct world w;
+	BOOL discarded = 0;
+
+	world_start(&w, state, &hundred);
+	allocate_pinned(&w, FIFTH, kinds[0], APERTURE);
+	D3DKMT_HANDLE other = allocate_in(&w.device, 19 * PAGE, CPU, VRAM);
+	client_write(&w.device, other, 19 * PAGE, 0x0404);
+	use_now(&w, other, true);
+	D3DKMT_HANDLE offered = allocate_through(&w, 81);
+	D3DKMT_HANDLE next = allocate_in(&w.device, 19 * PAGE, CPU, VRAM);
+	D3DDDICB_OFFERALLOCATIONS offer = {
+		.HandleList = &offered, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = &offered, .NumAllocations = 1, .pDiscarded = &discarded};
+
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK);
+	use_now(&w, next, true);
+	assert_int_equal(client_residency(&w.device, other), IN_VRAM);
+	assert_int_equal(w.device.cb->pfnReclaimAllocationsCb(w.device.handle, &reclaim), S_OK);
+	assert_int_equal(discarded, 1);
+	assert_int_equal(w.client.findings, 0); /* nothing is lost that was not given up */
+	use_now(&w, offered, true);
+	client_expect(&w.device, other, 19 * PAGE, 0x0404);
 	world_stop(&w);
 }
 
@@ -564,7 +596,7 @@ static void pag_20_a_lock_does_not_cost_the_content(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(pag_19_the_last_fifth_of_a_segment_and_no_more),
+		BOTH(alf_19_alf_20_pag_19_the_last_fifth_of_a_segment_and_no_more),
 		BOTH(pag_19_a_fifth_is_whole_pages_and_never_more),
 		BOTH(pag_19_the_next_segment_of_the_set_is_tried),
 		BOTH(pag_19_hints_and_directions_do_not_lead_out_of_the_zone),
@@ -573,14 +605,15 @@ int main(void)
 		BOTH(pag_18_pressure_moves_everything_but_what_is_pinned),
 		BOTH(pag_18_a_priority_makes_nobody_evictable),
 		BOTH(pag_18_a_call_that_fails_leaves_nothing_pinned),
-		BOTH(lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with),
+		BOTH(lock_36_lkr_02_pinned_memory_that_the_cpu_holds_cannot_be_rendered_with),
 		BOTH(lkr_02_a_lock_after_the_submission_was_accepted_moves_nothing),
 		BOTH(lock_49_what_is_pinned_in_a_hidden_segment_cannot_be_locked),
-		BOTH(ren_14_what_is_pinned_is_not_renamed),
+		BOTH(ren_14_ref_11_what_is_pinned_is_not_renamed),
 		BOTH(ofr_08_what_is_pinned_cannot_be_offered),
-		BOTH(pag_20_what_cannot_pass_an_overlay_loses_its_content),
+		BOTH(pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content),
 		BOTH(pag_20_an_overlay_that_leaves_room_costs_nothing),
 		BOTH(pag_20_others_leave_before_somebody_loses_content),
+		BOTH(ofr_04_what_is_offered_goes_first_although_it_could_not_pass),
 		BOTH(pag_20_a_queued_submission_that_needs_lost_content_is_not_executed),
 		BOTH(pag_20_what_the_cpu_holds_is_not_lost),
 		BOTH(pag_20_a_lock_does_not_cost_the_content),

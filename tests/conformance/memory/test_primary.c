@@ -178,7 +178,7 @@ static void pag_10_no_device_owns_the_mapping_of_a_primary(void **state)
 	world_stop(&w);
 }
 
-static void ren_14_a_primary_is_not_renamed(void **state)
+static void ren_14_ref_11_a_primary_is_not_renamed(void **state)
 {
 	struct world w;
 	void *data;
@@ -275,7 +275,7 @@ int main(void)
 		BOTH(alf_31_stereo_needs_a_primary),
 		BOTH(pag_10_no_device_owns_the_mapping_of_a_primary),
 		BOTH(pag_12_a_primary_that_is_not_displayed_is_evicted_like_any_other),
-		BOTH(ren_14_a_primary_is_not_renamed),
+		BOTH(ren_14_ref_11_a_primary_is_not_renamed),
 		BOTH(ofr_11_a_resource_with_a_primary_is_offered_by_handle),
 	};
 
