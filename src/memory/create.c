@@ -134,7 +134,6 @@ static NTSTATUS make_objects(struct creation *c)
 			break;
 		}
 		describe(a, c, i);
-		ref->device = c->device;
 		ref->allocation = a;
 		ref->instance = &a->first;
 		ref->resource = c->resource;
@@ -242,6 +241,7 @@ static void publish(struct creation *c)
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_ref *ref = c->refs[i];
 
+		ref->device = c->device;
 		ref->allocation->kmd_resource = c->resource ? c->resource->kmd : NULL;
 		vmm_list_push_back(&c->device->refs, &ref->device_link);
 		if (c->resource)
@@ -249,12 +249,15 @@ static void publish(struct creation *c)
 		c->request->items[i].handle = ref->handle;
 	}
 	c->request->resource_handle = c->resource ? c->resource->handle : 0;
+	if (c->resource)
+		c->resource->busy = false;
 	vmm_os_mutex_unlock(&process->lock);
-	vmm_paging_unlock(adapter);
+	/* With the lock gone, a client that guesses the handles may have ended them. */
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
+	vmm_paging_unlock(adapter);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
@@ -311,8 +314,7 @@ out_objects:
 out_miniport:
 	tell_miniport_destroyed(&c);
 out_resource:
-	if (c.new_resource)
-		vmm_resource_detach(c.resource);
+	vmm_resource_unprepare(c.resource, c.new_resource);
 out_free:
 	creation_free(&c);
 	return status;

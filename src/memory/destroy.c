@@ -172,14 +172,20 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	resource = vmm_resource_find_locked(device, runtime_resource);
+	bool busy = resource && resource->busy;
+	if (busy)
+		resource = NULL;
+	if (resource)
+		resource->busy = true; /* to the end */
 	while (resource && !vmm_list_empty(&resource->refs))
 		retire_ref_locked(adapter->memory, vmm_container_of(resource->refs.next,
 								    struct vmm_ref, resource_link));
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	if (!resource) {
-		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0,
-			    "deallocate: the device has no resource with that runtime handle");
+		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0, "deallocate: %s",
+			    busy ? "another thread's call is creating or ending the resource"
+				 : "the device has no resource with that runtime handle");
 		return STATUS_INVALID_PARAMETER;
 	}
 	vmm_memory_reap(adapter);
@@ -218,9 +224,11 @@ static void release_empty_opened_resources(struct vmm_device *device)
 		vmm_list_for_each (link, &device->resources) {
 			struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
 
-			if (r->opened && vmm_list_empty(&r->refs))
+			if (r->opened && !r->busy && vmm_list_empty(&r->refs))
 				empty = r;
 		}
+		if (empty)
+			empty->busy = true;
 		vmm_os_mutex_unlock(&device->process->lock);
 		if (empty)
 			release_resource(empty);

@@ -164,6 +164,8 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 					      const void *runtime_resource);
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
 			      struct vmm_resource **resource, bool *created);
+/* The call that prepared it has failed; resource may be NULL. */
+void vmm_resource_unprepare(struct vmm_resource *resource, bool created);
 void vmm_resource_detach(struct vmm_resource *resource); /* handle and list gone; freed */
 NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
 			  struct vmm_allocation *const *allocations);

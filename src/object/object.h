@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include "base/base.h"
 #include "handle/handle.h"
+#include "object/live.h"
 #include "observe/observe.h"
 #include "os/os.h"
 
@@ -93,8 +94,7 @@ struct vmm_process {
 enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
 
 struct vmm_device {
-	uint32_t
-		magic; /* VMM_DEVICE_MAGIC while alive: a callback's hDevice is the client's word */
+	void *live; /* hDevice of its callbacks (live.h) */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -108,7 +108,6 @@ struct vmm_device {
 	void *door;                   /* owned by the door that created the device */
 	void *sched_defaults;         /* owned by sched: DXGK_DEVICEINFO figures */
 };
-#define VMM_DEVICE_MAGIC 0x44564D56u
 
 /* A runtime resource of one device. Its allocations are its refs. */
 struct vmm_resource {
@@ -120,6 +119,7 @@ struct vmm_resource {
 	struct vmm_share *share; /* NULL: private, or nothing allocated yet */
 	bool opened;             /* from somebody else's share; released with its last allocation */
 	bool shared;             /* announced by the runtime before its allocations (ALF-35) */
+	bool busy; /* a call is creating or opening allocations of it; guarded by process->lock */
 	struct vmm_kmd_resource *kmd; /* NULL for opened resources and ones without allocations */
 };
 
@@ -225,7 +225,7 @@ struct vmm_allocation {
 /* One device's hold on an allocation: what a handle names. */
 struct vmm_ref {
 	uint32_t handle;
-	struct vmm_device *device;
+	struct vmm_device *device; /* NULL while it is being made: nobody's yet */
 	struct vmm_allocation *allocation;
 	struct vmm_instance *instance; /* the one this handle names */
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */

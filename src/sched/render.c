@@ -20,6 +20,7 @@ struct submission {
 	struct vmm_adapter *adapter;
 	struct vmm_render_request *request;
 	uint64_t serial;
+	uint64_t sequence; /* of the newest that was queued */
 	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
 	uint32_t pieces;
 	uint32_t patches, queued;
@@ -57,8 +58,11 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 {
 	struct vmm_device *device = s->context->device;
 
+	const struct vmm_ref *ref =
+		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
+
 	vmm_ref_report(device, handle, "DMA-16", "allocation list of a render call");
-	if (vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION))
+	if (ref && ref->device)
 		return STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE;
 	return STATUS_INVALID_HANDLE;
 }
@@ -295,7 +299,7 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = sequence;
 	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
-	s->context->last_sequence = sequence;
+	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
 	atomic_fetch_add(&sched->prepare_count, 1);
@@ -395,7 +399,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, 0, request->allocation_count, s.patches,
-		  request->command_length - request->command_offset, context->last_sequence);
+		  request->command_length - request->command_offset, s.sequence);
 	vmm_prepare_pump(adapter);
 	return STATUS_SUCCESS;
 }

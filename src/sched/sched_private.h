@@ -52,6 +52,7 @@ struct vmm_dma {
 struct vmm_context {
 	struct vmm_device *device;
 	struct vmm_list link; /* in device->contexts */
+	void *live; /* hContext of its callbacks (live.h) */
 	void *kmd_context;
 	uint32_t handle, node, engine;
 	uint32_t flags;

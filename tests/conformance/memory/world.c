@@ -23,6 +23,7 @@ void world_start(struct world *w, void **state, const struct client_options *opt
 
 	o.kind = *(uint32_t *)*state;
 	memset(w, 0, sizeof(*w));
+	w->kind = o.kind;
 	client_start(&w->client, &o);
 	client_open(&w->client, &w->device);
 	client_context(&w->device, 0, &w->context);
