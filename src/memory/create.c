@@ -115,6 +115,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->shared = c->resource && c->resource->shared;
 	a->references = 1;
 	vmm_list_init(&a->instances);
+	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
 

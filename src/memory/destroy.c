@@ -52,6 +52,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	vmm_paging_lock(adapter);
 	bool last = --allocation->references == 0;
 	if (last) {
+		vmm_offer_cancel(allocation);
 		finish_instances(memory, allocation);
 		adapter->allocation_count--;
 	}
@@ -136,8 +137,10 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref)
 	struct vmm_process *process = ref->device->process;
 	struct vmm_allocation *a = ref->allocation;
 
-	if (!a->shared)
+	if (!a->shared) {
 		destroy_extra_refs_locked(ref);
+		vmm_offer_cancel(a);
+	}
 	vmm_handle_destroy(&process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);

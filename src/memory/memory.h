@@ -100,6 +100,16 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 			  uint32_t priority) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
 			    int32_t *discarded) VMM_MUST_CHECK;
+/* Offered as of the packet's completion (OFR-10). Paging lock held. */
+void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
+			    uint64_t sequence);
+bool vmm_offer_settle(struct vmm_allocation *allocation);
+/* Is it offered by now? Paging lock held. */
+static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(allocation->offer | allocation->queued_offer.priority) &&
+	       vmm_offer_settle(allocation);
+}
 struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
 	void *resource;
 	const uint32_t *handles;

@@ -80,6 +80,7 @@ struct vmm_memory {
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -154,6 +155,11 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
+
+/* ---- offer.c, offer_queued.c ---- */
+void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority); /* 0: none */
+void vmm_offer_cancel(struct vmm_allocation *allocation); /* the queued one */
+void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has come */
 
 /* ---- validate.c ---- */
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,

@@ -282,6 +282,7 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 /* What queued work still needs goes last, and what the CPU has locked only if nothing need be waited for. */
 static struct vmm_instance *next_victim(struct vmm_search *search)
 {
+	vmm_offers_settle(search->memory);
 	search->spared = false;
 	struct vmm_instance *victim = look_for_victim(search, true);
 

@@ -197,6 +197,14 @@ struct vmm_instance {
 	_Atomic uint64_t active[VMM_TIMELINES_MAX];
 };
 
+/* OFR-10: it counts once the timeline has completed that packet. */
+struct vmm_queued_offer {
+	uint8_t priority; /* D3DDDI_OFFER_PRIORITY; 0: none */
+	uint32_t timeline, handle;
+	uint64_t sequence;
+	struct vmm_list link; /* in memory's list */
+};
+
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
 	uint64_t size_bytes; /* rounded to pages (SEG-11) */
@@ -210,7 +218,8 @@ struct vmm_allocation {
 	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	uint32_t instance_count;
-	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
+	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
+	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;

@@ -43,16 +43,18 @@ struct vmm_dma {
 	void *private_data;
 	DXGK_ALLOCATIONLIST *list;
 	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
+	uint8_t *offers;                 /* parallel to list: what its completion offers (DMA-24) */
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t list_count, patch_count, used_bytes, private_used;
-	bool renamed; /* some entry's allocation has more than one instance */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 };
 
 struct vmm_context {
 	struct vmm_device *device;
 	struct vmm_list link; /* in device->contexts */
-	void *live; /* hContext of its callbacks (live.h) */
+	void *live;           /* hContext of its callbacks (live.h) */
 	void *kmd_context;
 	uint32_t handle, node, engine;
 	uint32_t flags;
