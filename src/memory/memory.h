@@ -20,7 +20,10 @@ struct vmm_paging_portion {
 	uint32_t size_bytes, start, end;
 	void *private_data;
 	uint32_t private_bytes, private_start, private_end;
+	bool synchronous; /* names a SynchronousPaging allocation: no render packet beside it (PAG-21) */
 };
+
+#define VMM_ALLOCATION_SYNCHRONOUS_PAGING 0x800u /* DXGK_ALLOCATIONINFOFLAGS.SynchronousPaging */
 
 struct vmm_memory_engine {
 	/*

@@ -74,7 +74,9 @@ struct vmm_memory {
 	uint32_t start,
 		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
 	uint32_t private_start, private_write;
-	bool pending; /* commands were collected since the last flush */
+	bool pending;                 /* commands were collected since the last flush */
+	bool synchronous;             /* one of them names a SynchronousPaging allocation */
+	struct vmm_instance *operand; /* of the operation that is about to be built */
 
 	uint64_t use_counter;
 	uint64_t resident_total, peak_total;

@@ -493,6 +493,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		if (!vmm_ok(status))
 			return status;
 	}
+	/* PAG-21: buffers that only list it, and the paging that took it out, must be over before it is paged in. */
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING) &&
+	    !vmm_instance_unused(instance))
+		return VMM_PENDING;
 	vmm_status status = place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;

@@ -94,7 +94,9 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		vmm_memory_location(instance, &segment, &address);
 		dma->list[i].SegmentId = segment;
 		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
-		if (instance->prepared != preparation)
+		/* What buffers merely list matters to SynchronousPaging allocations alone (PAG-21). */
+		if (instance->prepared != preparation &&
+		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);

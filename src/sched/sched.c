@@ -199,6 +199,7 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){
 		.paging = true,
+		.synchronous = portion->synchronous,
 		.node = adapter->paging_node,
 		.timeline = adapter->paging_timeline,
 		.sequence = sequence,

@@ -13,7 +13,8 @@
 struct vmm_packet {
 	struct vmm_list link; /* in one queue at a time: prepare, node ready, node hardware, free */
 	bool paging;
-	bool cancelled; /* completes in its turn without reaching the hardware */
+	bool synchronous; /* no render packet is submitted until it is complete (PAG-21) */
+	bool cancelled;   /* completes in its turn without reaching the hardware */
 	uint32_t node, timeline;
 	uint64_t sequence; /* on the timeline */
 	uint64_t
@@ -99,6 +100,7 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
+	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;   /* guarded by the paging lock */
 	uint64_t preparations; /* guarded by the paging lock */
 	uint64_t submissions;  /* guarded by the submit lock */
