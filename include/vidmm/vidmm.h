@@ -109,7 +109,10 @@ struct vidmm_adapter_options {
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
 		    struct vidmm_adapter **adapter);
-/* All devices of the adapter must be destroyed. Evicts everything, StopDevice, RemoveDevice, Unload. */
+/*
+ * Waits for the GPU, evicts everything, ends the devices that are left (their handles are dead then; their processes remain
+ * to be closed), StopDevice, RemoveDevice, Unload.
+ */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
 /* Blocks until everything submitted so far has completed. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);

@@ -66,7 +66,7 @@ vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_ada
 
 	if (!process || !adapter || !device)
 		return VMM_INVALID_PARAMETER;
-	if (atomic_load(&adapter->core.removed))
+	if (atomic_load(&adapter->core.closed))
 		status = VMM_DEVICE_REMOVED;
 	else
 		status =
@@ -109,7 +109,7 @@ static vmm_status enter(struct vmm_visit *visit, struct vidmm_device *handle,
 	*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, handle);
 	if (!*device)
 		return VMM_INVALID_PARAMETER;
-	return atomic_load(&(*device)->adapter->removed) ? VMM_DEVICE_REMOVED : VMM_OK;
+	return atomic_load(&(*device)->adapter->closed) ? VMM_DEVICE_REMOVED : VMM_OK;
 }
 
 static vmm_status leave(const struct vmm_visit *visit, const struct vmm_device *device,

@@ -76,7 +76,9 @@ struct vmm_adapter {
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
-	_Atomic bool removed; /* stopped or fatal: every door answers DEVICE_REMOVED (LOCK-33) */
+	_Atomic bool removed;     /* nothing completes any more */
+	_Atomic bool
+		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
 	struct vmm_list devices;   /* guarded by the state lock */
 	uint32_t allocation_count; /* guarded by the paging lock */
@@ -94,7 +96,8 @@ struct vmm_process {
 enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
 
 struct vmm_device {
-	void *live; /* hDevice of its callbacks (live.h) */
+	void *live;   /* hDevice of its callbacks (live.h) */
+	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;

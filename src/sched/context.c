@@ -255,6 +255,13 @@ out_free:
 	return status;
 }
 
+static void end_context(struct vmm_context *context)
+{
+	const struct vmm_context *ended = vmm_live_end(VMM_LIVE_CONTEXT, context->live);
+
+	vmm_assert(ended == context);
+}
+
 void vmm_sched_destroy_device(struct vmm_device *device)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -265,8 +272,8 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 		struct vmm_context *context =
 			vmm_container_of(device->contexts.next, struct vmm_context, link);
 
-		context = vmm_live_end(VMM_LIVE_CONTEXT, context->live);
-		vmm_assert(context);
+		if (!device->stopped)
+			end_context(context);
 		destroy_context(context);
 	}
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
@@ -281,4 +288,46 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	unlink_device(device);
 	vmm_free(device);
 	vmm_live_ended(handle);
+}
+
+/* The handle of one that nobody has stopped yet; NULL: none. */
+static void *next_to_stop(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+	void *handle = NULL;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->devices) {
+		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
+
+		if (!device->stopped)
+			handle = device->live;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return handle;
+}
+
+void vmm_sched_close_devices(struct vmm_adapter *adapter)
+{
+	void *handle;
+
+	while ((handle = next_to_stop(adapter)) != NULL) {
+		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+		struct vmm_list *link;
+
+		if (!device) {
+			vmm_live_await_end(adapter->os, handle); /* its client is at it */
+			continue;
+		}
+		vmm_list_for_each (link, &device->contexts)
+			end_context(vmm_container_of(link, struct vmm_context, link));
+		device->stopped = true;
+	}
+}
+
+void vmm_sched_destroy_devices(struct vmm_adapter *adapter)
+{
+	while (!vmm_list_empty(&adapter->devices))
+		vmm_sched_destroy_device(
+			vmm_container_of(adapter->devices.next, struct vmm_device, adapter_link));
 }

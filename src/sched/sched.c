@@ -107,6 +107,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 static void give_up_locked(struct vmm_adapter *adapter)
 {
 	atomic_store(&adapter->removed, true);
+	atomic_store(&adapter->closed, true);
 	vmm_queue_abandon_locked(adapter);
 }
 

@@ -35,6 +35,9 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 				 struct vmm_device **device) VMM_MUST_CHECK;
 /* Contexts, allocations, then the device: one that vmm_live_end gave. */
 void vmm_sched_destroy_device(struct vmm_device *device);
+/* The adapter stops (PNP-03): nobody is or gets inside a device of it; then, everything idle and evicted, they end. */
+void vmm_sched_close_devices(struct vmm_adapter *adapter);
+void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
 
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {

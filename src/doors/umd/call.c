@@ -50,8 +50,8 @@ static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t
 
 static NTSTATUS usable(const struct vmm_device *device)
 {
-	if (vmm_unlikely(atomic_load_explicit(&device->adapter->removed, memory_order_relaxed)))
-		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15 */
+	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed)))
+		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
 	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
 			 VMM_DEVICE_OK))
 		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;

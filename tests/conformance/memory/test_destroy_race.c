@@ -28,6 +28,7 @@ struct shared {
 	_Atomic uint32_t allocation[ITEMS];
 	_Atomic uint32_t steps, refused;
 	_Atomic bool gone; /* the device */
+	bool stopping;     /* with its adapter */
 };
 
 struct thread {
@@ -60,7 +61,8 @@ static bool note(struct thread *t, HRESULT result)
 	if (result == S_OK)
 		return true;
 	CHECK(result == E_INVALIDARG || result == D3DDDIERR_INVALIDHANDLE ||
-	      result == D3DERR_WASSTILLDRAWING);
+	      result == D3DERR_WASSTILLDRAWING ||
+	      (t->shared->stopping && result == D3DDDIERR_DEVICEREMOVED));
 	atomic_fetch_add(&t->shared->refused, 1);
 	return false;
 }
@@ -233,6 +235,35 @@ static void prepare(struct shared *s, struct thread *maker)
 	}
 }
 
+/* The device, its process, or the adapter with everything. */
+static void end_device(struct shared *s)
+{
+	if (s->stopping)
+		vidmm_adapter_stop(s->world->client.adapter);
+	else if (s->seed % 2)
+		vidmm_device_destroy(s->device.device);
+	else
+		vidmm_process_close(s->device.process);
+	atomic_store(&s->gone, true);
+}
+
+static void end_world(struct shared *s)
+{
+	struct world *w = s->world;
+
+	assert_true(atomic_load(&s->refused) > 0);
+	assert_int_equal(w->client.fatals, 0);
+	if (s->stopping || s->seed % 2)
+		vidmm_process_close(s->device.process);
+	client_forget(&w->client);
+	if (!s->stopping) {
+		world_stop(w);
+		return;
+	}
+	vidmm_process_close(w->device.process);
+	vidmm_host_destroy(w->client.host);
+}
+
 /* One thread ends the device after so many steps of the others. */
 static void run(void **state, uint64_t seed, uint32_t steps)
 {
@@ -246,6 +277,7 @@ static void run(void **state, uint64_t seed, uint32_t steps)
 	memset(&s, 0, sizeof(s));
 	s.world = &w;
 	s.seed = seed;
+	s.stopping = seed % 3 == 0;
 	prepare(&s, &maker);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		t[i] = (struct thread){.shared = &s, .state = seed * 1000 + i + 1};
@@ -255,19 +287,10 @@ static void run(void **state, uint64_t seed, uint32_t steps)
 	}
 	while (atomic_load(&s.steps) < steps)
 		breathe(&w);
-	if (seed % 2)
-		vidmm_device_destroy(s.device.device);
-	else
-		vidmm_process_close(s.device.process);
-	atomic_store(&s.gone, true);
+	end_device(&s);
 	for (uint32_t i = 0; i < THREADS; i++)
 		vidmm_thread_join(t[i].thread);
-	if (seed % 2)
-		vidmm_process_close(s.device.process);
-	assert_true(atomic_load(&s.refused) > 0);
-	assert_int_equal(w.client.fatals, 0);
-	client_forget(&w.client);
-	world_stop(&w);
+	end_world(&s);
 }
 
 static void who_comes_too_late_finds_a_dead_handle(void **state)

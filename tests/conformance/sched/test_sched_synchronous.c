@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { SYNCHRONOUS = 0x800, WATCHED = 4, OPERATIONS = 256, PACKETS = 4096 };
+enum { SYNCHRONOUS = 0x800, WATCHED = 4, OPERATIONS = 256, PACKETS = 4096, UNIT = 16 * KIB };
 
 struct packet {
 	uint32_t fence, node;
@@ -153,13 +153,19 @@ static void see(void *context, struct scripted_miniport *m, struct scripted_call
 	}
 }
 
+/* 16 units of video memory. */
+static void small(struct scripted_miniport *m)
+{
+	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes = 16 * UNIT;
+}
+
 /* From before the first packet. */
 static struct watch *start(struct world *w, void **state)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
 	assert_non_null(watch);
-	world_start(w, state, NULL);
+	world_start(w, state, small);
 	w->m->hook_context = watch;
 	w->m->hook = see;
 	return watch;
@@ -206,8 +212,8 @@ static void pag_21_sub_30_no_render_packet_beside_its_paging(void **state)
 {
 	struct world w;
 	struct watch *watch = start(&w, state);
-	D3DKMT_HANDLE ordinary = allocate(&w, 64 * KIB, 0), ready = allocate(&w, 64 * KIB, 0);
-	D3DKMT_HANDLE synchronous = allocate(&w, 64 * KIB, SYNCHRONOUS);
+	D3DKMT_HANDLE ordinary = allocate(&w, UNIT, 0), ready = allocate(&w, UNIT, 0);
+	D3DKMT_HANDLE synchronous = allocate(&w, UNIT, SYNCHRONOUS);
 
 	assert_int_equal(render_packets_beside_paging(&w, synchronous, ready), 0);
 	assert_int_equal(watch->synchronous_packets, 1);
@@ -220,7 +226,7 @@ static void pag_21_sub_30_no_render_packet_beside_its_paging(void **state)
 /* The allocation is in the list of a running buffer that does not use it, and somebody wants its place. */
 static uint32_t paging_while_listed(struct world *w, D3DKMT_HANDLE listed, D3DKMT_HANDLE all)
 {
-	D3DKMT_HANDLE other = allocate(w, 64 * KIB, 0);
+	D3DKMT_HANDLE other = allocate(w, UNIT, 0);
 
 	world_submit_use(&w->context, listed);
 	world_submit_use(&w->context, other);
@@ -239,9 +245,9 @@ static void pag_21_its_paging_waits_for_all_that_name_it(void **state)
 {
 	struct world w;
 	struct watch *watch = start(&w, state);
-	D3DKMT_HANDLE all = allocate(&w, 12 * MIB, 0);
-	D3DKMT_HANDLE ordinary = allocate(&w, 8 * MIB, 0);
-	D3DKMT_HANDLE synchronous = allocate(&w, 8 * MIB, SYNCHRONOUS);
+	D3DKMT_HANDLE all = allocate(&w, 12 * UNIT, 0);
+	D3DKMT_HANDLE ordinary = allocate(&w, 8 * UNIT, 0);
+	D3DKMT_HANDLE synchronous = allocate(&w, 8 * UNIT, SYNCHRONOUS);
 
 	assert_int_not_equal(paging_while_listed(&w, ordinary, all), 0); /* DMA-35 */
 	assert_int_equal(paging_while_listed(&w, synchronous, all), 0);
@@ -266,7 +272,7 @@ static void run(void **state, uint64_t seed)
 
 	client_context(&w.device, 1, &copy);
 	for (uint32_t i = 0; i < 6; i++)
-		a[i] = allocate(&w, (3 + i) * MIB, i % 2 ? SYNCHRONOUS : 0);
+		a[i] = allocate(&w, (3 + i) * UNIT, i % 2 ? SYNCHRONOUS : 0);
 	for (uint32_t step = 0; step < 60; step++) {
 		struct client_context *c = context[draw(&seed, 2)];
 		uint32_t i = draw(&seed, 6), listed = draw(&seed, 6);
@@ -291,7 +297,7 @@ static void run(void **state, uint64_t seed)
 
 static void pag_21_sub_30_in_any_order(void **state)
 {
-	for (uint64_t seed = 1; seed <= 20; seed++)
+	for (uint64_t seed = 1; seed <= 100; seed++)
 		run(state, seed);
 }
 
