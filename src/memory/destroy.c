@@ -90,8 +90,22 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 		vmm_list_push_back(&ready, link);
 	}
 	vmm_paging_unlock(adapter);
+	bool any = !vmm_list_empty(&ready);
 	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+	if (any)
+		vmm_progress_signal(adapter);
+}
+
+bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &adapter->memory->closed)
+		if (allocation_idle(
+			    vmm_container_of(link, struct vmm_ref, zombie_link)->allocation))
+			return true;
+	return false;
 }
 
 /* LOCK-30, Q-04: what a handle has locked is let go with it. */

@@ -69,8 +69,13 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 			       const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
 /* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
 void vmm_memory_close_device(struct vmm_device *device);
-/* Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29). PASSIVE_LEVEL, no lock held. */
+/*
+ * Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29), and tells those who wait for progress.
+ * PASSIVE_LEVEL, the submit lock held at most.
+ */
 void vmm_memory_reap(struct vmm_adapter *adapter);
+/* Would that free something? Paging lock held. */
+bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,

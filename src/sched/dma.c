@@ -223,6 +223,9 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		 */
 		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
 			return STATUS_NO_MEMORY;
+		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
+		if (vmm_os_mutex_held(&adapter->submit_lock))
+			vmm_prepare_pump_waiting(adapter);
 		vmm_status status =
 			oldest ? vmm_wait_timeline(adapter, context->node, oldest,
 						   VIDMM_WAIT_DMA_BUFFER, NULL)

@@ -136,6 +136,7 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is 
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);
+void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at most */
 /* dma.c */
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */

@@ -69,8 +69,8 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 {
 	struct vmm_umd_call call;
 	struct vmm_context *context;
-	NTSTATUS status = vmm_umd_enter_context(&call, device, data ? data->hContext : NULL,
-						VIDMM_DOOR_RENDER, &context);
+	HANDLE handle = data ? data->hContext : NULL;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
 		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
@@ -85,9 +85,12 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 	uint32_t broadcast = data->BroadcastContextCount;
 
 	if (!context) {
-		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
-			    "render: hContext is not a live context of device 0x%08x",
-			    call.device->handle);
+		vmm_finding(
+			call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			handle ? "render: hContext is not a live context of device 0x%08x"
+			       : "render: hContext is NULL; device 0x%08x has no context but those "
+				 "that its driver creates",
+			call.device->handle);
 		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
 				     0, 0, 0);
 	}
