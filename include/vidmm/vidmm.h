@@ -9,7 +9,8 @@
  * the calling thread on virtual time, interleaved from a seed: the same seed gives the same run, byte for byte.
  *
  * Threads: on a linux host any thread may call; on a sim host only the thread that created it and threads made
- * by vidmm_thread_create. Errors: NTSTATUS values; on failure outputs are untouched. No global state.
+ * by vidmm_thread_create. Errors: NTSTATUS values; on failure outputs are untouched. Hosts share
+ * nothing but the numbers of their devices and contexts.
  */
 #ifndef VIDMM_VIDMM_H
 #define VIDMM_VIDMM_H
@@ -108,7 +109,10 @@ struct vidmm_adapter_options {
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
 		    struct vidmm_adapter **adapter);
-/* All devices of the adapter must be destroyed. Evicts everything, StopDevice, RemoveDevice, Unload. */
+/*
+ * Waits for the GPU, evicts everything, ends the devices that are left (their handles are dead then; their processes remain
+ * to be closed), StopDevice, RemoveDevice, Unload.
+ */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
 /* Blocks until everything submitted so far has completed. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
@@ -124,6 +128,10 @@ vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_device_create(struct vidmm_process *process,
 							    struct vidmm_adapter *adapter,
 							    struct vidmm_device **device);
+/*
+ * Waits for the calls that other threads are making on the device; whoever comes later, here too, finds a dead handle
+ * (E_INVALIDARG). The pointer is a number, not an address.
+ */
 VIDMM_API void vidmm_device_destroy(struct vidmm_device *device);
 
 /*

@@ -107,10 +107,13 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 		return;
 	struct vmm_adapter *core = &adapter->core;
 
-	vmm_assert(vmm_list_empty(&core->devices));
 	vmm_adapter_withdraw(core);
+	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
+	atomic_store(&core->closed, true);
+	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_memory_evict_all(core);
+	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_sched_stop(core);
 	vmm_memory_reap(core);

@@ -15,15 +15,34 @@ vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 	return status;
 }
 
+static void *first_device(struct vmm_process *process)
+{
+	void *handle = NULL;
+
+	vmm_os_mutex_lock(&process->lock);
+	if (!vmm_list_empty(&process->devices))
+		handle = vmm_container_of(process->devices.next, struct vmm_device, process_link)
+				 ->live;
+	vmm_os_mutex_unlock(&process->lock);
+	return handle;
+}
+
 void vidmm_process_close(struct vidmm_process *process)
 {
 	if (!process)
 		return;
 	struct vmm_process *core = vidmm_core_process(process);
 
-	while (!vmm_list_empty(&core->devices))
-		vmm_sched_destroy_device(
-			vmm_container_of(core->devices.next, struct vmm_device, process_link));
+	void *handle;
+
+	while ((handle = first_device(core)) != NULL) {
+		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+
+		if (device)
+			vmm_sched_destroy_device(device);
+		else
+			vmm_live_await_end(core->world->os, handle);
+	}
 	vmm_kmt_forget(core);
 	vmm_process_destroy(core);
 }
@@ -43,11 +62,11 @@ struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process)
 	return (struct vidmm_process *)vmm_kmt_enter(vidmm_core_process(process));
 }
 
-static void door_event(const struct vmm_process *process, const struct vmm_adapter *adapter,
-		       uint32_t door, vmm_status status, uint32_t object)
+static void door_event(uint32_t process, const struct vmm_adapter *adapter, uint32_t door,
+		       vmm_status status, uint32_t object)
 {
-	vmm_event(adapter->observe, VIDMM_EVENT_DOOR, process->id, object, door, (uint32_t)status,
-		  1, 0, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_DOOR, process, object, door, (uint32_t)status, 1, 0,
+		  0);
 }
 
 vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_adapter *adapter,
@@ -58,26 +77,26 @@ vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_ada
 
 	if (!process || !adapter || !device)
 		return VMM_INVALID_PARAMETER;
-	if (atomic_load(&adapter->core.removed))
+	if (atomic_load(&adapter->core.closed))
 		status = VMM_DEVICE_REMOVED;
 	else
 		status =
 			vmm_sched_create_device(vidmm_core_process(process), &adapter->core, &core);
-	door_event(vidmm_core_process(process), &adapter->core, VIDMM_DOOR_CREATE_DEVICE, status,
+	door_event(vidmm_process_id(process), &adapter->core, VIDMM_DOOR_CREATE_DEVICE, status,
 		   core ? core->handle : 0);
 	if (vmm_ok(status))
-		*device = (struct vidmm_device *)core;
+		*device = core->live;
 	return status;
 }
 
 void vidmm_device_destroy(struct vidmm_device *device)
 {
-	if (!device)
-		return;
-	struct vmm_device *core = vidmm_core_device(device);
-	struct vmm_process *process = core->process;
+	struct vmm_device *core = vmm_live_end(VMM_LIVE_DEVICE, device);
+
+	if (!core)
+		return; /* it is gone, or another thread is at it */
+	uint32_t process = core->process->id, handle = core->handle;
 	struct vmm_adapter *adapter = core->adapter;
-	uint32_t handle = core->handle;
 
 	vmm_sched_destroy_device(core);
 	door_event(process, adapter, VIDMM_DOOR_DESTROY_DEVICE, VMM_OK, handle);
@@ -91,50 +110,68 @@ const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device
 
 void *vidmm_device_handle(struct vidmm_device *device)
 {
-	return vidmm_core_device(device);
+	return device;
 }
 
-static vmm_status usable(const struct vidmm_device *device)
+/* VMM_OK: usable; *device stays, whatever comes back, until leave(). */
+static vmm_status enter(struct vmm_visit *visit, struct vidmm_device *handle,
+			struct vmm_device **device)
 {
-	const struct vmm_device *core = vidmm_core_device(device);
-
-	if (!core || core->magic != VMM_DEVICE_MAGIC)
+	*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, handle);
+	if (!*device)
 		return VMM_INVALID_PARAMETER;
-	return atomic_load(&core->adapter->removed) ? VMM_DEVICE_REMOVED : VMM_OK;
+	return atomic_load(&(*device)->adapter->closed) ? VMM_DEVICE_REMOVED : VMM_OK;
+}
+
+static vmm_status leave(const struct vmm_visit *visit, const struct vmm_device *device,
+			vmm_status status)
+{
+	if (device)
+		vmm_live_leave(visit);
+	return status;
 }
 
 vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtime_resource)
 {
-	vmm_status status = usable(device);
+	struct vmm_visit visit;
+	struct vmm_device *core;
+	vmm_status status = enter(&visit, device, &core);
 
-	return vmm_ok(status)
-		       ? vmm_resource_mark_shared(vidmm_core_device(device), runtime_resource)
-		       : status;
+	if (vmm_ok(status))
+		status = vmm_resource_mark_shared(core, runtime_resource);
+	return leave(&visit, core, status);
 }
 
 vidmm_status vidmm_resource_share(struct vidmm_device *device, uint32_t km_resource,
 				  uint32_t *global_handle)
 {
-	vmm_status status = global_handle ? usable(device) : VMM_INVALID_PARAMETER;
+	struct vmm_visit visit;
+	struct vmm_device *core;
+	vmm_status status = enter(&visit, device, &core);
 
-	return vmm_ok(status) ? vmm_resource_global_handle(vidmm_core_device(device), km_resource,
-							   global_handle)
-			      : status;
+	if (vmm_ok(status))
+		status = global_handle
+				 ? vmm_resource_global_handle(core, km_resource, global_handle)
+				 : VMM_INVALID_PARAMETER;
+	return leave(&visit, core, status);
 }
 
 vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_handle,
 				 uint32_t *km_resource, uint32_t *allocations,
 				 uint32_t *allocation_count)
 {
-	vmm_status status = km_resource && allocations && allocation_count ? usable(device)
-									   : VMM_INVALID_PARAMETER;
+	struct vmm_visit visit;
+	struct vmm_device *core;
+	vmm_status status;
 
-	if (!vmm_ok(status))
-		return status;
-	status = vmm_resource_open(vidmm_core_device(device), global_handle, km_resource,
-				   allocations, allocation_count);
-	const struct vmm_device *core = vidmm_core_device(device);
-	door_event(core->process, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status,
-		   vmm_ok(status) ? *km_resource : 0);
-	return status;
+	if (!km_resource || !allocations || !allocation_count)
+		return VMM_INVALID_PARAMETER;
+	status = enter(&visit, device, &core);
+	if (vmm_ok(status)) {
+		status = vmm_resource_open(core, global_handle, km_resource, allocations,
+					   allocation_count);
+		door_event(core->process->id, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status,
+			   vmm_ok(status) ? *km_resource : 0);
+	}
+	return leave(&visit, core, status);
 }

@@ -2,6 +2,8 @@
 /* One world: os, kernel services, event stream; its clock and threads for clients. */
 #include "host/host_private.h"
 
+#include <string.h>
+
 #define VIDMM_TEXT_(x) #x
 #define VIDMM_TEXT(x)  VIDMM_TEXT_(x)
 
@@ -24,17 +26,27 @@ static uint64_t clock_ns(void *os)
 /* The kernel services' own rules (NT-nn): a miniport broke a level, a pool block, a lock. */
 static void nt_violation(void *context, const struct vmm_nt_violation *violation)
 {
-	struct vmm_observe *observe = context;
+	struct vidmm_host *host = context;
+	struct vmm_observe *observe = host->world.observe;
 
+	/* What belongs to objects that nobody asked the miniport to end is no fault of the miniport's. */
+	if (atomic_load(&host->world.abandoned) && !strcmp(violation->rule, "NT-06") &&
+	    !strcmp(violation->service, "ExAllocatePool")) {
+		vmm_reason(
+			observe, VMM_DEVICE_REMOVED, 0, 0,
+			"after a fatal violation the miniport was not asked to end its objects: %s",
+			violation->text);
+		return;
+	}
 	vmm_finding(observe, violation->rule, 0, 0, "%s at IRQL %u: %s", violation->service,
 		    violation->irql, violation->text);
 }
 
 static void nt_bugcheck(void *context, uint32_t code, const uint64_t parameter[4])
 {
-	struct vmm_observe *observe = context;
+	const struct vidmm_host *host = context;
 
-	vmm_event(observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, parameter[0], parameter[1],
+	vmm_event(host->world.observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, parameter[0], parameter[1],
 		  parameter[2]);
 }
 
@@ -79,7 +91,8 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	if (!vmm_ok(status))
 		goto out_os;
 	struct vmm_nt_config nt_config = {
-		.violation = nt_violation, .bugcheck = nt_bugcheck, .context = observe};
+		.violation = nt_violation, .bugcheck = nt_bugcheck, .context = host};
+	host->world.observe = observe;
 	status = vmm_nt_create(os, &nt_config, &nt);
 	if (!vmm_ok(status))
 		goto out_observe;

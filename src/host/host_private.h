@@ -11,7 +11,7 @@
 #include "port/port.h"
 #include "sched/sched.h"
 
-/* The public opaque types are these; vidmm_process and vidmm_device are the core's own. */
+/* The public opaque types are these; vidmm_process is the core's own, vidmm_device a handle (object/live.h). */
 struct vidmm_host {
 	struct vmm_world world;
 	uint32_t adapters; /* started and not yet stopped; guarded by world.shared_lock */
@@ -29,10 +29,6 @@ struct vidmm_thread {
 static inline struct vmm_process *vidmm_core_process(const struct vidmm_process *process)
 {
 	return (struct vmm_process *)(uintptr_t)process;
-}
-static inline struct vmm_device *vidmm_core_device(const struct vidmm_device *device)
-{
-	return (struct vmm_device *)(uintptr_t)device;
 }
 
 #endif

@@ -138,6 +138,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		describe_primary(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
+	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
 
@@ -160,7 +161,6 @@ static NTSTATUS make_objects(struct creation *c)
 		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory);
 		if (!vmm_ok(status))
 			break;
-		ref->device = c->device;
 		ref->allocation = a;
 		ref->instance = &a->first;
 		ref->resource = c->resource;
@@ -329,6 +329,7 @@ static void publish(struct creation *c)
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_ref *ref = c->refs[i];
 
+		ref->device = c->device;
 		ref->allocation->kmd_resource = c->resource ? c->resource->kmd : NULL;
 		vmm_list_push_back(&c->device->refs, &ref->device_link);
 		if (c->resource)
@@ -336,12 +337,15 @@ static void publish(struct creation *c)
 		c->request->items[i].handle = ref->handle;
 	}
 	c->request->resource_handle = c->resource ? c->resource->handle : 0;
+	if (c->resource)
+		c->resource->busy = false;
 	vmm_os_mutex_unlock(&process->lock);
-	vmm_paging_unlock(adapter);
+	/* With the lock gone, a client that guesses the handles may have ended them. */
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
+	vmm_paging_unlock(adapter);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
@@ -400,8 +404,7 @@ out_objects:
 out_miniport:
 	tell_miniport_destroyed(&c);
 out_resource:
-	if (c.new_resource)
-		vmm_resource_detach(c.resource);
+	vmm_resource_unprepare(c.resource, c.new_resource);
 out_free:
 	creation_free(&c);
 	return status;

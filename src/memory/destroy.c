@@ -57,6 +57,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	vmm_paging_lock(adapter);
 	bool last = --allocation->references == 0;
 	if (last) {
+		vmm_offer_cancel(allocation);
 		finish_instances(memory, allocation);
 		adapter->allocation_count--;
 	}
@@ -96,8 +97,22 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 		vmm_list_push_back(&ready, link);
 	}
 	vmm_paging_unlock(adapter);
+	bool any = !vmm_list_empty(&ready);
 	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+	if (any)
+		vmm_progress_signal(adapter);
+}
+
+bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &adapter->memory->closed)
+		if (allocation_idle(
+			    vmm_container_of(link, struct vmm_ref, zombie_link)->allocation))
+			return true;
+	return false;
 }
 
 /* LOCK-30, Q-04: what a handle has locked is let go with it. */
@@ -145,8 +160,10 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	struct vmm_process *process = ref->device->process;
 	struct vmm_allocation *a = ref->allocation;
 
-	if (!a->shared)
+	if (!a->shared) {
 		destroy_extra_refs_locked(ref);
+		vmm_offer_cancel(a);
+	}
 	a->closing = !a->shared;
 	vmm_handle_destroy(&process->handles, ref->handle);
 	vmm_list_remove(&ref->device_link);
@@ -184,6 +201,11 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	resource = vmm_resource_find_locked(device, runtime_resource);
+	bool busy = resource && resource->busy;
+	if (busy)
+		resource = NULL;
+	if (resource)
+		resource->busy = true; /* to the end */
 	while (resource && !vmm_list_empty(&resource->refs))
 		retire_ref_locked(
 			adapter->memory,
@@ -192,8 +214,9 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	if (!resource) {
-		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0,
-			    "deallocate: the device has no resource with that runtime handle");
+		vmm_finding(adapter->observe, "ALF-36", device->process->id, 0, "deallocate: %s",
+			    busy ? "another thread's call is creating or ending the resource"
+				 : "the device has no resource with that runtime handle");
 		return STATUS_INVALID_PARAMETER;
 	}
 	vmm_memory_reap(adapter);
@@ -232,9 +255,11 @@ static void release_empty_opened_resources(struct vmm_device *device)
 		vmm_list_for_each (link, &device->resources) {
 			struct vmm_resource *r = vmm_container_of(link, struct vmm_resource, link);
 
-			if (r->opened && vmm_list_empty(&r->refs))
+			if (r->opened && !r->busy && vmm_list_empty(&r->refs))
 				empty = r;
 		}
+		if (empty)
+			empty->busy = true;
 		vmm_os_mutex_unlock(&device->process->lock);
 		if (empty)
 			release_resource(empty);

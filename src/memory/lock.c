@@ -119,7 +119,7 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 
 static NTSTATUS check_permission(const struct attempt *a)
 {
-	const struct vmm_allocation *allocation = a->ref->allocation;
+	struct vmm_allocation *allocation = a->ref->allocation;
 
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
@@ -130,7 +130,7 @@ static NTSTATUS check_permission(const struct attempt *a)
 	if (allocation->shared && allocation->owner != a->device->process->id)
 		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 			     "a shared allocation that another process created");
-	if (allocation->offer)
+	if (vmm_is_offered_locked(allocation))
 		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 			     "it is offered and not reclaimed");
 	if (a->instance->state == VMM_INSTANCE_RETIRED)

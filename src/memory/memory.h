@@ -20,7 +20,10 @@ struct vmm_paging_portion {
 	uint32_t size_bytes, start, end;
 	void *private_data;
 	uint32_t private_bytes, private_start, private_end;
+	bool synchronous; /* names a SynchronousPaging allocation: no render packet beside it (PAG-21) */
 };
+
+#define VMM_ALLOCATION_SYNCHRONOUS_PAGING 0x800u /* DXGK_ALLOCATIONINFOFLAGS.SynchronousPaging */
 
 struct vmm_memory_engine {
 	/*
@@ -68,8 +71,13 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 			       const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
 /* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
 void vmm_memory_close_device(struct vmm_device *device);
-/* Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29). PASSIVE_LEVEL, no lock held. */
+/*
+ * Calls the miniport's Close/Destroy for what the GPU is done with (SUB-29), and tells those who wait for progress.
+ * PASSIVE_LEVEL, the submit lock held at most.
+ */
 void vmm_memory_reap(struct vmm_adapter *adapter);
+/* Would that free something? Paging lock held. */
+bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
@@ -118,6 +126,16 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 			  uint32_t priority) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
 			    int32_t *discarded) VMM_MUST_CHECK;
+/* Offered as of the packet's completion (OFR-10). Paging lock held. */
+void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
+			    uint64_t sequence);
+bool vmm_offer_settle(struct vmm_allocation *allocation);
+/* Is it offered by now? Paging lock held. */
+static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(allocation->offer | allocation->queued_offer.priority) &&
+	       vmm_offer_settle(allocation);
+}
 struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
 	void *resource;
 	const uint32_t *handles;

@@ -108,7 +108,9 @@ struct vmm_memory {
 	uint32_t start,
 		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
 	uint32_t private_start, private_write;
-	bool pending; /* commands were collected since the last flush */
+	bool pending;                 /* commands were collected since the last flush */
+	bool synchronous;             /* one of them names a SynchronousPaging allocation */
+	struct vmm_instance *operand; /* of the operation that is about to be built */
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
@@ -119,6 +121,7 @@ struct vmm_memory {
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -319,6 +322,11 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 
+/* ---- offer.c, offer_queued.c ---- */
+void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority); /* 0: none */
+void vmm_offer_cancel(struct vmm_allocation *allocation); /* the queued one */
+void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has come */
+
 /* ---- validate.c ---- */
 struct vmm_allocation_asker {
 	struct vmm_device *device;
@@ -333,6 +341,8 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 					      const void *runtime_resource);
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
 			      struct vmm_resource **resource, bool *created);
+/* The call that prepared it has failed; resource may be NULL. */
+void vmm_resource_unprepare(struct vmm_resource *resource, bool created);
 void vmm_resource_detach(struct vmm_resource *resource); /* handle and list gone; freed */
 NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
 			  struct vmm_allocation *const *allocations);

@@ -80,6 +80,12 @@ static void reclass_all(struct vmm_memory *memory, struct vmm_allocation *alloca
 		vmm_residency_reclass(memory, vmm_container_of(link, struct vmm_instance, sibling));
 }
 
+void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
+{
+	allocation->offer = (uint8_t)priority;
+	reclass_all(allocation->adapter->memory, allocation);
+}
+
 static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 {
 	struct vmm_list *link;
@@ -98,8 +104,8 @@ static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *c
 	uint32_t priority = *(const uint32_t *)context;
 	struct vmm_allocation *allocation = ref->allocation;
 
-	allocation->offer = (uint8_t)priority;
-	reclass_all(device->adapter->memory, allocation);
+	vmm_offer_cancel(allocation); /* OFR-07: the later of two offers counts */
+	vmm_allocation_set_offer(allocation, priority);
 	vmm_event(device->adapter->observe, VIDMM_EVENT_OFFER, device->process->id, ref->handle, 0,
 		  allocation->size_bytes, priority, 0, 0);
 	return STATUS_SUCCESS;
@@ -154,6 +160,9 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 	bool lost = false;
 	struct vmm_list *link;
 
+	/* OFR-10: what is still on its way to being offered is wanted back, too. */
+	(void)vmm_is_offered_locked(allocation);
+	vmm_offer_cancel(allocation);
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
@@ -168,8 +177,7 @@ static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void 
 			vmm_residency_touch(device->adapter->memory,
 					    i); /* wanted back: about to be used */
 	}
-	allocation->offer = 0; /* OFR-07: it need not have been offered */
-	reclass_all(device->adapter->memory, allocation);
+	vmm_allocation_set_offer(allocation, 0); /* OFR-07: it need not have been offered */
 	if (lost && discarded)
 		*discarded = 1; /* OFR-06: any of a resource's allocations counts */
 	vmm_event(device->adapter->observe, VIDMM_EVENT_RECLAIM, device->process->id, ref->handle,

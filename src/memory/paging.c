@@ -136,11 +136,12 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
 		.private_bytes = memory->caps->paging_private_bytes,
 		.private_start = memory->private_start,
 		.private_end = memory->private_write,
+		.synchronous = memory->synchronous,
 	};
 	buffer->last_sequence = adapter->memory->engine->submit_paging(adapter, &portion);
 	memory->start = memory->write;
 	memory->private_start = memory->private_write;
-	memory->pending = false;
+	memory->pending = memory->synchronous = false;
 	return buffer->last_sequence;
 }
 
@@ -153,6 +154,17 @@ static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS
 	vmm_port_fatal(memory->adapter->port, 0x10E, 0xB, operation, (uint32_t)status);
 }
 
+/* PAG-21: the packet runs beside no render packet, and the next operation on the allocation waits for this one, too. */
+static void note_operand(struct vmm_memory *memory, struct vmm_instance *operand)
+{
+	if (vmm_likely(!operand ||
+		       !(operand->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING)))
+		return;
+	memory->synchronous = true;
+	vmm_mark_used(&operand->active[memory->adapter->paging_timeline],
+		      vmm_paging_sequence(memory));
+}
+
 /*
  * Has the miniport write one operation (PAG-07, PAG-08). The instance, if any, is idle in the sense of the operation: the
  * callers only page what no prepared packet uses, so a BUSY answer is repeated once with AllocationIsIdle.
@@ -160,6 +172,9 @@ static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS
 static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
 			       UINT *idle_flag, UINT idle_bit)
 {
+	struct vmm_instance *operand = memory->operand;
+
+	memory->operand = NULL;
 	args->MultipassOffset = 0;
 	for (;;) {
 		struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
@@ -180,6 +195,7 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 			return status;
 		if (written) {
 			memory->pending = true;
+			note_operand(memory, operand);
 			memory->write += written;
 			if (buffer->private_data)
 				memory->private_write =
@@ -257,6 +273,7 @@ vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instan
 		args.Transfer.Source.SegmentAddress.QuadPart = (LONGLONG)address;
 		args.Transfer.Destination.pMdl = instance->backing.mdl;
 	}
+	memory->operand = instance;
 	status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
 	if (!vmm_ok(status))
 		return status;
@@ -280,6 +297,7 @@ vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *insta
 	args.Fill.Destination.SegmentId = instance->segment;
 	args.Fill.Destination.SegmentAddress.QuadPart =
 		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	memory->operand = instance;
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (!vmm_ok(status))
 		return status;
@@ -297,6 +315,7 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 	args.DiscardContent.SegmentId = instance->segment;
 	args.DiscardContent.SegmentAddress.QuadPart =
 		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	memory->operand = instance;
 	vmm_status status = paging_build(memory, &args, &args.DiscardContent.Flags.Value, 0x1);
 	if (!vmm_ok(status))
 		return status;
@@ -325,6 +344,7 @@ static vmm_status map(struct vmm_memory *memory, struct vmm_instance *instance, 
 	args.MapApertureSegment.pMdl = instance->backing.mdl;
 	args.MapApertureSegment.Flags.CacheCoherent =
 		map_coherent(memory, segment, instance->allocation->flags);
+	memory->operand = instance;
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (vmm_ok(status))
 		passage_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
@@ -364,6 +384,7 @@ static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance
 
 	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
+	memory->operand = instance;
 	vmm_status status =
 		unmap_range(memory, &args, segment, offset, instance->allocation->size_bytes);
 	if (vmm_ok(status))
@@ -393,6 +414,7 @@ static vmm_status transfer_to_aperture(struct vmm_memory *memory, struct vmm_ins
 	args.Transfer.Destination.SegmentId = aperture;
 	args.Transfer.Destination.SegmentAddress.QuadPart =
 		(LONGLONG)gpu_address(memory, aperture, offset);
+	memory->operand = instance;
 	vmm_status status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
 	if (!vmm_ok(status))
 		return status;

@@ -370,6 +370,7 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
  */
 static struct vmm_instance *next_victim(struct vmm_search *search)
 {
+	vmm_offers_settle(search->memory);
 	search->spared = false;
 	struct vmm_instance *victim = look_for_victim(search, true);
 
@@ -651,6 +652,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	}
 	if (vmm_unlikely(allocation->content_lost)) /* PAG-20: after the reference was accepted */
 		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	/* PAG-21: buffers that only list it, and the paging that took it out, must be over before it is paged in. */
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING) &&
+	    !vmm_instance_unused(instance))
+		return VMM_PENDING;
 	vmm_status status = place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;

@@ -21,26 +21,50 @@ struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,
 	return NULL;
 }
 
-static struct vmm_resource *resource_create(struct vmm_device *device, void *runtime_resource)
+/* In the making (busy) until the caller says otherwise. */
+static NTSTATUS resource_create(struct vmm_device *device, void *runtime_resource,
+				struct vmm_resource **resource)
 {
 	struct vmm_resource *r = vmm_calloc(1, sizeof(*r));
 
 	if (!r)
-		return NULL;
+		return STATUS_NO_MEMORY;
 	r->device = device;
 	r->runtime_handle = runtime_resource;
+	r->busy = true;
 	vmm_list_init(&r->refs);
 	vmm_list_init(&r->link);
 	vmm_os_mutex_lock(&device->process->lock);
-	r->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_RESOURCE, r);
+	bool exists = runtime_resource && vmm_resource_find_locked(device, runtime_resource);
+	if (exists)
+		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, 0,
+			    "another thread's call is creating the resource, too");
+	else
+		r->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_RESOURCE, r);
 	if (r->handle)
 		vmm_list_push_back(&device->resources, &r->link);
 	vmm_os_mutex_unlock(&device->process->lock);
 	if (!r->handle) {
 		vmm_free(r);
-		return NULL;
+		return exists ? STATUS_INVALID_PARAMETER : STATUS_NO_MEMORY;
 	}
-	return r;
+	*resource = r;
+	return STATUS_SUCCESS;
+}
+
+static void set_busy(struct vmm_resource *resource, bool busy)
+{
+	vmm_os_mutex_lock(&resource->device->process->lock);
+	resource->busy = busy;
+	vmm_os_mutex_unlock(&resource->device->process->lock);
+}
+
+void vmm_resource_unprepare(struct vmm_resource *resource, bool created)
+{
+	if (created)
+		vmm_resource_detach(resource);
+	else if (resource)
+		set_busy(resource, false);
 }
 
 void vmm_resource_detach(struct vmm_resource *resource)
@@ -58,59 +82,76 @@ void vmm_resource_detach(struct vmm_resource *resource)
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource)
 {
 	struct vmm_resource *r;
+	uint32_t existing;
+	NTSTATUS status;
 
 	if (!runtime_resource)
 		return STATUS_INVALID_PARAMETER;
 	vmm_os_mutex_lock(&device->process->lock);
 	r = vmm_resource_find_locked(device, runtime_resource);
+	existing = r ? r->handle : 0;
 	vmm_os_mutex_unlock(&device->process->lock);
-	if (r) {
-		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
+	if (existing) {
+		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, existing,
 			    "a resource is shared from its creation on; this one exists");
 		return STATUS_INVALID_PARAMETER;
 	}
-	r = resource_create(device, runtime_resource);
-	if (!r)
-		return STATUS_NO_MEMORY;
+	status = resource_create(device, runtime_resource, &r);
+	if (!NT_SUCCESS(status))
+		return status;
 	r->shared = true;
+	set_busy(r, false);
 	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key)
 {
-	struct vmm_resource *r = resource_create(device, NULL);
+	struct vmm_resource *r;
+	NTSTATUS status = resource_create(device, NULL, &r);
 
-	if (!r)
-		return STATUS_NO_MEMORY;
+	if (!NT_SUCCESS(status))
+		return status;
 	vmm_os_mutex_lock(&device->process->lock);
 	r->shared = shared;
 	r->runtime_handle = r;
+	r->busy = false;
 	vmm_os_mutex_unlock(&device->process->lock);
 	*key = r;
 	return STATUS_SUCCESS;
 }
 
+/* Process lock held: may a call add `count` allocations to it? */
+static NTSTATUS may_extend_locked(struct vmm_device *device, const struct vmm_resource *r,
+				  uint32_t count)
+{
+	const char *why = r->busy ? "another thread's call is creating or ending it"
+			  : r->shared && r->share && count ? "a shared resource cannot be extended"
+							   : NULL;
+
+	if (!why)
+		return STATUS_SUCCESS;
+	vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
+		    "%s (%u allocations more)", why, count);
+	return STATUS_INVALID_PARAMETER;
+}
+
 NTSTATUS vmm_resource_prepare(struct vmm_device *device, void *runtime_resource, uint32_t count,
 			      struct vmm_resource **resource, bool *created)
 {
+	NTSTATUS status = STATUS_SUCCESS;
+
 	vmm_os_mutex_lock(&device->process->lock);
 	struct vmm_resource *r = vmm_resource_find_locked(device, runtime_resource);
+	if (r)
+		status = may_extend_locked(device, r, count);
+	if (r && NT_SUCCESS(status))
+		r->busy = true;
 	vmm_os_mutex_unlock(&device->process->lock);
-
-	*created = false;
-	if (r && r->shared && r->share && count) {
-		vmm_finding(device->adapter->observe, "ALF-35", device->process->id, r->handle,
-			    "a shared resource cannot be extended (%u allocations more)", count);
-		return STATUS_INVALID_PARAMETER;
-	}
-	if (!r) {
-		r = resource_create(device, runtime_resource);
-		if (!r)
-			return STATUS_NO_MEMORY;
-		*created = true;
-	}
-	*resource = r;
-	return STATUS_SUCCESS;
+	*created = !r;
+	if (!r)
+		status = resource_create(device, runtime_resource, &r);
+	*resource = NT_SUCCESS(status) ? r : NULL;
+	return status;
 }
 
 static void share_free(struct vmm_share *share)
@@ -180,7 +221,9 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
 	vmm_paging_unlock(share->adapter);
+	vmm_os_mutex_lock(&resource->device->process->lock);
 	resource->share = share;
+	vmm_os_mutex_unlock(&resource->device->process->lock);
 	return STATUS_SUCCESS;
 }
 
@@ -220,7 +263,6 @@ static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource
 
 	if (!ref)
 		return NULL;
-	ref->device = device;
 	ref->allocation = allocation;
 	ref->instance = &allocation->first;
 	ref->resource = resource;
@@ -277,11 +319,12 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	ref->allocation->references++;
 	vmm_os_mutex_lock(&device->process->lock);
+	ref->device = device;
 	vmm_list_push_back(&device->refs, &ref->device_link);
 	vmm_list_push_back(&resource->refs, &ref->resource_link);
+	*handle = ref->handle;
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
-	*handle = ref->handle;
 	return STATUS_SUCCESS;
 }
 
@@ -388,23 +431,28 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t 
 
 	if (!NT_SUCCESS(status))
 		return status;
-	struct vmm_resource *r = resource_create(device, NULL);
-	if (!r) {
+	struct vmm_resource *r;
+	status = resource_create(device, NULL, &r);
+	if (!NT_SUCCESS(status)) {
 		vmm_share_put(device->process->world, share);
-		return STATUS_NO_MEMORY;
+		return status;
 	}
 	r->shared = true;
-	r->share = share;
 	/* No runtime handle names it: it is released with its last allocation (vmm_memory_deallocate). */
+	vmm_os_mutex_lock(&device->process->lock);
+	r->share = share;
 	r->runtime_handle = r;
 	r->opened = true;
+	vmm_os_mutex_unlock(&device->process->lock);
 	for (uint32_t i = 0; i < share->count && NT_SUCCESS(status); i++)
 		status = open_one(device, r, i, &allocations[i]);
+	uint32_t handle = r->handle, opened = share->count;
+	set_busy(r, false);
 	if (!NT_SUCCESS(status)) {
 		(void)!vmm_memory_deallocate(device, r, NULL, 0);
 		return status;
 	}
-	*resource = r->handle;
-	*count = share->count;
+	*resource = handle;
+	*count = opened;
 	return STATUS_SUCCESS;
 }

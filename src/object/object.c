@@ -157,7 +157,7 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 	const struct vmm_handle_table *table = &device->process->handles;
 	struct vmm_ref *ref = vmm_handle_lookup(table, handle, VMM_HANDLE_ALLOCATION);
 
-	if (ref)
+	if (ref && ref->device)
 		vmm_finding(device->process->world->observe, rule, device->process->id, handle,
 			    "%s: allocation 0x%08x belongs to device 0x%08x, not to 0x%08x", what,
 			    handle, ref->device->handle, device->handle);

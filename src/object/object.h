@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include "base/base.h"
 #include "handle/handle.h"
+#include "object/live.h"
 #include "observe/observe.h"
 #include "os/os.h"
 
@@ -44,6 +45,7 @@ struct vmm_world {
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
 	uint32_t next_process_id;
 	uint32_t live_processes;
+	_Atomic bool abandoned; /* a miniport is not entered any more, so it frees no objects either */
 };
 
 /* Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. */
@@ -79,7 +81,9 @@ struct vmm_adapter {
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
-	_Atomic bool removed; /* stopped or fatal: every door answers DEVICE_REMOVED (LOCK-33) */
+	_Atomic bool removed;     /* nothing completes any more */
+	_Atomic bool
+		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
 	struct vmm_list devices;   /* guarded by the state lock */
 	uint32_t allocation_count; /* guarded by the paging lock */
@@ -97,8 +101,8 @@ struct vmm_process {
 enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
 
 struct vmm_device {
-	uint32_t
-		magic; /* VMM_DEVICE_MAGIC while alive: a callback's hDevice is the client's word */
+	void *live;   /* hDevice of its callbacks (live.h) */
+	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -112,7 +116,6 @@ struct vmm_device {
 	void *door;                   /* owned by the door that created the device */
 	void *sched_defaults;         /* owned by sched: DXGK_DEVICEINFO figures */
 };
-#define VMM_DEVICE_MAGIC 0x44564D56u
 
 /* A runtime resource of one device. Its allocations are its refs. */
 struct vmm_resource {
@@ -124,6 +127,7 @@ struct vmm_resource {
 	struct vmm_share *share; /* NULL: private, or nothing allocated yet */
 	bool opened;             /* from somebody else's share; released with its last allocation */
 	bool shared;             /* announced by the runtime before its allocations (ALF-35) */
+	bool busy; /* a call is creating or opening allocations of it; guarded by process->lock */
 	struct vmm_kmd_resource *kmd; /* NULL for opened resources and ones without allocations */
 };
 
@@ -214,6 +218,14 @@ struct vmm_instance {
 	_Atomic uint64_t updated;
 };
 
+/* OFR-10: it counts once the timeline has completed that packet. */
+struct vmm_queued_offer {
+	uint8_t priority; /* D3DDDI_OFFER_PRIORITY; 0: none */
+	uint32_t timeline, handle;
+	uint64_t sequence;
+	struct vmm_list link; /* in memory's list */
+};
+
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
 	uint64_t size_bytes; /* rounded to pages (SEG-11) */
@@ -228,7 +240,8 @@ struct vmm_allocation {
 	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	uint32_t instance_count;
-	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock */
+	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
+	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
 	bool closing;      /* the only handle of a private one is gone */
 	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
@@ -246,7 +259,7 @@ struct vmm_allocation {
 /* One device's hold on an allocation: what a handle names. */
 struct vmm_ref {
 	uint32_t handle;
-	struct vmm_device *device;
+	struct vmm_device *device; /* NULL while it is being made: nobody's yet */
 	struct vmm_allocation *allocation;
 	struct vmm_instance *instance; /* the one this handle names */
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */

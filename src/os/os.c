@@ -277,6 +277,24 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
 	return thread->name;
 }
 
+_Atomic uint64_t *vmm_os_thread_using(struct vmm_os *os)
+{
+	return &vmm_os_self(os)->using;
+}
+
+bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value)
+{
+	const struct vmm_list *pos;
+	bool any = false;
+
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_for_each (pos, &os->threads)
+		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->using) ==
+		       value;
+	pthread_mutex_unlock(&os->registry_lock);
+	return any;
+}
+
 uint64_t *vmm_os_own_slots(struct vmm_os *os)
 {
 	return vmm_os_self(os)->slot;

@@ -107,6 +107,12 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread);
 #define VMM_OS_SLOTS 6u
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
 uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling thread */
+/*
+ * One more word per thread, which others may read: what the thread is using just now, for whoever
+ * wants to end that. 0: nothing. The calling thread's own; and whether any thread's has the value.
+ */
+_Atomic uint64_t *vmm_os_thread_using(struct vmm_os *os);
+bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value);
 
 /* ---- waiting: the one primitive, a futex ----
  * Sleeps while *word == expected, until woken or deadline_ns (absolute, VMM_OS_FOREVER = none).

@@ -62,6 +62,7 @@ struct vmm_os_thread {
 	bool adopted; /* not made by vmm_os_thread_create */
 	/* used by the thread itself only */
 	uint64_t slot[VMM_OS_SLOTS];
+	_Atomic uint64_t using; /* others read it */
 	uint32_t held_count;
 	struct vmm_os_mutex *held[VMM_OS_HELD_MAX];
 	/* guarded by os->registry_lock */

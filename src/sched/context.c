@@ -80,9 +80,30 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	return status;
 }
 
-NTSTATUS vmm_sched_create_context(struct vmm_device *device,
-				  const struct vmm_context_request *request,
-				  struct vmm_context **result)
+/* Into its device and, last of all, within reach of its client. */
+static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request *request)
+{
+	struct vmm_device *device = context->device;
+	struct vmm_handle_table *handles = &device->process->handles;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	context->handle = vmm_handle_create(handles, VMM_HANDLE_CONTEXT, context);
+	if (context->handle) {
+		vmm_list_push_back(&device->contexts, &context->link);
+		request->buffers = context->user;
+		context->live = vmm_live_add(device->adapter->os, VMM_LIVE_CONTEXT, context);
+		request->handle = context->live;
+		request->number = context->handle;
+	}
+	if (context->handle && !request->handle) {
+		vmm_list_remove(&context->link);
+		vmm_handle_destroy(handles, context->handle);
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	return request->handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_context *context;
@@ -109,17 +130,10 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device,
 	status = make_user_buffers(context);
 	if (!NT_SUCCESS(status))
 		goto out_miniport;
-	vmm_os_mutex_lock(&device->process->lock);
-	context->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_CONTEXT, context);
-	if (context->handle)
-		vmm_list_push_back(&device->contexts, &context->link);
-	vmm_os_mutex_unlock(&device->process->lock);
-	if (!context->handle) {
-		status = STATUS_NO_MEMORY;
-		goto out_miniport;
-	}
-	*result = context;
-	return STATUS_SUCCESS;
+	request->handle = NULL;
+	status = publish(context, request);
+	if (NT_SUCCESS(status))
+		return status; /* its client may have ended it by now */
 out_miniport:
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 out_free:
@@ -127,20 +141,15 @@ out_free:
 	return status;
 }
 
-struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle)
+struct vmm_context *vmm_sched_enter_context(struct vmm_visit *visit, const void *device,
+					    const void *handle)
 {
-	struct vmm_context *found = NULL;
-	struct vmm_list *link;
+	struct vmm_context *context = vmm_live_enter(visit, VMM_LIVE_CONTEXT, handle);
 
-	vmm_os_mutex_lock(&device->process->lock);
-	vmm_list_for_each (link, &device->contexts) {
-		struct vmm_context *context = vmm_container_of(link, struct vmm_context, link);
-
-		if ((const void *)context == handle)
-			found = context;
-	}
-	vmm_os_mutex_unlock(&device->process->lock);
-	return found;
+	if (!context || vmm_likely(context->device->live == device))
+		return context;
+	vmm_live_leave(visit);
+	return NULL;
 }
 
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context)
@@ -148,9 +157,9 @@ struct vmm_device *vmm_sched_context_device(const struct vmm_context *context)
 	return context->device;
 }
 
-uint32_t vmm_sched_context_handle(const struct vmm_context *context)
+void *vmm_sched_context_live(const struct vmm_context *context)
 {
-	return context->handle;
+	return context->live;
 }
 
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context)
@@ -158,20 +167,52 @@ const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_con
 	return &context->user;
 }
 
-NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, struct vmm_context *context)
+/* Nobody is inside it and nobody can get in. */
+static void destroy_context(struct vmm_context *context)
 {
-	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_process *process = context->device->process;
+	struct vmm_adapter *adapter = context->device->adapter;
+	void *handle = context->live;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&context->link);
-	vmm_handle_destroy(&device->process->handles, context->handle);
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_handle_destroy(&process->handles, context->handle);
+	vmm_os_mutex_unlock(&process->lock);
 	/* SUB-29: the miniport hears of it when its last packet is complete. */
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 	vmm_dma_destroy_all(context);
 	free_context(context);
+	vmm_live_ended(handle);
+}
+
+NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle)
+{
+	struct vmm_context *context = NULL;
+	struct vmm_visit visit;
+
+	/* Whose it is does not change, so what is ended below is what was looked at here. */
+	if (vmm_sched_enter_context(&visit, device->live, handle)) {
+		vmm_live_leave(&visit);
+		context = vmm_live_end(VMM_LIVE_CONTEXT, handle);
+	}
+	if (!context)
+		return STATUS_INVALID_PARAMETER;
+	destroy_context(context);
 	return STATUS_SUCCESS;
+}
+
+static void unlink_device(struct vmm_device *device)
+{
+	struct vmm_process *process = device->process;
+
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_list_remove(&device->adapter_link);
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_os_mutex_lock(&process->lock);
+	vmm_list_remove(&device->process_link);
+	vmm_handle_destroy(&process->handles, device->handle);
+	vmm_os_mutex_unlock(&process->lock);
 }
 
 NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
@@ -205,7 +246,12 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
 	vmm_os_mutex_unlock(&adapter->state_lock);
-	device->magic = VMM_DEVICE_MAGIC;
+	device->live = vmm_live_add(adapter->os, VMM_LIVE_DEVICE, device);
+	if (!device->live) {
+		unlink_device(device);
+		status = STATUS_NO_MEMORY;
+		goto out_miniport;
+	}
 	*result = device;
 	return STATUS_SUCCESS;
 out_miniport:
@@ -215,15 +261,27 @@ out_free:
 	return status;
 }
 
+static void end_context(struct vmm_context *context)
+{
+	const struct vmm_context *ended = vmm_live_end(VMM_LIVE_CONTEXT, context->live);
+
+	vmm_assert(ended == context);
+}
+
 void vmm_sched_destroy_device(struct vmm_device *device)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	struct vmm_process *process = device->process;
+	void *handle = device->live;
 
-	device->magic = 0;
-	while (!vmm_list_empty(&device->contexts))
-		(void)!vmm_sched_destroy_context(
-			device, vmm_container_of(device->contexts.next, struct vmm_context, link));
+	/* Nobody is inside the device, so nobody makes or ends contexts of it; but they may still be rendered on. */
+	while (!vmm_list_empty(&device->contexts)) {
+		struct vmm_context *context =
+			vmm_container_of(device->contexts.next, struct vmm_context, link);
+
+		if (!device->stopped)
+			end_context(context);
+		destroy_context(context);
+	}
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,
 		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued),
@@ -233,12 +291,49 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	vmm_memory_close_device(device);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_remove(&device->adapter_link);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_os_mutex_lock(&process->lock);
-	vmm_list_remove(&device->process_link);
-	vmm_handle_destroy(&process->handles, device->handle);
-	vmm_os_mutex_unlock(&process->lock);
+	unlink_device(device);
 	vmm_free(device);
+	vmm_live_ended(handle);
+}
+
+/* The handle of one that nobody has stopped yet; NULL: none. */
+static void *next_to_stop(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+	void *handle = NULL;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->devices) {
+		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
+
+		if (!device->stopped)
+			handle = device->live;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return handle;
+}
+
+void vmm_sched_close_devices(struct vmm_adapter *adapter)
+{
+	void *handle;
+
+	while ((handle = next_to_stop(adapter)) != NULL) {
+		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+		struct vmm_list *link;
+
+		if (!device) {
+			vmm_live_await_end(adapter->os, handle); /* its client is at it */
+			continue;
+		}
+		vmm_list_for_each (link, &device->contexts)
+			end_context(vmm_container_of(link, struct vmm_context, link));
+		device->stopped = true;
+	}
+}
+
+void vmm_sched_destroy_devices(struct vmm_adapter *adapter)
+{
+	while (!vmm_list_empty(&adapter->devices))
+		vmm_sched_destroy_device(
+			vmm_container_of(adapter->devices.next, struct vmm_device, adapter_link));
 }

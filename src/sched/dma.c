@@ -21,6 +21,7 @@ static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 	vmm_free(dma->private_data);
 	vmm_free(dma->list);
 	vmm_free(dma->instances);
+	vmm_free(dma->offers);
 	vmm_free(dma->patches);
 	vmm_free(dma);
 }
@@ -139,11 +140,12 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	vmm_list_init(&dma->packet.link);
 	dma->list = vmm_calloc(context->list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(context->list_size, sizeof(struct vmm_instance *));
+	dma->offers = vmm_calloc(context->list_size, sizeof(*dma->offers));
 	dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
 	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
 	if (context->dma_private_bytes)
 		dma->private_data = vmm_calloc(1, context->dma_private_bytes);
-	if (!dma->list || !dma->instances || !dma->patches ||
+	if (!dma->list || !dma->instances || !dma->offers || !dma->patches ||
 	    (context->dma_private_bytes && !dma->private_data) ||
 	    !vmm_ok(dma_memory(context, dma))) {
 		dma_free(context->device->adapter, dma);
@@ -221,6 +223,9 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		 */
 		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
 			return STATUS_NO_MEMORY;
+		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
+		if (vmm_os_mutex_held(&adapter->submit_lock))
+			vmm_prepare_pump_waiting(adapter);
 		vmm_status status =
 			oldest ? vmm_wait_timeline(adapter, context->node, oldest,
 						   VIDMM_WAIT_DMA_BUFFER, NULL)

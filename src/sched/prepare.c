@@ -94,7 +94,9 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		vmm_memory_location(instance, &segment, &address);
 		dma->list[i].SegmentId = segment;
 		dma->list[i].PhysicalAddress.QuadPart = (LONGLONG)address;
-		if (instance->prepared != preparation)
+		/* What buffers merely list matters to SynchronousPaging allocations alone (PAG-21). */
+		if (instance->prepared != preparation &&
+		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
 		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
@@ -214,24 +216,44 @@ static struct vmm_dma *first_waiting(struct vmm_sched *sched)
 }
 
 /*
- * SPL-12: its working set cannot be resident together although the GPU holds nothing. The device is in error; the
- * packet completes unexecuted, in its turn: an empty packet takes its place so that the timeline stays in order.
+ * System memory ran out. What the GPU is at, and what has been deallocated and not closed yet, will give some back; only
+ * without either would it be in vain to wait.
+ */
+static bool may_get_memory(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_memory_flush_locked(adapter);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	bool running = sched->hardware_total || atomic_load(&sched->ready_count);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return running || vmm_memory_can_reap_locked(adapter);
+}
+
+VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma, vmm_status status)
+{
+	const struct vmm_context *context = dma->context;
+
+	vmm_reason(
+		sched->adapter->observe, status, context->device->process->id, context->handle,
+		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY",
+		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
+			? "PAG-20: an allocation of a submission lost its content while it waited"
+		: status == VMM_NO_MEMORY
+			? "PAG-02: no system memory to make the working set of a submission resident, "
+			  "and nothing is running that would give some back"
+			: "SPL-12: the working set of a submission cannot be made resident together",
+		dma->list_count, dma->patch_count);
+}
+
+/*
+ * SPL-12: its working set cannot be resident although the GPU holds nothing. The device is in error; the packet
+ * completes unexecuted, in its turn: an empty packet takes its place so that the timeline stays in order.
  */
 static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)
 {
-	struct vmm_context *context = dma->context;
-
-	atomic_store(&context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
-	vmm_reason(
-		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"%s of a submission (%u allocations, %u patch locations) %s: the device is in error, state "
-		"ERROR_OUTOFMEMORY",
-		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST ? "PAG-20: an allocation"
-								  : "SPL-12: the working set",
-		dma->list_count, dma->patch_count,
-		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
-			? "lost its content while it waited"
-			: "cannot be made resident together");
+	atomic_store(&dma->context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
+	say_why(sched, dma, status);
 	unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
@@ -250,6 +272,8 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
 									: prepare_one(sched, dma);
 
+		if (status == VMM_NO_MEMORY && may_get_memory(sched))
+			status = VMM_PENDING;
 		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED ||
 		    atomic_load(&sched->adapter->removed))
 			return status;
@@ -294,8 +318,10 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		return;
 	do {
 		atomic_store(&sched->blocked, true);
-		while (alive && !pump_once(sched, &seen))
+		while (alive && !pump_once(sched, &seen)) {
+			vmm_worker_reap(adapter); /* its memory may be what is wanted */
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
+		}
 		atomic_store(&sched->blocked, false);
 		/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
 	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed));

@@ -34,6 +34,11 @@ static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *nod
 		return false;
 	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
 		return false;
+	/* PAG-21, SUB-30 */
+	if (!packet->paging &&
+	    vmm_unlikely(!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
+					    sched->alone)))
+		return false;
 	/* SUB-03: paging work ran on another node; its completion, not its submission, is what counts. */
 	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
 				 packet->paging_needed);
@@ -74,6 +79,8 @@ static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t ind
 			node->hardware_count++;
 			sched->hardware_total++;
 			node->last_submitted = packet->fence;
+			if (vmm_unlikely(packet->synchronous))
+				sched->alone = packet->sequence;
 			atomic_fetch_sub(&sched->ready_count, 1);
 		} else {
 			packet = NULL;
@@ -358,6 +365,8 @@ static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, u
 	(void)p2;
 	(void)p3;
 	atomic_store(&adapter->removed, true);
+	atomic_store(&adapter->closed, true);
+	atomic_store(&adapter->world->abandoned, true);
 	vmm_progress_signal(adapter);
 	if (adapter->sched)
 		vmm_worker_wake(adapter->sched);

@@ -10,6 +10,8 @@ enum {
 	ENTRY_WRITE = 0x1,
 	ENTRY_DO_NOT_RETIRE = 0x2,
 	ENTRY_OFFER = 0x1C,
+	ENTRY_OFFER_SHIFT = 2,
+	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
 	RENDER_RESIZE_FLAGS = 0x7,
 	RENDER_NULL = 0x8,
@@ -20,9 +22,11 @@ struct submission {
 	struct vmm_adapter *adapter;
 	struct vmm_render_request *request;
 	uint64_t serial;
+	uint64_t sequence; /* of the newest that was queued */
 	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
 	uint32_t pieces;
 	uint32_t patches, queued;
+	uint32_t reserved; /* bits of an allocation list entry */
 };
 
 static NTSTATUS broke(const struct submission *s, const char *rule, NTSTATUS status, uint32_t index,
@@ -57,8 +61,11 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 {
 	struct vmm_device *device = s->context->device;
 
+	const struct vmm_ref *ref =
+		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
+
 	vmm_ref_report(device, handle, "DMA-16", "allocation list of a render call");
-	if (vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION))
+	if (ref && ref->device)
 		return STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE;
 	return STATUS_INVALID_HANDLE;
 }
@@ -67,15 +74,28 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 				const struct vmm_ref *ref)
 {
-	if (vmm_unlikely(ref->allocation->offer | ref->allocation->content_lost))
-		return ref->allocation->offer
-			       ? broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
-				       "it is offered and not reclaimed")
-			       : broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
-				       "its content was lost when it could not be evicted");
+	if (vmm_is_offered_locked(ref->allocation))
+		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
+			     "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->allocation->content_lost))
+		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
+			     "its content was lost when it could not be evicted");
 	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
 		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked and no aperture segment can take it");
+	return STATUS_SUCCESS;
+}
+
+/* OFR-10: what the entry offers must be a priority, and its allocation may not be the CPU's. */
+static NTSTATUS check_offer(const struct submission *s, uint32_t index, const struct vmm_ref *ref,
+			    uint32_t priority)
+{
+	if (priority > OFFER_PRIORITY_MAX)
+		return broke(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
+			     "its OfferPriority is none of 0 to 4");
+	if (ref->instance->lock_count)
+		return broke(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
+			     "it is to be offered and is locked");
 	return STATUS_SUCCESS;
 }
 
@@ -87,10 +107,11 @@ static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_
 	uint32_t segment;
 	uint64_t address;
 
-	if (vmm_unlikely(entry.Value & (uint32_t)ENTRY_RESERVED))
+	if (vmm_unlikely(entry.Value & s->reserved))
 		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index, "reserved bits are set");
 	*out = (DXGK_ALLOCATIONLIST){0};
 	dma->instances[index] = NULL;
+	dma->offers[index] = 0;
 	if (!entry.hAllocation)
 		return STATUS_SUCCESS; /* DMA-15 */
 	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
@@ -101,10 +122,11 @@ static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
-		vmm_reason(s->adapter->observe, STATUS_NOT_SUPPORTED,
-			   s->context->device->process->id, entry.hAllocation,
-			   "offering through the allocation list (DMA-24) is not built");
-		return STATUS_NOT_SUPPORTED;
+		dma->offers[index] = (uint8_t)((entry.Value & ENTRY_OFFER) >> ENTRY_OFFER_SHIFT);
+		dma->offering = true;
+		status = check_offer(s, index, ref, dma->offers[index]);
+		if (!NT_SUCCESS(status))
+			return status;
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->kept_by = s->serial;
@@ -123,7 +145,7 @@ static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
 	struct vmm_process *process = s->context->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	dma->renamed = false;
+	dma->renamed = dma->offering = false;
 	dma->list_count = s->request->allocation_count;
 	vmm_paging_lock(s->adapter);
 	vmm_os_mutex_lock(&process->lock);
@@ -268,6 +290,19 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 	return NT_SUCCESS(checked) ? status : checked;
 }
 
+/* What the buffer retires (REF-02) and what it will offer (OFR-10); paging lock held. */
+static void commit_uses(const struct submission *s, const struct vmm_dma *dma, uint64_t sequence)
+{
+	for (uint32_t p = 0; dma->renamed && p < dma->patch_count; p++)
+		if (dma->instances[dma->patches[p].AllocationIndex])
+			vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
+	/* Of the pieces of one submission the last one to be queued counts. */
+	for (uint32_t i = 0; dma->offering && i < dma->list_count; i++)
+		if (dma->offers[i])
+			vmm_offer_after_locked(dma->instances[i], dma->offers[i], s->context->node,
+					       sequence);
+}
+
 /* From here on the allocations are busy, the instances used, the packet in its queue. */
 static void commit_piece(struct submission *s, struct vmm_dma *dma)
 {
@@ -286,19 +321,16 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 			atomic_store_explicit(&instance->written[t], sequence,
 					      memory_order_relaxed);
 	}
-	if (dma->renamed) {
+	if (dma->renamed | dma->offering) {
 		vmm_paging_lock(s->adapter);
-		for (uint32_t p = 0; p < dma->patch_count; p++)
-			if (dma->instances[dma->patches[p].AllocationIndex])
-				vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex],
-						s->serial);
+		commit_uses(s, dma, sequence);
 		vmm_paging_unlock(s->adapter);
 	}
 	vmm_os_mutex_lock(&s->adapter->state_lock);
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = sequence;
 	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
-	s->context->last_sequence = sequence;
+	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
 	atomic_fetch_add(&sched->prepare_count, 1);
@@ -317,9 +349,11 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 {
 	to->list_count = from->list_count;
 	to->renamed = from->renamed;
+	to->offering = from->offering;
 	for (uint32_t i = 0; i < from->list_count; i++) {
 		to->list[i] = from->list[i];
 		to->instances[i] = from->instances[i];
+		to->offers[i] = from->offers[i];
 	}
 }
 
@@ -379,6 +413,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 
 	if (!NT_SUCCESS(status))
 		return status;
+	s.reserved = (uint32_t)ENTRY_RESERVED;
+	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
+		s.reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
 	status = vmm_dma_get(context, &s.piece[0]);
 	if (!NT_SUCCESS(status))
 		return status;
@@ -398,7 +435,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, 0, request->allocation_count, s.patches,
-		  request->command_length - request->command_offset, context->last_sequence);
+		  request->command_length - request->command_offset, s.sequence);
 	vmm_prepare_pump(adapter);
 	return STATUS_SUCCESS;
 }

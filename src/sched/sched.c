@@ -107,6 +107,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 static void give_up_locked(struct vmm_adapter *adapter)
 {
 	atomic_store(&adapter->removed, true);
+	atomic_store(&adapter->closed, true);
 	vmm_queue_abandon_locked(adapter);
 }
 
@@ -199,6 +200,7 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){
 		.paging = true,
+		.synchronous = portion->synchronous,
 		.node = adapter->paging_node,
 		.timeline = adapter->paging_timeline,
 		.sequence = sequence,

@@ -33,14 +33,12 @@ void vmm_sched_kick(struct vmm_adapter *adapter);
 
 NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
 				 struct vmm_device **device) VMM_MUST_CHECK;
-void vmm_sched_destroy_device(
-	struct vmm_device *device); /* contexts, allocations, then the device */
+/* Contexts, allocations, then the device: one that vmm_live_end gave. */
+void vmm_sched_destroy_device(struct vmm_device *device);
+/* The adapter stops (PNP-03): nobody is or gets inside a device of it; then, everything idle and evicted, they end. */
+void vmm_sched_close_devices(struct vmm_adapter *adapter);
+void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
 
-struct vmm_context_request {
-	uint32_t node, affinity, flags;
-	void *private_data; /* our copy */
-	uint32_t private_bytes;
-};
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {
 	void *commands;
@@ -48,15 +46,24 @@ struct vmm_context_buffers {
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t command_bytes, allocation_count, patch_count;
 };
+struct vmm_context_request {
+	uint32_t node, affinity, flags;
+	void *private_data; /* our copy */
+	uint32_t private_bytes;
+	void *handle;                       /* out; from now on anybody may end it */
+	uint32_t number;                    /* out: what D3DKMT clients know it by */
+	struct vmm_context_buffers buffers; /* out */
+};
 NTSTATUS vmm_sched_create_context(struct vmm_device *device,
-				  const struct vmm_context_request *request,
-				  struct vmm_context **context) VMM_MUST_CHECK;
-NTSTATUS vmm_sched_destroy_context(struct vmm_device *device,
-				   struct vmm_context *context) VMM_MUST_CHECK;
-/* NULL unless the pointer is a live context of the device. */
-struct vmm_context *vmm_sched_find_context(struct vmm_device *device, const void *handle);
+				  struct vmm_context_request *request) VMM_MUST_CHECK;
+/* STATUS_INVALID_PARAMETER unless the handle is a live context of the device. */
+NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle) VMM_MUST_CHECK;
+/* As vmm_live_enter: the context, and with it its device, stays until vmm_live_leave. NULL: not a live one of the device. */
+struct vmm_context *vmm_sched_enter_context(struct vmm_visit *visit, const void *device,
+					    const void *handle);
 struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
-uint32_t vmm_sched_context_handle(const struct vmm_context *context);
+/* Its handle by live.h. */
+void *vmm_sched_context_live(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
 
 struct vmm_render_request {

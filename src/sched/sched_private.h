@@ -13,7 +13,8 @@
 struct vmm_packet {
 	struct vmm_list link; /* in one queue at a time: prepare, node ready, node hardware, free */
 	bool paging;
-	bool cancelled; /* completes in its turn without reaching the hardware */
+	bool synchronous; /* no render packet is submitted until it is complete (PAG-21) */
+	bool cancelled;   /* completes in its turn without reaching the hardware */
 	uint32_t node, timeline;
 	uint64_t sequence; /* on the timeline */
 	uint64_t
@@ -43,15 +44,18 @@ struct vmm_dma {
 	void *private_data;
 	DXGK_ALLOCATIONLIST *list;
 	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
+	uint8_t *offers;                 /* parallel to list: what its completion offers (DMA-24) */
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t list_count, patch_count, used_bytes, private_used;
-	bool renamed; /* some entry's allocation has more than one instance */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 };
 
 struct vmm_context {
 	struct vmm_device *device;
 	struct vmm_list link; /* in device->contexts */
+	void *live;           /* hContext of its callbacks (live.h) */
 	void *kmd_context;
 	uint32_t handle, node, engine;
 	uint32_t flags;
@@ -96,6 +100,7 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
+	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;   /* guarded by the paging lock */
 	uint64_t preparations; /* guarded by the paging lock */
 	uint64_t submissions;  /* guarded by the submit lock */
@@ -131,6 +136,7 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is 
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);
+void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at most */
 /* dma.c */
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */

@@ -11,15 +11,21 @@ void vmm_worker_wake(struct vmm_sched *sched)
 	vmm_os_wake(sched->adapter->os, &sched->work, 1);
 }
 
-/*
- * Under the submit lock, as in a deallocation: a device or an adapter that ends takes it too and can then be sure that
- * nobody is still closing something of it.
- */
-static void reap(struct vmm_adapter *adapter)
+void vmm_worker_reap(struct vmm_adapter *adapter)
 {
-	vmm_os_mutex_lock(&adapter->submit_lock);
+	bool held = vmm_os_mutex_held(&adapter->submit_lock);
+
+	if (!atomic_load(&adapter->zombies) || atomic_load(&adapter->removed))
+		return;
+	/*
+	 * As in a deallocation: a device or an adapter that ends takes it too and can then be sure that nobody is still
+	 * closing something of it.
+	 */
+	if (!held)
+		vmm_os_mutex_lock(&adapter->submit_lock);
 	vmm_memory_reap(adapter);
-	vmm_os_mutex_unlock(&adapter->submit_lock);
+	if (!held)
+		vmm_os_mutex_unlock(&adapter->submit_lock);
 }
 
 void vmm_worker_main(void *argument)
@@ -33,8 +39,7 @@ void vmm_worker_main(void *argument)
 		if (atomic_load(&sched->quit))
 			return;
 		vmm_prepare_pump_waiting(adapter);
-		if (atomic_load(&adapter->zombies) && !atomic_load(&adapter->removed))
-			reap(adapter);
+		vmm_worker_reap(adapter);
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,
 				   "work (idle worker)", 0);

@@ -66,7 +66,7 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 
 static NTSTATUS check_alive(const struct vmm_device *device)
 {
-	if (atomic_load_explicit(&device->adapter->removed, memory_order_relaxed) ||
+	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
 	    atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK)
 		return STATUS_DEVICE_REMOVED;
 	return STATUS_SUCCESS;
@@ -81,6 +81,38 @@ static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
 	return STATUS_SUCCESS;
 }
 
+void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle)
+{
+	void *live = NULL;
+
+	vmm_os_mutex_lock(&process->lock);
+	const struct vmm_device *device =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_DEVICE);
+	if (device)
+		live = device->live;
+	else
+		report_handle(process, handle, VMM_HANDLE_DEVICE, "device");
+	vmm_os_mutex_unlock(&process->lock);
+	return live;
+}
+
+void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device)
+{
+	void *live = NULL;
+
+	vmm_os_mutex_lock(&process->lock);
+	const struct vmm_context *context =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_CONTEXT);
+	if (context) {
+		live = vmm_sched_context_live(context);
+		*device = vmm_sched_context_device(context)->live;
+	} else {
+		report_handle(process, handle, VMM_HANDLE_CONTEXT, "context");
+	}
+	vmm_os_mutex_unlock(&process->lock);
+	return live;
+}
+
 NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning)
 {
@@ -88,33 +120,28 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_os_mutex_lock(&call->process->lock);
-	call->device = vmm_handle_lookup(&call->process->handles, device, VMM_HANDLE_DEVICE);
-	if (!call->device)
-		report_handle(call->process, device, VMM_HANDLE_DEVICE, "device");
-	vmm_os_mutex_unlock(&call->process->lock);
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
+				      vmm_kmt_live_device(call->process, device));
 	if (!call->device)
 		return STATUS_INVALID_PARAMETER;
 	return cleaning ? STATUS_SUCCESS : check_alive(call->device);
 }
 
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
-			       bool cleaning, struct vmm_context **context)
+			       struct vmm_context **context)
 {
 	NTSTATUS status = begin(call, door);
+	void *device = NULL;
 
 	*context = NULL;
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_os_mutex_lock(&call->process->lock);
-	*context = vmm_handle_lookup(&call->process->handles, handle, VMM_HANDLE_CONTEXT);
-	if (!*context)
-		report_handle(call->process, handle, VMM_HANDLE_CONTEXT, "context");
-	vmm_os_mutex_unlock(&call->process->lock);
+	void *live = vmm_kmt_live_context(call->process, handle, &device);
+	*context = vmm_sched_enter_context(&call->visit, device, live);
 	if (!*context)
 		return STATUS_INVALID_PARAMETER;
 	call->device = vmm_sched_context_device(*context);
-	return cleaning ? STATUS_SUCCESS : check_alive(call->device);
+	return check_alive(call->device);
 }
 
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
@@ -126,6 +153,8 @@ NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_
 		vmm_event(world->observe, VIDMM_EVENT_DOOR, call->process->id, object, call->door,
 			  (uint32_t)status, count, vmm_os_now_ns(world->os) - call->began, flags);
 	}
+	if (call->device)
+		vmm_live_leave(&call->visit);
 	return status;
 }
 

@@ -23,7 +23,7 @@ static NTSTATUS create_device(struct vmm_process *process, const D3DKMT_CREATEDE
 			   args->Flags.LegacyMode ? "LegacyMode" : "DisableGpuTimeout");
 		return STATUS_NOT_SUPPORTED;
 	}
-	if (atomic_load(&adapter->removed))
+	if (atomic_load(&adapter->closed))
 		return STATUS_DEVICE_REMOVED;
 	return vmm_sched_create_device(process, adapter, device);
 }
@@ -40,8 +40,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 	call.began = vmm_os_now_ns(call.process->world->os);
 	D3DKMT_CREATEDEVICE args = *pData;
 	NTSTATUS status = create_device(call.process, &args, &device);
+	D3DKMT_HANDLE handle = NT_SUCCESS(status) ? device->handle : 0;
 	if (NT_SUCCESS(status)) {
-		pData->hDevice = device->handle;
+		pData->hDevice = handle;
 		/* Buffers belong to contexts; a device has some in LegacyMode alone. */
 		pData->pCommandBuffer = NULL;
 		pData->CommandBufferSize = 0;
@@ -50,19 +51,27 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 		pData->pPatchLocationList = NULL;
 		pData->PatchLocationListSize = 0;
 	}
-	return vmm_kmt_leave(&call, status, device ? device->handle : 0, 1, 0);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
 {
-	struct vmm_kmt_call call;
+	struct vmm_kmt_call call = {.process = vmm_kmt_process(),
+				    .door = VIDMM_DOOR_DESTROY_DEVICE};
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyDevice", "no argument");
+	if (!call.process)
+		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hDevice;
-	NTSTATUS status = vmm_kmt_enter_device(&call, handle, VIDMM_DOOR_DESTROY_DEVICE, true);
-	if (NT_SUCCESS(status))
-		vmm_sched_destroy_device(call.device);
+	call.began = vmm_os_now_ns(call.process->world->os);
+	struct vmm_device *device =
+		vmm_live_end(VMM_LIVE_DEVICE, vmm_kmt_live_device(call.process, handle));
+	if (device) {
+		vmm_sched_destroy_device(device);
+		status = STATUS_SUCCESS;
+	}
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
@@ -86,7 +95,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 		return vmm_kmt_refuse("D3DKMTGetDeviceState", "no argument");
 	D3DKMT_GETDEVICESTATE args = *pData;
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
-	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->removed))
+	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
 		status = STATUS_DEVICE_REMOVED;
 	if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_EXECUTION) {
 		pData->ExecutionState = execution_state(call.device);
@@ -102,27 +111,27 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 /* ---- contexts ---- */
 
 static NTSTATUS create_context(const struct vmm_kmt_call *call, const D3DKMT_CREATECONTEXT *args,
-			       struct vmm_context **context)
+			       struct vmm_context_request *request)
 {
-	struct vmm_context_request request = {
+	*request = (struct vmm_context_request){
 		.node = args->NodeOrdinal,
 		.affinity = args->EngineAffinity,
 		.flags = args->Flags.Value,
 		.private_bytes = args->PrivateDriverDataSize,
 	};
 	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
-				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &request.private_data);
+				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &request->private_data);
 
 	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call->device, &request, context);
-	vmm_free(request.private_data);
+		status = vmm_sched_create_context(call->device, request);
+	vmm_free(request->private_data);
 	return status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 {
+	struct vmm_context_request request;
 	struct vmm_kmt_call call;
-	struct vmm_context *context;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTCreateContext", "no argument");
@@ -130,11 +139,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 	NTSTATUS status =
 		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
 	if (NT_SUCCESS(status))
-		status = create_context(&call, &args, &context);
+		status = create_context(&call, &args, &request);
 	if (NT_SUCCESS(status)) {
-		const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+		const struct vmm_context_buffers *u = &request.buffers;
 
-		pData->hContext = vmm_sched_context_handle(context);
+		pData->hContext = request.number;
 		pData->pCommandBuffer = u->commands;
 		pData->CommandBufferSize = u->command_bytes;
 		pData->pAllocationList = u->allocations;
@@ -142,22 +151,27 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 		pData->pPatchLocationList = u->patches;
 		pData->PatchLocationListSize = u->patch_count;
 	}
-	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? pData->hContext : 0,
+	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? request.number : 0,
 			     args.NodeOrdinal, args.Flags.Value);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
+	struct vmm_kmt_call call = {.process = vmm_kmt_process(),
+				    .door = VIDMM_DOOR_DESTROY_CONTEXT};
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+	void *device = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyContext", "no argument");
+	if (!call.process)
+		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status =
-		vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_DESTROY_CONTEXT, true, &context);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_destroy_context(call.device, context);
+	call.began = vmm_os_now_ns(call.process->world->os);
+	void *live = vmm_kmt_live_context(call.process, handle, &device);
+	call.device = live ? vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, device) : NULL;
+	if (call.device)
+		status = vmm_sched_destroy_context(call.device, live);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
@@ -202,7 +216,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 	uint32_t broadcast = pData->BroadcastContextCount;
 
 	memcpy(&request.flags, &pData->Flags, sizeof(request.flags));
-	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, false, &context);
+	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, &context);
 	if (NT_SUCCESS(status))
 		status = check_broadcast(&call, broadcast);
 	if (NT_SUCCESS(status))

@@ -17,7 +17,8 @@
 
 struct vmm_kmt_call {
 	struct vmm_process *process;
-	struct vmm_device *device;
+	struct vmm_device *device; /* stays until vmm_kmt_leave */
+	struct vmm_visit visit;
 	uint64_t began;
 	uint32_t door;
 };
@@ -31,9 +32,12 @@ struct vmm_process *vmm_kmt_process(void);
  */
 NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning);
-/* The same by a context of the device. */
+/* The same on a context, with its device. */
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
-			       bool cleaning, struct vmm_context **context);
+			       struct vmm_context **context);
+/* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */
+void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);
+void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device);
 /* Ends it with the door event; returns the status. */
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags);

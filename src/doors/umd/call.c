@@ -40,24 +40,40 @@ HRESULT vmm_umd_hresult(NTSTATUS status)
 	return NT_SUCCESS(status) ? S_OK : E_FAIL;
 }
 
-NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
+static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t door)
 {
-	struct vmm_device *device = handle;
-
-	call->device = NULL;
-	call->door = door;
-	if (!device || device->magic != VMM_DEVICE_MAGIC)
-		return STATUS_INVALID_PARAMETER;
 	call->device = device;
-	call->began = vmm_os_now_ns(device->adapter->os);
-	if (destroying)
-		return STATUS_SUCCESS;
-	if (vmm_unlikely(atomic_load_explicit(&device->adapter->removed, memory_order_relaxed)))
-		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15 */
+	call->door = door;
+	if (vmm_likely(device))
+		call->began = vmm_os_now_ns(device->adapter->os);
+}
+
+static NTSTATUS usable(const struct vmm_device *device)
+{
+	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed)))
+		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
 	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
 			 VMM_DEVICE_OK))
 		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
+{
+	begin(call, vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, handle), door);
+	if (!call->device)
+		return STATUS_INVALID_PARAMETER;
+	return destroying ? STATUS_SUCCESS : usable(call->device);
+}
+
+NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
+			       uint32_t door, struct vmm_context **context)
+{
+	*context = vmm_sched_enter_context(&call->visit, device, handle);
+	if (vmm_unlikely(!*context))
+		return vmm_umd_enter(call, device, door, false);
+	begin(call, vmm_sched_context_device(*context), door);
+	return usable(call->device);
 }
 
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
@@ -65,10 +81,12 @@ HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t
 {
 	const struct vmm_device *device = call->device;
 
-	if (device)
+	if (device) {
 		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object,
 			  call->door, (uint32_t)status, count,
 			  vmm_os_now_ns(device->adapter->os) - call->began, flags);
+		vmm_live_leave(&call->visit);
+	}
 	return vmm_umd_hresult(status);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. A context's HANDLE is its address, checked against the list. */
+/* pfnCreateContextCb, pfnDestroyContextCb, pfnRenderCb. What a HANDLE is: object/live.h. */
 #include "doors/umd/umd_private.h"
 
 HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data)
 {
 	struct vmm_umd_call call;
-	struct vmm_context *context;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_CONTEXT, false);
 
 	if (NT_SUCCESS(status) && !data)
@@ -22,12 +21,12 @@ HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *d
 	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
 				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &request.private_data);
 	if (NT_SUCCESS(status))
-		status = vmm_sched_create_context(call.device, &request, &context);
+		status = vmm_sched_create_context(call.device, &request);
 	vmm_free(request.private_data);
 	if (NT_SUCCESS(status)) {
-		const struct vmm_context_buffers *u = vmm_sched_context_buffers(context);
+		const struct vmm_context_buffers *u = &request.buffers;
 
-		data->hContext = context;
+		data->hContext = request.handle;
 		data->pCommandBuffer = u->commands;
 		data->CommandBufferSize = u->command_bytes;
 		data->pAllocationList = u->allocations;
@@ -41,19 +40,15 @@ HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *d
 HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data)
 {
 	struct vmm_umd_call call;
-	struct vmm_context *context = NULL;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_CONTEXT, true);
 
-	if (NT_SUCCESS(status) && data)
-		context = vmm_sched_find_context(call.device, data->hContext);
-	if (NT_SUCCESS(status) && !context) {
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	status = vmm_sched_destroy_context(call.device, data ? data->hContext : NULL);
+	if (!NT_SUCCESS(status))
 		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
 			    "destroy context: not a live context of device 0x%08x",
 			    call.device->handle);
-		status = STATUS_INVALID_PARAMETER;
-	}
-	if (NT_SUCCESS(status))
-		status = vmm_sched_destroy_context(call.device, context);
 	return vmm_umd_leave(&call, status, 0, 0, 0);
 }
 
@@ -73,8 +68,9 @@ static void give_buffers(D3DDDICB_RENDER *data, const struct vmm_context *contex
 HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 {
 	struct vmm_umd_call call;
-	struct vmm_context *context = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_RENDER, false);
+	struct vmm_context *context;
+	HANDLE handle = data ? data->hContext : NULL;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
 
 	if (!call.device || !data)
 		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
@@ -87,13 +83,14 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 		.flags = data->Flags.Value,
 	};
 	uint32_t broadcast = data->BroadcastContextCount;
-	void *handle = data->hContext;
 
-	context = vmm_sched_find_context(call.device, handle);
 	if (!context) {
-		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
-			    "render: hContext is not a live context of device 0x%08x",
-			    call.device->handle);
+		vmm_finding(
+			call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			handle ? "render: hContext is not a live context of device 0x%08x"
+			       : "render: hContext is NULL; device 0x%08x has no context but those "
+				 "that its driver creates",
+			call.device->handle);
 		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
 				     0, 0, 0);
 	}

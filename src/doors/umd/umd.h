@@ -3,7 +3,7 @@
  * doors/umd: the runtime's callbacks of a user-mode display driver. Copies arguments in, once; looks handles up;
  * translates NTSTATUS to HRESULT; writes outputs back only on success unless the DDI says otherwise. No policy.
  *
- * hDevice is the struct vmm_device that vidmm_device_handle gave out. Any thread; no lock is held on entry.
+ * hDevice is what vidmm_device_handle gave out (object/live.h). Any thread; no lock is held on entry.
  */
 #ifndef VMM_DOORS_UMD_H
 #define VMM_DOORS_UMD_H

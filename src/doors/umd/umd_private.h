@@ -13,7 +13,8 @@
 #define VMM_UMD_HANDLES_MAX       (1u << 20)
 
 struct vmm_umd_call {
-	struct vmm_device *device;
+	struct vmm_device *device; /* NULL: none; else it stays until vmm_umd_leave */
+	struct vmm_visit visit;
 	uint64_t began;
 	uint32_t door;
 };
@@ -23,6 +24,9 @@ struct vmm_umd_call {
  * the end. STATUS_INVALID_PARAMETER for what is not a device.
  */
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE device, uint32_t door, bool destroying);
+/* The same by way of one of its contexts, which then stays as well; *context NULL: the device has no such context. */
+NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
+			       uint32_t door, struct vmm_context **context);
 /* Ends it: the door event, and the HRESULT. */
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags);

@@ -205,7 +205,7 @@ static void alf_21_alf_23_flags_for_primaries_and_links(void **state)
 	expect_flags_refused(&w, MIRRORED | INSTANCED, "ALF-23");
 	expect_flags_not_built(&w, MIRRORED);
 	expect_flags_not_built(&w, INSTANCED);
-	expect_flags_not_built(&w, SYNCHRONOUS);
+	expect_flags_fine(&w, SYNCHRONOUS);
 	expect_flags_fine(&w, OVERLAY);
 	expect_flags_fine(&w, CAPTURE);
 	world_stop(&w);

@@ -318,9 +318,33 @@ static void teardown_of_a_removed_adapter_with_everything_alive(void **state)
 	world_stop(&w);
 }
 
+static void count_excuses(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)event;
+	if (strstr(text, "was not asked to end its objects") && strstr(text, "never freed"))
+		atomic_fetch_add((_Atomic uint32_t *)context, 1);
+}
+
+/* A finding would blame the miniport; the fixture accepts none. */
+static void nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault(void **state)
+{
+	struct world w;
+	_Atomic uint32_t excuses = 0;
+
+	world_start(&w, state, &small);
+	client_allocate(&w.device, PAGE, CPU);
+	assert_int_not_equal(
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_REASON, count_excuses, &excuses),
+		0);
+	end_it(&w);
+	world_stop(&w);
+	assert_int_equal(excuses, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		BOTH(nt_06_what_a_dead_miniport_was_not_asked_to_free_is_not_its_fault),
 		BOTH(lock_33_ofr_15_pag_09_a_refused_operation_ends_the_adapter),
 		BOTH(lock_33_a_waiter_is_told_at_once),
 		BOTH(lock_33_what_waits_for_preparation_goes_with_the_adapter),

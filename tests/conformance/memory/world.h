@@ -38,6 +38,7 @@ enum { VRAM = 0x1, APERTURE = 0x2 };                /* segment sets */
 enum { IN_VRAM = 1, IN_APERTURE = 2, EVICTED = 3 }; /* residency */
 
 struct world {
+	uint32_t kind; /* enum vidmm_host_kind */
 	struct client client;
 	struct client_device device;
 	struct client_context context; /* node 0 */

@@ -537,8 +537,8 @@ static void dma_09_only_live_contexts_of_the_device_render(void **state)
 	HANDLE dead = ended.c.hContext;
 	client_context_end(&ended);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	HANDLE wrong[] = {foreign.c.hContext, dead, &w, w.device.handle};
-	for (uint32_t i = 0; i < 4; i++) {
+	HANDLE wrong[] = {foreign.c.hContext, dead, &w, w.device.handle, NULL};
+	for (uint32_t i = 0; i < 5; i++) {
 		world_use(&w.context, a);
 		args = world_render_args(&w.context);
 		args.hContext = wrong[i];

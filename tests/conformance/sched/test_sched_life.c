@@ -195,6 +195,163 @@ static void pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop(void **state
 	assert_int_equal(seen.objects, 0);
 }
 
+/* ---- stopping while clients are there ---- */
+
+struct stop_watch {
+	uint32_t transfers, unmaps; /* of clients' allocations */
+	uint32_t busy;              /* evictions beside a render packet */
+	uint32_t late;              /* paging after the first object of a client's was closed */
+	bool closing;
+	struct at_stop at_stop;
+};
+
+static void watch_eviction(struct stop_watch *watch, struct scripted_miniport *m,
+			   const DXGKARG_BUILDPAGINGBUFFER *p)
+{
+	bool out = p->Operation == DXGK_OPERATION_TRANSFER && p->Transfer.Source.SegmentId;
+	bool unmap = p->Operation == DXGK_OPERATION_UNMAP_APERTURE_SEGMENT &&
+		     p->UnmapApertureSegment.hAllocation;
+
+	watch->transfers += out;
+	watch->unmaps += unmap;
+	watch->busy += (out || unmap) && scripted_outstanding(m, 0);
+	watch->late += (out || unmap) && watch->closing;
+}
+
+static void watch_stop(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct stop_watch *watch = context;
+
+	if (call->ddi == VIDMM_DDI_BUILD_PAGING_BUFFER)
+		watch_eviction(watch, m, &call->in.paging);
+	watch->closing |= call->ddi == VIDMM_DDI_DESTROY_CONTEXT;
+	look_at_stop(&watch->at_stop, m, call);
+}
+
+struct stopper {
+	struct world *w;
+	_Atomic bool done;
+};
+
+static void stop_main(void *argument)
+{
+	struct stopper *s = argument;
+
+	vidmm_adapter_stop(s->w->client.adapter);
+	atomic_store(&s->done, true);
+}
+
+/* Its handles are dead, whatever is done with them. */
+static void expect_dead(struct client_device *d, struct client_context *c, D3DKMT_HANDLE a)
+{
+	D3DDDICB_RENDER args = world_render_args(c);
+	D3DDDICB_DESTROYCONTEXT end = {.hContext = c->c.hContext};
+
+	assert_int_equal(world_render(c, &args), E_INVALIDARG);
+	assert_int_equal(client_try_lock(d, &a, 0, NULL), E_INVALIDARG);
+	assert_int_equal(client_deallocate(d, a), E_INVALIDARG);
+	assert_int_equal(d->cb->pfnDestroyContextCb(d->handle, &end), E_INVALIDARG);
+	vidmm_device_destroy(d->device);
+	vidmm_process_close(d->process);
+}
+
+static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
+{
+	struct world w;
+	struct stop_watch watch = {0};
+	struct client_device other;
+	struct client_context others;
+	struct stopper stopper = {.w = &w};
+	struct vidmm_thread *thread;
+
+	world_start(&w, state, NULL);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DKMT_HANDLE memory = world_allocate(&w, MIB, WORLD_MEMORY);
+	D3DKMT_HANDLE aperture = world_allocate(&w, MIB, WORLD_APERTURE);
+	struct scripted_allocation spec = {.size_bytes = MIB, .flags = WORLD_CPU_VISIBLE};
+	D3DKMT_HANDLE theirs = world_allocate_as(&other, &spec);
+	world_submit_write(&w.context, memory, 0, 1);
+	world_submit_write(&w.context, aperture, 0, 1);
+	world_submit_write(&others, theirs, 0, 1);
+	world_run(&w);
+	w.m->hook_context = &watch;
+	w.m->hook = watch_stop;
+	for (uint32_t i = 0; i < 10; i++)
+		world_submit_use(i & 1 ? &others : &w.context, i & 1 ? theirs : memory);
+	client_lock(&w.device, aperture, 0); /* and the lock is never given back */
+	assert_int_equal(vidmm_thread_create(w.client.host, "stops the adapter", stop_main,
+					     &stopper, &thread),
+			 0);
+	while (!atomic_load(&stopper.done)) {
+		scripted_complete_all(w.m);
+		vidmm_settle(w.client.host);
+	}
+	vidmm_thread_join(thread);
+	assert_int_equal(watch.transfers, 2);
+	assert_int_equal(watch.unmaps, 1);
+	assert_int_equal(watch.busy, 0);
+	assert_int_equal(watch.late, 0);
+	assert_int_equal(watch.at_stop.stops, 1);
+	assert_int_equal(watch.at_stop.outstanding + watch.at_stop.objects, 0);
+	assert_int_equal(w.client.findings, 0);
+	expect_dead(&w.device, &w.context, memory);
+	expect_dead(&other, &others, theirs);
+	vidmm_host_destroy(w.client.host);
+	scripted_destroy(w.m);
+}
+
+/* ---- a device in error ---- */
+
+/* Two contexts, then a render that the miniport answers with an exception (DMA-31). */
+static void pri_16_a_device_in_error_is_good_for_its_end_only(void **state)
+{
+	struct world w;
+	struct client_context copy;
+	struct client_device other;
+	struct client_context others;
+	void *data;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 1, &copy);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0), locked = world_allocate(&w, KIB, 0);
+	client_lock(&w.device, locked, 0);
+	scripted_fail(w.m, VIDMM_DDI_RENDER, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, 1);
+	world_use(&w.context, a);
+	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
+
+	struct client_context *all[] = {&w.context, &copy};
+	for (uint32_t i = 0; i < 2; i++) {
+		world_use(all[i], a);
+		assert_int_equal(client_try_submit(all[i]), D3DDDIERR_DEVICEREMOVED);
+	}
+	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &a, .NumAllocations = 1, .Priority = 1};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {.HandleList = &a, .NumAllocations = 1};
+	D3DDDICB_CREATECONTEXT create = {0};
+	D3DDDI_ALLOCATIONINFO info = {0};
+	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1, .pAllocationInfo = &info};
+	const D3DDDI_DEVICECALLBACKS *cb = w.device.cb;
+	HANDLE d = w.device.handle;
+	assert_int_equal(client_try_lock(&w.device, &a, 0, &data), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(cb->pfnOfferAllocationsCb(d, &offer), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(cb->pfnReclaimAllocationsCb(d, &reclaim), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(cb->pfnCreateContextCb(d, &create), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(cb->pfnAllocateCb(d, &allocate), D3DDDIERR_DEVICEREMOVED);
+	/* Others go on, and it can be taken down. */
+	struct scripted_allocation spec = {.size_bytes = KIB};
+	world_submit_use(&others, world_allocate_as(&other, &spec));
+	assert_int_equal(client_unlock(&w.device, locked), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	client_context_end(&copy);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 2);
+	world_run(&w);
+	w.m->settings.complete_at_once = true;
+	client_close(&other);
+	world_stop(&w);
+}
+
 static void pnp_03_a_device_ends_from_the_inside_out(void **state)
 {
 	struct world w;
@@ -230,6 +387,8 @@ int main(void)
 		ON_BOTH(pnp_01_a_violation_while_starting_leaves_a_removed_adapter),
 		ON_SIM(pnp_01_a_device_that_cannot_be_made_is_no_device),
 		ON_BOTH(pnp_02_pnp_03_everything_is_closed_and_idle_at_the_stop),
+		ON_BOTH(pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything),
+		ON_BOTH(pri_16_a_device_in_error_is_good_for_its_end_only),
 		ON_BOTH(pnp_03_a_device_ends_from_the_inside_out),
 		ON_SIM(pnp_03_failures_to_end_are_reported),
 	};

@@ -301,21 +301,6 @@ static void dma_23_two_entries_of_one_allocation_write_if_one_does(void **state)
 	world_stop(&w);
 }
 
-static void dma_24_offering_through_the_list_says_that_it_is_not_built(void **state)
-{
-	struct world w;
-
-	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	world_use(&w.context, a);
-	w.context.c.pAllocationList[0].OfferPriority = 1;
-	D3DDDICB_RENDER args = world_render_args(&w.context);
-	assert_int_equal(world_render(&w.context, &args), E_NOTIMPL);
-	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 0);
-	accept(&w, a, 1);
-	world_stop(&w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,7 +311,6 @@ int main(void)
 		ON_BOTH(dma_19_reserved_bits_are_zero),
 		ON_BOTH(dma_22_a_write_keeps_readers_out_and_survives_eviction),
 		ON_BOTH(dma_23_two_entries_of_one_allocation_write_if_one_does),
-		ON_SIM(dma_24_offering_through_the_list_says_that_it_is_not_built),
 		ON_BOTH(dma_35_the_patch_list_brings_in_and_the_allocation_list_keeps_busy),
 	};
 

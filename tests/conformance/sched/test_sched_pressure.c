@@ -3,6 +3,7 @@
 #include "sched_world.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 struct reasons {
@@ -256,6 +257,102 @@ static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
 	world_stop(&w);
 }
 
+/* ---- system memory ---- */
+
+/* Room for one of the two, and for what the adapter and the contexts need. */
+static const struct client_options little = {.system_memory_bytes = 12 * MIB};
+
+static void start_with_little(struct world *w, void **state, D3DKMT_HANDLE *a, D3DKMT_HANDLE *b)
+{
+	world_start_with(w, state, NULL, &little);
+	world_open(w);
+	*a = world_allocate(w, 8 * MIB, WORLD_APERTURE);
+	*b = world_allocate(w, 8 * MIB, WORLD_APERTURE);
+	world_submit_use(&w->context, *a);
+	assert_int_equal(scripted_complete(w->m, 1, 1), 1); /* mapped */
+	assert_int_equal(world_render_submits(w), 1);
+}
+
+static void pag_02_system_memory_that_will_come_back_is_waited_for(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a, b;
+
+	start_with_little(&w, state, &a, &b);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_submit_use(&w.context, b);
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(w.m->live_allocations, 2);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 2);
+	assert_int_equal(client_residency(&w.device, b), 2);
+	world_submit_use(&w.context, b);
+	world_stop(&w);
+}
+
+/* The GPU is done with it, and nobody has closed it yet. */
+static void pag_02_what_is_about_to_be_closed_comes_back_too(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a, b;
+
+	start_with_little(&w, state, &a, &b);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	assert_int_equal(scripted_complete(w.m, 0, 1), 1);
+	world_submit_use(&w.context, b);
+	world_run(&w);
+	assert_int_equal(client_residency(&w.device, b), 2);
+	world_submit_use(&w.context, b);
+	world_stop(&w);
+}
+
+struct reason {
+	pthread_mutex_t lock; /* events come from several threads */
+	char text[256];
+};
+
+static void keep_reason(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct reason *reason = context;
+
+	(void)event;
+	pthread_mutex_lock(&reason->lock);
+	snprintf(reason->text, sizeof(reason->text), "%s", text);
+	pthread_mutex_unlock(&reason->lock);
+}
+
+static void pag_02_without_system_memory_the_device_alone_is_in_error(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context others;
+	struct reason reason = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	D3DKMT_HANDLE a, b;
+
+	start_with_little(&w, state, &a, &b);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = WORLD_CPU_VISIBLE};
+	D3DKMT_HANDLE theirs = world_allocate_as(&other, &spec);
+	world_run(&w);
+	assert_int_not_equal(
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_REASON, keep_reason, &reason),
+		0);
+	world_submit_use(&w.context, b);
+	world_run(&w);
+	pthread_mutex_lock(&reason.lock);
+	assert_non_null(strstr(reason.text, "PAG-02: no system memory"));
+	pthread_mutex_unlock(&reason.lock);
+	world_use(&w.context, a);
+	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
+	world_submit_use(&others, theirs);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_run(&w);
+	w.m->settings.complete_at_once = true;
+	client_close(&other);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +364,9 @@ int main(void)
 		ON_BOTH(spl_13_more_than_fits_takes_turns),
 		ON_BOTH(spl_13_a_scattered_set_is_compacted),
 		ON_BOTH(spl_13_what_is_offered_behind_queued_work_still_moves),
+		ON_BOTH(pag_02_system_memory_that_will_come_back_is_waited_for),
+		ON_BOTH(pag_02_what_is_about_to_be_closed_comes_back_too),
+		ON_BOTH(pag_02_without_system_memory_the_device_alone_is_in_error),
 	};
 
 	return cmocka_run_group_tests_name("sched pressure", tests, NULL, NULL);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Offers through an allocation list (OFR-10, DMA-24): they take effect when the DMA buffer has been processed, not
+ * before. Nobody acts at that moment, which is a DPC's; whoever next asks whether the allocation is offered, or looks
+ * for memory to take, finds that its time has come.
+ */
+#include "memory/memory_private.h"
+
+void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
+			    uint64_t sequence)
+{
+	struct vmm_allocation *allocation = instance->allocation;
+	struct vmm_queued_offer *offer = &allocation->queued_offer;
+
+	if (!offer->priority)
+		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
+	offer->priority = (uint8_t)priority;
+	offer->handle = instance->handle;
+	offer->timeline = timeline;
+	offer->sequence = sequence;
+}
+
+void vmm_offer_cancel(struct vmm_allocation *allocation)
+{
+	if (!allocation->queued_offer.priority)
+		return;
+	allocation->queued_offer.priority = 0;
+	vmm_list_remove(&allocation->queued_offer.link);
+}
+
+static bool is_locked(const struct vmm_allocation *allocation)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances)
+		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
+			return true;
+	return false;
+}
+
+bool vmm_offer_settle(struct vmm_allocation *allocation)
+{
+	const struct vmm_queued_offer offer = allocation->queued_offer;
+	struct vmm_observe *observe = allocation->adapter->observe;
+
+	if (!offer.priority ||
+	    !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
+		return allocation->offer;
+	vmm_offer_cancel(allocation);
+	if (is_locked(allocation)) {
+		vmm_finding(observe, "OFR-08", allocation->owner, offer.handle,
+			    "the DMA buffer that offers 0x%08x is processed, and the CPU has it "
+			    "locked: it is not offered",
+			    offer.handle);
+		return allocation->offer;
+	}
+	vmm_allocation_set_offer(allocation, offer.priority);
+	vmm_event(observe, VIDMM_EVENT_OFFER, allocation->owner, offer.handle, 0,
+		  allocation->size_bytes, offer.priority, offer.sequence, 0);
+	return true;
+}
+
+void vmm_offers_settle(struct vmm_memory *memory)
+{
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &memory->queued_offers)
+		(void)vmm_offer_settle(
+			vmm_container_of(link, struct vmm_allocation, queued_offer.link));
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "object/live.h"
+
+#define SLOTS            65536u
+#define HANDLE_BIT       ((uint64_t)1 << 63) /* no pointer of a client's has it */
+#define ENDING_BIT       ((uint64_t)1 << 31)
+#define GENERATION_SHIFT 32
+#define KIND_SHIFT       16
+#define RESCAN_NS        1000000u
+
+struct slot {
+	_Atomic uint64_t handle; /* while live; with ENDING_BIT while it is being ended; 0: free */
+	_Atomic(struct vmm_os *) os;
+	_Atomic(void *) object;
+	_Atomic uint32_t moved; /* futex of those who wait for visitors, or for the end */
+	uint32_t generation, next_free;
+};
+
+static struct slot slots[SLOTS]; /* index 0 stays free: it ends the list */
+static atomic_flag list_busy = ATOMIC_FLAG_INIT;
+static uint32_t first_free, never_used = 1; /* guarded by list_busy */
+
+static uint64_t number(const void *handle)
+{
+	return (uint64_t)(uintptr_t)handle;
+}
+
+static struct slot *slot_of(uint64_t handle)
+{
+	return &slots[handle & (SLOTS - 1)];
+}
+
+static bool names_a(enum vmm_live_kind kind, uint64_t handle)
+{
+	return (handle & HANDLE_BIT) && !(handle & ENDING_BIT) &&
+	       (handle >> KIND_SHIFT & 0x7FFF) == (uint64_t)kind;
+}
+
+static void list_lock(void)
+{
+	while (atomic_flag_test_and_set_explicit(&list_busy, memory_order_acquire))
+		;
+}
+
+static void list_unlock(void)
+{
+	atomic_flag_clear_explicit(&list_busy, memory_order_release);
+}
+
+static struct slot *take_slot(void)
+{
+	uint32_t index;
+
+	list_lock();
+	index = first_free;
+	if (index)
+		first_free = slots[index].next_free;
+	else if (never_used < SLOTS)
+		index = never_used++;
+	list_unlock();
+	return index ? &slots[index] : NULL;
+}
+
+void *vmm_live_add(struct vmm_os *os, enum vmm_live_kind kind, void *object)
+{
+	struct slot *slot = take_slot();
+	uint64_t handle;
+
+	if (!slot)
+		return NULL;
+	slot->generation = (slot->generation + 1) & 0x7FFFFFFF;
+	handle = HANDLE_BIT | (uint64_t)slot->generation << GENERATION_SHIFT |
+		 (uint64_t)kind << KIND_SHIFT | (uint64_t)(slot - slots);
+	atomic_store_explicit(&slot->os, os, memory_order_relaxed);
+	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
+	atomic_store(&slot->handle, handle);
+	return (void *)(uintptr_t)handle;
+}
+
+static void tell(struct slot *slot, struct vmm_os *os)
+{
+	atomic_fetch_add(&slot->moved, 1);
+	vmm_os_wake(os, &slot->moved, UINT32_MAX);
+}
+
+void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+
+	visit->handle = number(handle);
+	if (vmm_unlikely(!names_a(kind, visit->handle)) ||
+	    vmm_unlikely(atomic_load_explicit(&slot->handle, memory_order_acquire) !=
+			 visit->handle))
+		return NULL;
+	visit->os = atomic_load_explicit(&slot->os, memory_order_relaxed);
+	visit->word = vmm_os_thread_using(visit->os);
+	visit->before = atomic_exchange(visit->word, visit->handle);
+	/* Whoever ends the object changes the slot before it looks at the words: one of the two sees the other. */
+	if (vmm_likely(atomic_load(&slot->handle) == visit->handle))
+		return atomic_load_explicit(&slot->object, memory_order_relaxed);
+	vmm_live_leave(visit);
+	return NULL;
+}
+
+void vmm_live_leave(const struct vmm_visit *visit)
+{
+	struct slot *slot = slot_of(visit->handle);
+
+	atomic_store_explicit(visit->word, visit->before, memory_order_release);
+	if (vmm_unlikely(atomic_load_explicit(&slot->handle, memory_order_relaxed) !=
+			 visit->handle))
+		tell(slot, visit->os);
+}
+
+/*
+ * On threads a leaver may look at the slot before its own store is seen, and tell nobody: hence the second look after a
+ * while. An error: nothing runs any more, nobody will come out.
+ */
+static void await_visitors(struct slot *slot, struct vmm_os *os, uint64_t handle)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&slot->moved);
+		uint64_t deadline_ns = vmm_os_kind(os) == VMM_OS_SIM
+					       ? VMM_OS_FOREVER
+					       : vmm_os_now_ns(os) + RESCAN_NS;
+
+		if (!vmm_os_any_thread_using(os, handle) ||
+		    vmm_os_wait(os, &slot->moved, seen, deadline_ns,
+				"calls inside a device or context that ends",
+				0) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}
+
+void *vmm_live_end(enum vmm_live_kind kind, const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+	uint64_t expected = number(handle);
+
+	if (!names_a(kind, expected) ||
+	    !atomic_compare_exchange_strong(&slot->handle, &expected, expected | ENDING_BIT))
+		return NULL;
+	await_visitors(slot, atomic_load_explicit(&slot->os, memory_order_relaxed), number(handle));
+	return atomic_load_explicit(&slot->object, memory_order_relaxed);
+}
+
+void vmm_live_ended(const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+	struct vmm_os *os = atomic_load_explicit(&slot->os, memory_order_relaxed);
+
+	vmm_assert(atomic_load(&slot->handle) == (number(handle) | ENDING_BIT));
+	atomic_store(&slot->handle, 0);
+	tell(slot, os);
+	list_lock();
+	slot->next_free = first_free;
+	first_free = (uint32_t)(slot - slots);
+	list_unlock();
+}
+
+void vmm_live_await_end(struct vmm_os *os, const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+
+	for (;;) {
+		uint32_t seen = atomic_load(&slot->moved);
+
+		if (atomic_load(&slot->handle) != (number(handle) | ENDING_BIT) ||
+		    vmm_os_wait(os, &slot->moved, seen, VMM_OS_FOREVER,
+				"the end of a device in another thread", 0) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}
