@@ -10,7 +10,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "nt/nt.h"
+/* What a miniport calls must be found by one that is loaded as a shared object (lib/libvidmm.map). */
+#pragma GCC visibility push(default)
 #include <ntddk.h>
+#pragma GCC visibility pop
 
 enum { SLOT_IRQL, SLOT_THREAD, SLOT_IDENTITY };
 
