@@ -15,7 +15,11 @@ import tempfile
 
 DIAGNOSTICS = 20
 # vidmm's own names, and the kernel services by theirs.
-EXPORTED = re.compile(r'^(?:vidmm_\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+EXPORTED = re.compile(r'^(?:vidmm_\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+
+# One of each family that a miniport in its own shared object calls.
+SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 'KeSetEvent', 'KfRaiseIrql', 'MmMapIoSpaceEx',
+            'ObfDereferenceObject', 'PsCreateSystemThread', 'RtlInitUnicodeString', 'ZwQueryValueKey'}
 
 
 class Installed:
@@ -69,6 +73,7 @@ def cases(installed, source, compiler):
         printed = installed.runs(compiler, source, *libs)
         yield f'a program builds and runs with the {name} library', printed == version, printed
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
+    yield 'the services of miniports are exported', SERVICES <= set(exports), ' '.join(SERVICES - set(exports))
     yield 'nothing else is exported', not strange, ' '.join(strange)
 
 
