@@ -110,15 +110,44 @@ static void report_names_the_step(void **state)
 	assert_int_equal(report.interface_version, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
 }
 
+/* A refused segment is not compared with others, and its kind still counts for the paging buffer. */
+static void refused_segments_cause_no_further_findings(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.segment[0].size_bytes = 4097;
+	f->m->settings.segment[1].base = 0;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-03", "segment 1");
+	f->m->settings.segment[0].size_bytes = SCRIPTED_BAR_BYTES;
+	f->m->settings.segment[1].size_bytes = 4097;
+	f->m->settings.paging_segment = 2;
+	assert_int_equal(port_fixture_start(f), STATUS_INVALID_PARAMETER);
+	assert_int_equal(f->findings, 1);
+	assert_finding(f, "SEG-03", "segment 2");
+	f->findings = 0;
+}
+
+static void fill_the_newest_caps(void *context, struct scripted_miniport *m,
+				 struct scripted_call *call)
+{
+	(void)context, (void)m;
+	if (call->ddi == VIDMM_DDI_QUERY_ADAPTER_INFO &&
+	    call->in.query.Type == DXGKQAITYPE_DRIVERCAPS) {
+		DXGK_DRIVERCAPS *caps = call->args;
+
+		caps->WDDMVersion = DXGKDDI_WDDMv1_3;
+		caps->SupportPerEngineTDR = TRUE;
+	}
+}
+
 /* What the version's structure has not got is not reported, whatever stands there. */
 static void report_ends_where_the_version_ends(void **state)
 {
 	struct port_fixture *f = *state;
 
 	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_VISTA);
-	f->m->settings.caps.WDDMVersion = DXGKDDI_WDDMv1_3;
-	f->m->settings.caps.SupportPerEngineTDR = TRUE;
-	port_fixture_run(f);
+	f->m->hook = fill_the_newest_caps;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "PNP-01", "was written");
 	assert_int_equal(report.driver_caps_bytes, 336);
 	assert_int_equal(report.wddm_version, 0);
 	assert_int_equal(report.support_per_engine_tdr, 0);
@@ -194,6 +223,7 @@ int main(void)
 		TEST(report_has_the_device_and_the_segments),
 		TEST(report_of_a_refused_answer),
 		TEST(report_names_the_step),
+		TEST(refused_segments_cause_no_further_findings),
 		TEST(report_ends_where_the_version_ends),
 		TEST(report_reads_no_table_that_may_not_be_there),
 		TEST(driver_entry_finds_the_registry_values),
