@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define SMALL_BYTES 1024u
 
 /*
  * The allocation that is to fail, counted down per system thread so that a test arms its own thread
@@ -20,13 +23,20 @@ void vmm_assert_failed(const char *expression, const char *file, int line)
 void *vmm_calloc(size_t count, size_t size)
 {
 	size_t total;
+	void *pointer;
 
 	if (vmm_unlikely(calloc_countdown) && --calloc_countdown == 0)
 		return NULL;
 	/* No object can be larger; sanitizers end the process instead of failing such a request. */
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
 		return NULL;
-	return calloc(count, size);
+	/* calloc of the C library passes its caches of freed blocks by; large blocks may be zero pages already. */
+	if (total > SMALL_BYTES)
+		return calloc(1, total);
+	pointer = malloc(total ? total : 1);
+	if (pointer)
+		memset(pointer, 0, total);
+	return pointer;
 }
 
 void vmm_free(void *ptr)
