@@ -21,7 +21,8 @@ enum {
 	LEVEL,         /* starts, but AddDevice comes back at another IRQL */
 	OLD,           /* 1.0, one node */
 	COUNT,         /* two passes, two counts */
-	DISPLAY        /* sources and children: said, not refused */
+	DISPLAY,       /* sources and children: said, not refused */
+	CRASH          /* StartDevice writes where nothing is */
 };
 
 static PDXGKDDI_ADD_DEVICE add_device;
@@ -88,6 +89,16 @@ static NTSTATUS APIENTRY waiting_start(IN_CONST_PVOID context, PDXGK_START_INFO 
 	return start_device(context, info, services, sources, children);
 }
 
+static NTSTATUS APIENTRY crashing_start(IN_CONST_PVOID context, PDXGK_START_INFO info,
+					PDXGKRNL_INTERFACE services, PULONG sources,
+					PULONG children)
+{
+	static int *volatile nowhere; /* so that no compiler sees it coming */
+
+	*nowhere = 1;
+	return start_device(context, info, services, sources, children);
+}
+
 static NTSTATUS APIENTRY raising_add_device(const PDEVICE_OBJECT device, PVOID *context)
 {
 	KfRaiseIrql(APC_LEVEL);
@@ -131,6 +142,9 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 		break;
 	case COUNT:
 		s->second_segment_count = 1;
+		break;
+	case CRASH:
+		s->table.DxgkDdiStartDevice = crashing_start;
 		break;
 	case DISPLAY:
 		s->source_count = s->child_count = 1;

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -16,7 +17,7 @@ VIDMM = os.path.abspath(sys.argv[1])
 DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
 ROOT = os.environ['VIDMM_SOURCE_ROOT']
 SCRIPTED = ('--driver', DRIVER['scripted_driver'], '--bar', '16M')
-NOTHING, SEGMENTS, TABLE, START_DEVICE, NO_INITIALIZE, BANKS, WAITS, CAPS, LEVEL, OLD, COUNT, DISPLAY = range(12)
+NOTHING, SEGMENTS, TABLE, START_DEVICE, NO_INITIALIZE, BANKS, WAITS, CAPS, LEVEL, OLD, COUNT, DISPLAY, CRASH = range(13)
 
 KEYS = set('''schema_version vidmm_version driver driver_file backend settings bars interface driver_caps nodes
     segment_count segments paging_buffer findings reasons started step status status_name exit_code'''.split())
@@ -239,6 +240,17 @@ def banks_and_ignored_flags_are_shown():
 def a_driver_that_waits_for_ever_is_no_hang():
     done = expect(broken(WAITS), 1, ('deadlock', 'in DxgkDdiStartDevice'), 'waits for')
     assert 'BAR 0' in done.stdout
+
+
+@test
+def a_driver_that_crashes_says_where():
+    if 'linked_driver' not in DRIVER:
+        return 'a sanitizer says more'
+    for backend in ('sim', 'linux'):
+        done = broken(CRASH, '--backend', backend)
+        assert done.returncode == -signal.SIGSEGV, done.returncode
+        assert done.stderr == 'vidmm: the driver crashed; the start was in DxgkDdiStartDevice\n', done.stderr
+    return None
 
 
 @test

@@ -2,12 +2,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <vidmm/softgpu.h>
 
 #include "caps.h"
+#include "caps_names.h"
 #include "wrap.h"
 
 /* ---- the driver ---- */
@@ -113,6 +115,40 @@ static void on_deadlock(void *context, const char *report)
 	fprintf(stderr, "vidmm: %s\n", report);
 }
 
+/* ---- a driver that crashes takes the program with it, but not its secret ---- */
+
+static const struct vidmm_adapter_report *crash_report;
+
+static void put(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		return; /* nobody is left to be told */
+}
+
+/* Back in the driver, the instruction is tried again and ends the program: a debugger or a core file finds it there. */
+static void on_crash(int number)
+{
+	(void)number;
+	put("vidmm: the driver crashed; the start was in ");
+	put(step_name(crash_report->step));
+	put("\n");
+}
+
+/* Whoever watches for crashes already (a sanitizer) says more. */
+static void watch_for_crashes(const struct vidmm_adapter_report *report)
+{
+	static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND}, old;
+	size_t i;
+
+	crash_report = report;
+	sigemptyset(&action.sa_mask);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
 /* ---- start and stop ---- */
 
 static void start_and_stop(struct vidmm_host *host, const struct caps_options *options,
@@ -130,6 +166,7 @@ static void start_and_stop(struct vidmm_host *host, const struct caps_options *o
 	struct vidmm_adapter *adapter = NULL;
 
 	result->report.struct_size = sizeof(result->report);
+	watch_for_crashes(&result->report);
 	result->status = vidmm_adapter_start(host, &adapter_options, &adapter);
 	if (result->status >= 0)
 		vidmm_adapter_stop(adapter);
