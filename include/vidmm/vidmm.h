@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vidmm/caps.h>
 #include <vidmm/events.h>
 
 #ifdef __cplusplus
@@ -83,7 +84,7 @@ typedef int32_t vidmm_driver_entry_fn(struct _DRIVER_OBJECT *driver,
 				      struct _UNICODE_STRING *registry_path);
 
 struct vidmm_registry_value {
-	const char *name; /* ASCII; under the device's software key */
+	const char *name; /* ASCII; under the device's software key and the driver's service key */
 	uint64_t value;   /* read as REG_QWORD, or REG_DWORD when it fits */
 };
 
@@ -104,6 +105,11 @@ struct vidmm_adapter_options {
 		system_memory_bytes; /* what backing stores and DMA buffers may take together; 0: 64 GiB */
 	uint32_t
 		first_fence_id; /* 0: 0xFFFFFF00, so that the 32-bit wrap is always passed (tests choose) */
+	/*
+	 * Filled during the start with what the miniport reports (caps.h), also when the start is refused. Its
+	 * struct_size is set by the caller. NULL: nobody wants it.
+	 */
+	struct vidmm_adapter_report *report;
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status

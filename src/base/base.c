@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL_BYTES 1024u
+
 /*
  * The allocation that is to fail, counted down per system thread so that a test arms its own thread
  * only and the other threads of a running world are left alone.
@@ -21,13 +23,20 @@ void vmm_assert_failed(const char *expression, const char *file, int line)
 void *vmm_calloc(size_t count, size_t size)
 {
 	size_t total;
+	void *pointer;
 
 	if (vmm_unlikely(calloc_countdown) && --calloc_countdown == 0)
 		return NULL;
 	/* No object can be larger; sanitizers end the process instead of failing such a request. */
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
 		return NULL;
-	return calloc(count, size);
+	/* calloc of the C library passes its caches of freed blocks by; large blocks may be zero pages already. */
+	if (total > SMALL_BYTES)
+		return calloc(1, total);
+	pointer = malloc(total ? total : 1);
+	if (pointer)
+		memset(pointer, 0, total);
+	return pointer;
 }
 
 vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,

@@ -28,6 +28,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.system_memory_bytes = o->system_memory_bytes,
 		.sink = &vmm_sched_port_sink,
 		.sink_context = &adapter->core,
+		.report = o->report,
 	};
 	status = vmm_port_start(&options, &adapter->core.port);
 	vmm_free(registry);
@@ -63,6 +64,19 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	return status;
 }
 
+static bool options_valid(const struct vidmm_adapter_options *o)
+{
+	return o->struct_size == sizeof(*o) &&
+	       (o->driver_entry != NULL) != (o->initialization_data != NULL) &&
+	       (!o->report || o->report->struct_size == sizeof(*o->report));
+}
+
+static void report_step(const struct vidmm_adapter_options *o, enum vidmm_start_step step)
+{
+	if (o->report)
+		o->report->step = step;
+}
+
 vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 				 const struct vidmm_adapter_options *options,
 				 struct vidmm_adapter **result)
@@ -70,9 +84,11 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	struct vidmm_adapter *adapter;
 	vmm_status status;
 
-	if (!host || !options || !result || options->struct_size != sizeof(*options) ||
-	    (options->driver_entry != NULL) == (options->initialization_data != NULL))
+	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
+	if (options->report)
+		*options->report =
+			(struct vidmm_adapter_report){.struct_size = sizeof(*options->report)};
 	adapter = vmm_calloc(1, sizeof(*adapter));
 	if (!adapter)
 		return VMM_NO_MEMORY;
@@ -84,9 +100,11 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	status = start_port(adapter, options);
 	if (!vmm_ok(status))
 		goto out_sched;
+	report_step(options, VIDMM_START_CORE);
 	status = start_core(adapter, options);
 	if (!vmm_ok(status))
 		goto out_port;
+	report_step(options, VIDMM_START_RUNNING);
 	count_adapter(host, 1);
 	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));
 	*result = adapter;

@@ -10,7 +10,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include "nt/nt.h"
+/* What a miniport calls must be found by one that is loaded as a shared object (lib/libvidmm.map). */
+#pragma GCC visibility push(default)
 #include <ntddk.h>
+#pragma GCC visibility pop
 
 enum { SLOT_IRQL, SLOT_THREAD, SLOT_IDENTITY };
 
@@ -28,7 +31,7 @@ enum {
 };
 #define DPC_TYPE 0x43504400u
 
-enum { POOL_BUCKETS = 256, NT_KEY_BYTES = 512 };
+enum { NT_POOL_BITS_MIN = 8, NT_KEY_BYTES = 512 };
 
 /* What a handle can name. The header comes first: a thread object is also a waitable object. */
 struct nt_object {
@@ -86,7 +89,11 @@ struct vmm_nt {
 	uint32_t thread_number;
 
 	struct vmm_os_mutex memory;
-	struct vmm_list pool[POOL_BUCKETS];
+	/* Blocks by address: 2^pool_bits chains, as many as there are blocks or more (nt_pool.c). */
+	struct nt_pool_block **pool;
+	struct nt_pool_block *pool_first[1 << NT_POOL_BITS_MIN];
+	uint32_t pool_bits;
+	size_t pool_count;
 	struct vmm_list mappings;
 	struct nt_phys_range *ranges; /* by address */
 	uint32_t range_count, range_capacity;

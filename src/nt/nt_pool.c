@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pool. Every block has a record apart from it, found by address in a hash table, so that a wild
+ * Pool. Every block has a record apart from it, found by address in a hash table that grows, so that a wild
  * pointer given to ExFreePool is looked up and never read, and so that what is left at the end can
  * be reported by tag. Both ends of a block are followed by known bytes, checked when it is freed.
  * Guarded by the memory lock.
@@ -17,8 +17,8 @@ enum {
 	POOL_ALIGNMENT = 16,
 };
 
-struct block {
-	struct vmm_list link;
+struct nt_pool_block {
+	struct nt_pool_block *next; /* in its chain */
 	char *pointer;
 	char *raw;
 	uint64_t size_bytes;
@@ -29,29 +29,68 @@ struct block {
 void nt_pool_init(struct vmm_nt *nt)
 {
 	vmm_os_mutex_init(&nt->memory, nt->os, VMM_NT_RANK, "kernel memory");
-	for (int i = 0; i < POOL_BUCKETS; i++)
-		vmm_list_init(&nt->pool[i]);
+	nt->pool = nt->pool_first;
+	nt->pool_bits = NT_POOL_BITS_MIN;
 }
 
-static struct vmm_list *bucket_of(struct vmm_nt *nt, const void *pointer)
+static struct nt_pool_block **chain_of(struct nt_pool_block **table, uint32_t bits,
+				       const void *pointer)
 {
-	return &nt->pool[((uintptr_t)pointer >> 4) * 0x9E3779B1u >> 8 & (POOL_BUCKETS - 1)];
+	return &table[((uintptr_t)pointer >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits)];
 }
 
-static struct block *take_block(struct vmm_nt *nt, const void *pointer)
+static void push_locked(struct nt_pool_block **table, uint32_t bits, struct nt_pool_block *block)
 {
-	struct vmm_list *head = bucket_of(nt, pointer), *pos;
-	struct block *found = NULL;
+	struct nt_pool_block **chain = chain_of(table, bits, block->pointer);
+
+	block->next = *chain;
+	*chain = block;
+}
+
+static void replace_table_locked(struct vmm_nt *nt, struct nt_pool_block **table, uint32_t bits)
+{
+	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++) {
+		while (nt->pool[i]) {
+			struct nt_pool_block *block = nt->pool[i];
+
+			nt->pool[i] = block->next;
+			push_locked(table, bits, block);
+		}
+	}
+	if (nt->pool != nt->pool_first)
+		vmm_free(nt->pool);
+	nt->pool = table;
+	nt->pool_bits = bits;
+}
+
+/* A driver with a million allocations has millions of blocks. Without memory the chains get longer. */
+static void add_block(struct vmm_nt *nt, struct nt_pool_block *block)
+{
+	vmm_os_mutex_lock(&nt->memory);
+	if (nt->pool_count >> nt->pool_bits) {
+		uint32_t bits = nt->pool_bits + 2;
+		struct nt_pool_block **table = vmm_calloc((size_t)1 << bits, sizeof(*table));
+
+		if (table)
+			replace_table_locked(nt, table, bits);
+	}
+	push_locked(nt->pool, nt->pool_bits, block);
+	nt->pool_count++;
+	vmm_os_mutex_unlock(&nt->memory);
+}
+
+static struct nt_pool_block *take_block(struct vmm_nt *nt, const void *pointer)
+{
+	struct nt_pool_block **link, *found;
 
 	vmm_os_mutex_lock(&nt->memory);
-	vmm_list_for_each (pos, head) {
-		struct block *block = vmm_container_of(pos, struct block, link);
-
-		if (block->pointer == pointer) {
-			vmm_list_remove(pos);
-			found = block;
-			break;
-		}
+	link = chain_of(nt->pool, nt->pool_bits, pointer);
+	while (*link && (*link)->pointer != pointer)
+		link = &(*link)->next;
+	found = *link;
+	if (found) {
+		*link = found->next;
+		nt->pool_count--;
 	}
 	vmm_os_mutex_unlock(&nt->memory);
 	return found;
@@ -59,16 +98,13 @@ static struct block *take_block(struct vmm_nt *nt, const void *pointer)
 
 bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length, bool whole)
 {
-	for (int i = 0; i < POOL_BUCKETS; i++) {
-		const struct vmm_list *pos;
+	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++) {
+		const struct nt_pool_block *block;
 
-		vmm_list_for_each (pos, &nt->pool[i]) {
-			const struct block *block = vmm_container_of(pos, struct block, link);
-
+		for (block = nt->pool[i]; block; block = block->next)
 			if (nt_range_meets(block->pointer, block->size_bytes, pointer, length,
 					   whole))
 				return true;
-		}
 	}
 	return false;
 }
@@ -76,7 +112,7 @@ bool nt_pool_has_locked(struct vmm_nt *nt, const char *pointer, uint64_t length,
 static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool paged, bool zero)
 {
 	uint64_t alignment = size_bytes >= PAGE_SIZE ? PAGE_SIZE : POOL_ALIGNMENT;
-	struct block *block;
+	struct nt_pool_block *block;
 	uint64_t total;
 
 	if (vmm_add_overflows(size_bytes, alignment + 2 * GUARD_BYTES, &total))
@@ -98,9 +134,7 @@ static void *allocate(struct vmm_nt *nt, uint64_t size_bytes, uint32_t tag, bool
 	memset(block->pointer + size_bytes, GUARD_FILL, GUARD_BYTES);
 	if (!zero)
 		memset(block->pointer, UNINITIALISED_FILL, size_bytes);
-	vmm_os_mutex_lock(&nt->memory);
-	vmm_list_push_back(bucket_of(nt, block->pointer), &block->link);
-	vmm_os_mutex_unlock(&nt->memory);
+	add_block(nt, block);
 	return block->pointer;
 }
 
@@ -132,7 +166,7 @@ static struct tag_text tag_text(uint32_t tag)
 
 static void release(struct vmm_nt *nt, const char *service, void *pointer, const uint32_t *tag)
 {
-	struct block *block = take_block(nt, pointer);
+	struct nt_pool_block *block = take_block(nt, pointer);
 
 	if (!block) {
 		nt_violation(nt, "NT-05", service,
@@ -157,27 +191,21 @@ static void release(struct vmm_nt *nt, const char *service, void *pointer, const
 
 static int by_tag(const void *a, const void *b)
 {
-	const struct block *const *x = a, *const *y = b;
+	const struct nt_pool_block *const *x = a, *const *y = b;
 
 	return ((*x)->tag > (*y)->tag) - ((*x)->tag < (*y)->tag);
 }
 
-static size_t collect(struct vmm_nt *nt, struct block **blocks)
+static void collect(struct vmm_nt *nt, struct nt_pool_block **blocks)
 {
-	struct vmm_list *pos;
 	size_t count = 0;
 
-	for (int i = 0; i < POOL_BUCKETS; i++) {
-		vmm_list_for_each (pos, &nt->pool[i]) {
-			if (blocks)
-				blocks[count] = vmm_container_of(pos, struct block, link);
-			count++;
-		}
-	}
-	return count;
+	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++)
+		for (struct nt_pool_block *block = nt->pool[i]; block; block = block->next)
+			blocks[count++] = block;
 }
 
-static void report_left(struct vmm_nt *nt, struct block **blocks, size_t count)
+static void report_left(struct vmm_nt *nt, struct nt_pool_block **blocks, size_t count)
 {
 	uint64_t bytes = 0;
 	size_t first = 0;
@@ -198,8 +226,9 @@ static void report_left(struct vmm_nt *nt, struct block **blocks, size_t count)
 
 void nt_pool_finish(struct vmm_nt *nt)
 {
-	size_t count = collect(nt, NULL);
-	struct block **blocks = count ? vmm_calloc(count, sizeof(*blocks)) : NULL;
+	size_t count = nt->pool_count;
+	struct nt_pool_block **blocks =
+		count ? vmm_calloc(count, sizeof(struct nt_pool_block *)) : NULL;
 
 	if (blocks) {
 		collect(nt, blocks);
@@ -208,16 +237,17 @@ void nt_pool_finish(struct vmm_nt *nt)
 		nt_violation(nt, "NT-06", "ExAllocatePool", "%zu blocks never freed", count);
 	}
 	vmm_free(blocks);
-	for (int i = 0; i < POOL_BUCKETS; i++) {
-		while (!vmm_list_empty(&nt->pool[i])) {
-			struct block *block =
-				vmm_container_of(nt->pool[i].next, struct block, link);
+	for (size_t i = 0; i < (size_t)1 << nt->pool_bits; i++) {
+		while (nt->pool[i]) {
+			struct nt_pool_block *block = nt->pool[i];
 
-			vmm_list_remove(&block->link);
+			nt->pool[i] = block->next;
 			vmm_free(block->raw);
 			vmm_free(block);
 		}
 	}
+	if (nt->pool != nt->pool_first)
+		vmm_free(nt->pool);
 	vmm_os_mutex_finish(&nt->memory);
 }
 

@@ -44,6 +44,7 @@ static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
 			   (unsigned)status);
 		return status;
 	}
+	vmm_port_report_caps(port, &buffer->caps);
 	for (size_t i = port->version->caps_bytes; i < sizeof(*buffer); i++) {
 		if (!bytes[i])
 			continue;
@@ -58,21 +59,23 @@ static NTSTATUS ask(struct vmm_port *port, struct caps_buffer *buffer)
 
 static NTSTATUS check_scheduling(struct vmm_port *port, const DXGK_VIDSCHCAPS *caps)
 {
+	NTSTATUS status = STATUS_SUCCESS;
+
 	if (!caps->MultiEngineAware && (caps->PreemptionAware || caps->CancelCommandAware)) {
 		vmm_finding(port->observe, "PRE-09", 0, 0,
 			    "SchedulingCaps 0x%x: PreemptionAware and CancelCommandAware need "
 			    "MultiEngineAware",
 			    caps->Value);
-		return STATUS_INVALID_PARAMETER;
+		status = STATUS_INVALID_PARAMETER;
 	}
 	if (caps->NoDmaPatching && !(caps->PreemptionAware && caps->MultiEngineAware)) {
 		vmm_finding(port->observe, "SPL-15", 0, 0,
 			    "SchedulingCaps 0x%x: NoDmaPatching needs PreemptionAware and "
 			    "MultiEngineAware",
 			    caps->Value);
-		return STATUS_INVALID_PARAMETER;
+		status = STATUS_INVALID_PARAMETER;
 	}
-	return STATUS_SUCCESS;
+	return status;
 }
 
 static NTSTATUS check_nodes(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
@@ -138,6 +141,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->swizzling_range_count = caps->NumberOfSwizzlingRanges;
 	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
 	kept->node_depth = NODE_DEPTH;
+	vmm_port_report_nodes(port);
 }
 
 NTSTATUS vmm_port_query_caps(struct vmm_port *port)
@@ -150,13 +154,11 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	if (status < 0)
 		return status;
 	buffer.caps.SchedulingCaps.Value &= port->version->scheduling_mask;
+	/* All of them, so that everything that is wrong is found in one start. */
 	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
-	if (status == STATUS_SUCCESS)
-		status = check_nodes(port, &buffer.caps);
-	if (status == STATUS_SUCCESS)
-		status = check_addresses(port, &buffer.caps);
-	if (status == STATUS_SUCCESS)
-		status = vmm_port_table_check_caps(port, &buffer.caps);
+	status = vmm_port_first_failure(status, check_nodes(port, &buffer.caps));
+	status = vmm_port_first_failure(status, check_addresses(port, &buffer.caps));
+	status = vmm_port_first_failure(status, vmm_port_table_check_caps(port, &buffer.caps));
 	if (status == STATUS_SUCCESS)
 		keep(port, &buffer.caps);
 	return status;

@@ -37,16 +37,15 @@ static void paths_init(struct vmm_port *port)
 	 * pointer.
 	 */
 	unsigned number = (unsigned)(port->identity_physical >> 21) & 0xFFFF;
-	char service[VMM_PORT_PATH_CHARS];
 
 	snprintf(port->device_key, sizeof(port->device_key),
 		 "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Class\\"
 		 "{4d36e968-e325-11ce-bfc1-08002be10318}\\%04x",
 		 number);
-	snprintf(service, sizeof(service),
+	snprintf(port->service_key, sizeof(port->service_key),
 		 "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\vidmm%04x", number);
 	path_init(&port->device_path, port->device_path_text, port->device_key);
-	path_init(&port->service_path, port->service_path_text, service);
+	path_init(&port->service_path, port->service_path_text, port->service_key);
 }
 
 static void put_le(uint8_t *bytes, uint64_t value, size_t count)
@@ -129,14 +128,20 @@ static vmm_status resources_init(struct vmm_port *port)
 	return VMM_OK;
 }
 
+/* In both keys that a miniport is told of: DriverEntry has its service's, StartDevice the device's. */
 static vmm_status registry_init(struct vmm_port *port, const struct vmm_port_options *options)
 {
 	vmm_status status = VMM_OK;
 
-	for (uint32_t i = 0; i < options->registry_count && vmm_ok(status); i++)
-		status = vmm_nt_registry_set_number(port->nt, port->device_key,
-						    options->registry[i].name,
-						    options->registry[i].value);
+	for (uint32_t i = 0; i < options->registry_count && vmm_ok(status); i++) {
+		const struct vmm_port_registry_value *value = &options->registry[i];
+
+		status = vmm_nt_registry_set_number(port->nt, port->device_key, value->name,
+						    value->value);
+		if (vmm_ok(status))
+			status = vmm_nt_registry_set_number(port->nt, port->service_key,
+							    value->name, value->value);
+	}
 	return status;
 }
 
@@ -186,6 +191,7 @@ vmm_status vmm_port_device_init(struct vmm_port *port, const struct vmm_port_opt
 void vmm_port_device_finish(struct vmm_port *port)
 {
 	vmm_nt_registry_remove_key(port->nt, port->device_key);
+	vmm_nt_registry_remove_key(port->nt, port->service_key);
 	vmm_free(port->resources);
 	port->resources = NULL;
 	while (port->bar_count) {

@@ -24,6 +24,7 @@
 #include "observe/observe.h"
 #include <d3dkmddi.h>
 #include <dispmprt.h>
+#include <vidmm/caps.h>
 
 /*
  * The kernel-side headers are compiled with the newest version that this port speaks (see
@@ -126,6 +127,8 @@ struct vmm_port_options {
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
 	const struct vmm_port_sink *sink;
 	void *sink_context;
+	/* What the miniport says is kept here while it starts, for whoever wants to see it; or NULL. */
+	struct vidmm_adapter_report *report;
 };
 
 /*

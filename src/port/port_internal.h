@@ -71,11 +71,12 @@ struct vmm_port {
 	uint64_t identity_physical; /* reserved: numbers the device in names */
 	uint64_t system_memory_bytes;
 	CM_RESOURCE_LIST *resources;
-	char device_key[VMM_PORT_PATH_CHARS];
+	char device_key[VMM_PORT_PATH_CHARS], service_key[VMM_PORT_PATH_CHARS];
 	UNICODE_STRING device_path, service_path;
 	uint16_t device_path_text[VMM_PORT_PATH_CHARS], service_path_text[VMM_PORT_PATH_CHARS];
 	/* start and stop only, one thread */
 	bool registering, registered;
+	struct vidmm_adapter_report *report; /* the caller's; NULL once the start is over */
 
 	_Atomic bool dead;
 	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
@@ -111,6 +112,25 @@ struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
 NTSTATUS vmm_port_query_caps(struct vmm_port *port);
 NTSTATUS vmm_port_query_segments(struct vmm_port *port);
+/* Of checks that are all made: what the first one that failed says. */
+static inline NTSTATUS vmm_port_first_failure(NTSTATUS first, NTSTATUS next)
+{
+	return first != STATUS_SUCCESS ? first : next;
+}
+
+/* ---- report.c: what the miniport says, for whoever looks on; all do nothing without a report ---- */
+void vmm_port_report_step(struct vmm_port *port, enum vidmm_start_step step);
+void vmm_port_report_device(struct vmm_port *port);
+void vmm_port_report_version(struct vmm_port *port, uint32_t version);
+void vmm_port_report_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
+void vmm_port_report_nodes(struct vmm_port *port);
+void vmm_port_report_segment_count(struct vmm_port *port, uint32_t count);
+void vmm_port_report_segment(struct vmm_port *port, uint32_t index,
+			     const DXGK_SEGMENTDESCRIPTOR3 *descriptor);
+/* It was found good: its effective flags. */
+void vmm_port_report_kept(struct vmm_port *port, uint32_t index);
+void vmm_port_report_paging_buffer(struct vmm_port *port, uint32_t segment, uint32_t size_bytes,
+				   uint32_t private_bytes);
 
 /* ---- callbacks.c, device_services.c, interrupt.c ---- */
 void vmm_port_services_init(struct vmm_port *port);

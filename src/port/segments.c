@@ -57,6 +57,7 @@ static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 	status = ask(port, &out);
 	if (status < 0)
 		return status;
+	vmm_port_report_segment_count(port, out.NbSegment);
 	if (out.NbSegment == 0) {
 		vmm_finding(port->observe, "SEG-02", 0, 0,
 			    "the adapter reports no segment: nothing can be placed");
@@ -91,6 +92,14 @@ static void convert(const struct vmm_port *port, const union wire *wire, struct 
 		answer->descriptor[i] = is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
 }
 
+static void report(struct vmm_port *port, const struct answer *answer)
+{
+	for (UINT i = 0; i < answer->count; i++)
+		vmm_port_report_segment(port, i, &answer->descriptor[i]);
+	vmm_port_report_paging_buffer(port, answer->paging_segment, answer->paging_bytes,
+				      answer->paging_private_bytes);
+}
+
 static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struct answer *answer)
 {
 	size_t size =
@@ -101,6 +110,11 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 
 	if (status < 0)
 		return status;
+	convert(port, wire, answer);
+	answer->paging_segment = out.PagingBufferSegmentId;
+	answer->paging_bytes = out.PagingBufferSize;
+	answer->paging_private_bytes = out.PagingBufferPrivateDataSize;
+	report(port, answer);
 	if (out.NbSegment != answer->count || out.pSegmentDescriptor != wire->v3) {
 		vmm_finding(port->observe, "SEG-02", 0, 0,
 			    "first %u segments were reported, then %u%s", answer->count,
@@ -116,10 +130,6 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 			    answer->count, size);
 		return STATUS_INVALID_PARAMETER;
 	}
-	convert(port, wire, answer);
-	answer->paging_segment = out.PagingBufferSegmentId;
-	answer->paging_bytes = out.PagingBufferSize;
-	answer->paging_private_bytes = out.PagingBufferPrivateDataSize;
 	return STATUS_SUCCESS;
 }
 
@@ -256,6 +266,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 	s->size_bytes = d->Size;
 	/* SEG-04: an aperture that gives no limit has that of its size. */
 	s->commit_limit_bytes = d->CommitLimit ? d->CommitLimit : d->Size;
+	vmm_port_report_kept(port, index);
 	return STATUS_SUCCESS;
 }
 
@@ -286,40 +297,44 @@ static NTSTATUS check_overlap(struct vmm_port *port, const struct vmm_port_segme
 static NTSTATUS keep_paging_buffer(struct vmm_port *port, const struct answer *answer)
 {
 	UINT id = answer->paging_segment;
+	NTSTATUS status = STATUS_SUCCESS;
 
-	if (id > answer->count || (id && !port->caps.segment[id - 1].flags.Aperture)) {
+	if (id > answer->count || (id && !answer->descriptor[id - 1].Flags.Aperture)) {
 		vmm_finding(port->observe, "SEG-21", 0, 0,
 			    "PagingBufferSegmentId is %u, which is %s", id,
 			    id > answer->count ? "no segment"
 					       : "a memory segment: an aperture or 0 is needed");
-		return STATUS_INVALID_PARAMETER;
+		status = STATUS_INVALID_PARAMETER;
 	}
 	if (!answer->paging_bytes) {
 		vmm_finding(port->observe, "SEG-21", 0, 0,
 			    "PagingBufferSize is 0: no paging operation would fit");
-		return STATUS_INVALID_PARAMETER;
+		status = STATUS_INVALID_PARAMETER;
 	}
 	port->caps.paging_buffer_segment = id;
 	port->caps.paging_buffer_bytes = answer->paging_bytes;
 	port->caps.paging_private_bytes = answer->paging_private_bytes;
-	return STATUS_SUCCESS;
+	return status;
 }
 
+/* All that is wrong is found, so that a driver's author need not come back for each of it. */
 static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
 {
-	NTSTATUS status = STATUS_SUCCESS;
+	struct vmm_port_segment *kept = port->caps.segment;
+	NTSTATUS first = STATUS_SUCCESS, status;
 
-	for (UINT i = 0; i < answer->count && status == STATUS_SUCCESS; i++) {
+	for (UINT i = 0; i < answer->count; i++) {
 		status = keep_segment(port, i, &answer->descriptor[i]);
+		/* A refused segment has no size; what it might share with others says nothing. */
 		for (UINT j = 0; j < i && status == STATUS_SUCCESS; j++)
-			status =
-				check_overlap(port, &port->caps.segment[j], &port->caps.segment[i]);
+			status = kept[j].size_bytes ? check_overlap(port, &kept[j], &kept[i])
+						    : STATUS_SUCCESS;
+		first = vmm_port_first_failure(first, status);
 	}
-	if (status == STATUS_SUCCESS)
-		status = keep_paging_buffer(port, answer);
-	if (status == STATUS_SUCCESS)
+	first = vmm_port_first_failure(first, keep_paging_buffer(port, answer));
+	if (first == STATUS_SUCCESS)
 		port->caps.segment_count = answer->count;
-	return status;
+	return first;
 }
 
 NTSTATUS vmm_port_query_segments(struct vmm_port *port)

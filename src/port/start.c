@@ -170,6 +170,7 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 	port->observe = options->observe;
 	port->sink = options->sink;
 	port->sink_context = options->sink_context;
+	port->report = options->report;
 	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
 	vmm_list_init(&port->devices);
 	vmm_list_init(&port->mappings);
@@ -203,6 +204,18 @@ static void destroy(struct vmm_port *port)
 	vmm_free(port);
 }
 
+static NTSTATUS query(struct vmm_port *port)
+{
+	NTSTATUS status;
+
+	vmm_port_report_step(port, VIDMM_START_DRIVERCAPS);
+	status = vmm_port_query_caps(port);
+	if (status < 0)
+		return status;
+	vmm_port_report_step(port, VIDMM_START_SEGMENTS);
+	return vmm_port_query_segments(port);
+}
+
 vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_port **port)
 {
 	struct vmm_port *p;
@@ -216,20 +229,23 @@ vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_por
 	status = vmm_port_device_init(p, options);
 	if (!vmm_ok(status))
 		goto out_destroy;
+	vmm_port_report_device(p);
+	vmm_port_report_step(p, VIDMM_START_LOAD);
 	status = load(p, options);
 	if (!vmm_ok(status))
 		goto out_device;
+	vmm_port_report_step(p, VIDMM_START_ADD_DEVICE);
 	status = add_device(p);
 	if (!vmm_ok(status))
 		goto out_unload;
+	vmm_port_report_step(p, VIDMM_START_START_DEVICE);
 	status = start_device(p);
 	if (!vmm_ok(status))
 		goto out_remove;
-	status = vmm_port_query_caps(p);
-	if (vmm_ok(status))
-		status = vmm_port_query_segments(p);
+	status = query(p);
 	if (!vmm_ok(status))
 		goto out_stop;
+	p->report = NULL; /* the caller's from now on */
 	*port = p;
 	vmm_port_interrupt_listen(p, true);
 	return VMM_OK;

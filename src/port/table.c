@@ -95,6 +95,8 @@ static const struct entry for_swizzling[] = {ENTRY(AcquireSwizzlingRange),
 static NTSTATUS check_entries(struct vmm_port *port, const struct entry *entries, size_t count,
 			      const char *rule, const char *because)
 {
+	NTSTATUS status = STATUS_SUCCESS;
+
 	for (size_t i = 0; i < count; i++) {
 		void *pointer;
 
@@ -104,15 +106,16 @@ static NTSTATUS check_entries(struct vmm_port *port, const struct entry *entries
 		vmm_finding(port->observe, rule, 0, 0,
 			    "the table of this %s miniport has no %s: %s needs it",
 			    port->version->name, entries[i].name, because);
-		return STATUS_INVALID_PARAMETER;
+		status = STATUS_INVALID_PARAMETER;
 	}
-	return STATUS_SUCCESS;
+	return status;
 }
 
 NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_DATA *table)
 {
 	ULONG version = table->Version;
 
+	vmm_port_report_version(port, version);
 	port->version = NULL;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(versions); i++) {
 		if (versions[i].number == version)
@@ -140,19 +143,28 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
-	NTSTATUS status = STATUS_SUCCESS;
+	const struct {
+		bool needed;
+		const struct entry *entries;
+		size_t count;
+		const char *rule, *because;
+	} groups[] = {
+		{caps->SchedulingCaps.MultiEngineAware, for_contexts,
+		 VMM_ARRAY_LENGTH(for_contexts), "DMA-33", "MultiEngineAware"},
+		{caps->SchedulingCaps.CancelCommandAware, for_cancel, VMM_ARRAY_LENGTH(for_cancel),
+		 "TDR-12", "CancelCommandAware"},
+		{port->version->engine_reset && caps->SupportPerEngineTDR, for_engine_reset,
+		 VMM_ARRAY_LENGTH(for_engine_reset), "TDR-14", "SupportPerEngineTDR"},
+		{caps->NumberOfSwizzlingRanges != 0, for_swizzling, VMM_ARRAY_LENGTH(for_swizzling),
+		 "SWZ-01", "NumberOfSwizzlingRanges"},
+	};
+	NTSTATUS first = STATUS_SUCCESS;
 
-	if (caps->SchedulingCaps.MultiEngineAware)
-		status = check_entries(port, for_contexts, VMM_ARRAY_LENGTH(for_contexts), "DMA-33",
-				       "MultiEngineAware");
-	if (status == STATUS_SUCCESS && caps->SchedulingCaps.CancelCommandAware)
-		status = check_entries(port, for_cancel, VMM_ARRAY_LENGTH(for_cancel), "TDR-12",
-				       "CancelCommandAware");
-	if (status == STATUS_SUCCESS && port->version->engine_reset && caps->SupportPerEngineTDR)
-		status = check_entries(port, for_engine_reset, VMM_ARRAY_LENGTH(for_engine_reset),
-				       "TDR-14", "SupportPerEngineTDR");
-	if (status == STATUS_SUCCESS && caps->NumberOfSwizzlingRanges)
-		status = check_entries(port, for_swizzling, VMM_ARRAY_LENGTH(for_swizzling),
-				       "SWZ-01", "NumberOfSwizzlingRanges");
-	return status;
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(groups); i++) {
+		if (groups[i].needed)
+			first = vmm_port_first_failure(
+				first, check_entries(port, groups[i].entries, groups[i].count,
+						     groups[i].rule, groups[i].because));
+	}
+	return first;
 }

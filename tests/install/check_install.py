@@ -15,7 +15,11 @@ import tempfile
 
 DIAGNOSTICS = 20
 # vidmm's own names, and the kernel services by theirs.
-EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+EXPORTED = re.compile(r'^(?:vidmm_\w+|D3DKMT\w+|(?:Dbg|Dxgk|Ex|Io|Ke|Kf|Mm|Ob|Obf|Ps|Rtl|Zw)[A-Z]\w*|VIDMM_[\d.]+)$')
+
+# One of each family that a miniport in its own shared object calls.
+SERVICES = {'DbgPrintEx', 'DxgkInitialize', 'ExAllocatePool2', 'IoAllocateMdl', 'KeSetEvent', 'KfRaiseIrql', 'MmMapIoSpaceEx',
+            'ObfDereferenceObject', 'PsCreateSystemThread', 'RtlInitUnicodeString', 'ZwQueryValueKey'}
 
 
 class Installed:
@@ -48,6 +52,18 @@ class Installed:
         run = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
         return run.stdout.strip() if run.returncode == 0 else f'exit {run.returncode}: {run.stderr}'
 
+    def starts_driver(self, compiler, sources):
+        """Builds a driver file as docs/caps.md says; what the installed program says to it."""
+        driver = os.path.join(self.stage, 'driver.so')
+        flags = shlex.split(self.pkg_config('--cflags'))
+        command = [*compiler, '-std=c11', '-fPIC', '-shared', '-fshort-wchar', *flags, '-o', driver, *sources]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            return run.stderr
+        program = glob.glob(os.path.join(self.stage, '**', 'bin', 'vidmm'), recursive=True)
+        run = subprocess.run([*program, 'caps', '--driver', driver], capture_output=True, text=True, check=False)
+        return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
+
     def exports(self):
         run = subprocess.run(['nm', '-D', '--defined-only', os.path.join(self.lib, 'libvidmm.so')],
                              capture_output=True, text=True, check=False)
@@ -68,7 +84,11 @@ def cases(installed, source, compiler):
     for name, libs in (('shared', shared), ('static', static)):
         printed = installed.runs(compiler, source, *libs)
         yield f'a program builds and runs with the {name} library', printed == version, printed
+    sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
+    said = installed.starts_driver(compiler, sources)
+    yield 'a driver builds, and the installed program starts it', 'it starts' in said, said
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
+    yield 'the services of miniports are exported', SERVICES <= set(exports), ' '.join(SERVICES - set(exports))
     yield 'nothing else is exported', not strange, ' '.join(strange)
 
 

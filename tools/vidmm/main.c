@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "options.h"
 #include "parse_only.h"
 #include "progress.h"
@@ -158,9 +159,10 @@ static int help(FILE *file, int exit_code)
 {
 	fputs("usage: vidmm VERB [ARGUMENTS]\n"
 	      "  replay TRACE...   run recorded GPU memory traffic through the video memory manager\n"
+	      "  caps              start a miniport: what it reports, and what is wrong with it\n"
 	      "  rules [ID]        explain a rule that a finding names, or list them\n"
 	      "  --version         print the version\n"
-	      "  --help            this text; `vidmm replay --help` has the options\n"
+	      "  --help            this text; `vidmm replay --help` and `vidmm caps --help` have the options\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
 	      file);
 	return exit_code;
@@ -174,6 +176,8 @@ int main(int argc, char **argv)
 		return help(stderr, REPLAY_USAGE);
 	if (strcmp(verb, "replay") == 0)
 		return replay_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "caps") == 0)
+		return caps_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "rules") == 0)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "--version") == 0) {

@@ -73,9 +73,8 @@ static bool parse_words(const struct raw *raw, struct options *options)
 	static const char *const verifies[] = {"none", "stamps", "full", NULL};
 	static const char *const backends[] = {"sim", "linux", NULL};
 	static const char *const times[] = {"model", "none", NULL};
-	static const char *const colors[] = {"auto", "always", "never", NULL};
 	int verify = choose(raw->verify, verifies), backend = choose(raw->backend, backends);
-	int gpu_time = choose(raw->gpu_time, times), color = choose(raw->color, colors);
+	int gpu_time = choose(raw->gpu_time, times);
 
 	if (verify < 0)
 		return usage("--verify is none, stamps or full, not \"%s\"", raw->verify);
@@ -83,12 +82,11 @@ static bool parse_words(const struct raw *raw, struct options *options)
 		return usage("--backend is sim or linux, not \"%s\"", raw->backend);
 	if (gpu_time < 0)
 		return usage("--gpu-time is model or none, not \"%s\"", raw->gpu_time);
-	if (color < 0)
+	if (!color_parse(raw->color, &options->color))
 		return usage("--color is auto, always or never, not \"%s\"", raw->color);
 	options->replay.verify = (enum replay_verify)verify;
 	options->replay.host_kind = backend == 0 ? VIDMM_HOST_SIM : VIDMM_HOST_LINUX;
 	options->replay.gpu_time = gpu_time == 0;
-	options->color = (enum color_mode)color;
 	return true;
 }
 
@@ -234,11 +232,26 @@ void options_finish(struct options *options)
 	free(options->events_path);
 }
 
-bool options_color(const struct options *options, int fd)
+bool color_parse(const char *text, enum color_mode *mode)
+{
+	static const char *const colors[] = {"auto", "always", "never", NULL};
+	int color = choose(text, colors);
+
+	if (color >= 0)
+		*mode = (enum color_mode)color;
+	return color >= 0;
+}
+
+bool color_wanted(enum color_mode mode, int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
 
-	if (options->color != COLOR_AUTO)
-		return options->color == COLOR_ALWAYS;
+	if (mode != COLOR_AUTO)
+		return mode == COLOR_ALWAYS;
 	return isatty(fd) && !(no_color && no_color[0] != '\0');
+}
+
+bool options_color(const struct options *options, int fd)
+{
+	return color_wanted(options->color, fd);
 }

@@ -35,7 +35,10 @@ struct options {
  */
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code);
 void options_finish(struct options *options);
+/* "auto", "always", "never"; NULL is auto. */
+bool color_parse(const char *text, enum color_mode *mode);
 /* Color on that stream? */
+bool color_wanted(enum color_mode mode, int fd);
 bool options_color(const struct options *options, int fd);
 
 #endif

@@ -6,37 +6,14 @@
 #include "replay.h"
 #include "rules.h"
 #include "rules_table.h"
+#include "wrap.h"
 
-#define LINE_WIDTH 96
-
-/* Words wrapped at LINE_WIDTH, every line indented. */
-static void print_wrapped(const char *text, int indent)
-{
-	int column = 0;
-
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-
-		if (column > 0 && indent + column + 1 + length > LINE_WIDTH) {
-			fputc('\n', stdout);
-			column = 0;
-		}
-		if (column == 0)
-			printf("%*s", indent, "");
-		else
-			fputc(' ', stdout);
-		printf("%.*s", length, text);
-		column += length + (column > 0);
-		text += length;
-		text += strspn(text, " ");
-	}
-	fputc('\n', stdout);
-}
+#define LINE_WIDTH WRAP_WIDTH_DEFAULT
 
 static void print_rule(const struct vidmm_rule *rule)
 {
-	printf("%s\n\n", rule->id);
-	print_wrapped(rule->text, 2);
+	printf("%s\n\n  ", rule->id);
+	wrap_print(stdout, rule->text, 2, 2, LINE_WIDTH);
 	printf("\n  if broken   %s\n  versions    %s\n  provenance  %s\n  source      %s\n",
 	       rule->error, rule->versions, rule->provenance, rule->source);
 }

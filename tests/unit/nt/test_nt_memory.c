@@ -86,6 +86,33 @@ static void writes_out_of_bounds_are_found(void **state)
 	expect_violation(world, "NT-05", "ExFreePool", "5000 bytes, was written out of bounds");
 }
 
+/* The table of blocks has grown several times, and once could not. */
+static void many_blocks_are_found_again(void **state)
+{
+	enum { BLOCKS = 20000 };
+	static char *blocks[BLOCKS];
+	struct world *world = *state;
+
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		/* The third in a call, after the record and the block, is a larger table. */
+		vmm_calloc_fail_after(i < 600 ? 3 : 0);
+		blocks[i] = ExAllocatePool2(POOL_FLAG_NON_PAGED, 8 + i % 64, TAG);
+		assert_non_null(blocks[i]);
+		blocks[i][0] = (char)i;
+	}
+	vmm_calloc_fail_after(0);
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		uint32_t n = (uint32_t)((uint64_t)i * 7919 % BLOCKS); /* each once */
+
+		assert_int_equal(blocks[n][0], (char)n);
+		ExFreePoolWithTag(blocks[n], TAG);
+		if (i % 5000 == 0) {
+			ExFreePool(blocks[n]);
+			expect_violation(world, "NT-05", "ExFreePool", "freed before");
+		}
+	}
+}
+
 struct leaks {
 	uint32_t count;
 	char text[8][256];
@@ -114,6 +141,20 @@ static void leaks_are_reported_by_tag(void **state)
 	assert_string_equal(leaks.text[0], "tag \"Mdl \": 1 blocks, 64 bytes never freed");
 	assert_string_equal(leaks.text[1], "tag \"AAAA\": 1 blocks, 50 bytes never freed");
 	assert_string_equal(leaks.text[2], "tag \"BBBB\": 2 blocks, 111 bytes never freed");
+	assert_int_equal(vmm_nt_create(world->os, NULL, &world->nt), VMM_OK);
+}
+
+static void many_leaks_are_all_counted(void **state)
+{
+	struct world *world = *state;
+	struct leaks leaks = {0};
+
+	for (uint32_t i = 0; i < 3000; i++)
+		assert_non_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, 10, TAG));
+	vmm_nt_set_violation_hook(world->nt, take_leak, &leaks);
+	assert_int_equal(vmm_nt_destroy(world->nt), VMM_OK);
+	assert_int_equal(leaks.count, 1);
+	assert_string_equal(leaks.text[0], "tag \"Test\": 3000 blocks, 30000 bytes never freed");
 	assert_int_equal(vmm_nt_create(world->os, NULL, &world->nt), VMM_OK);
 }
 
@@ -416,6 +457,8 @@ int main(void)
 		BOTH(bad_frees_are_found_and_harmless),
 		BOTH(writes_out_of_bounds_are_found),
 		BOTH(leaks_are_reported_by_tag),
+		ON_SIM(many_blocks_are_found_again),
+		ON_SIM(many_leaks_are_all_counted),
 		ON_SIM(reserved_ranges_are_deterministic_and_apart),
 		ON_SIM(look_ups_go_both_ways),
 		ON_SIM(overlapping_ranges_are_refused),

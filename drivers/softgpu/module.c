@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * softgpu as a file of its own, as a driver comes: the name that a loader looks for.
+ */
+#include "softgpu_private.h"
+
+DRIVER_INITIALIZE DriverEntry __attribute__((visibility("default")));
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+	return softgpu_driver_entry(DriverObject, RegistryPath);
+}

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+/* A shared object that is no driver. */
+int vidmm_test_nothing;

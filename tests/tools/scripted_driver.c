@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scripted miniport as a driver file, wrong in the way that the registry value Break says. It uses what any
+ * miniport may: the published headers and the kernel services of whoever loads it.
+ */
+#include <string.h>
+
+#include "support/scripted_miniport.h"
+
+DRIVER_INITIALIZE DriverEntry __attribute__((visibility("default")));
+
+enum {
+	NOTHING,
+	SEGMENTS,      /* every kind of wrong, all in one answer */
+	TABLE,         /* entries are missing */
+	START_DEVICE,  /* fails */
+	NO_INITIALIZE, /* DriverEntry forgets DxgkInitialize */
+	BANKS,         /* right, and with ignored flags */
+	WAITS,         /* StartDevice waits for what never comes */
+	CAPS,          /* interlocks broken */
+	LEVEL,         /* starts, but AddDevice comes back at another IRQL */
+	OLD,           /* 1.0, one node */
+	COUNT,         /* two passes, two counts */
+	DISPLAY,       /* sources and children: said, not refused */
+	CRASH          /* StartDevice writes where nothing is */
+};
+
+static PDXGKDDI_ADD_DEVICE add_device;
+static PDXGKDDI_START_DEVICE start_device;
+
+struct number_value {
+	ULONG title_index, type, length;
+	UCHAR data[8];
+};
+
+static ULONG read_break(PUNICODE_STRING path)
+{
+	OBJECT_ATTRIBUTES attributes;
+	struct number_value value = {0};
+	UNICODE_STRING name;
+	HANDLE key;
+	ULONG length, number = NOTHING;
+
+	RtlInitUnicodeString(&name, L"Break");
+	InitializeObjectAttributes(&attributes, path, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE,
+				   NULL, NULL);
+	if (!NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes)))
+		return NOTHING;
+	if (NT_SUCCESS(ZwQueryValueKey(key, &name, KeyValuePartialInformation, &value,
+				       sizeof(value), &length)))
+		memcpy(&number, value.data, sizeof(number));
+	ZwClose(key);
+	return number;
+}
+
+static void break_segments(struct scripted_settings *s)
+{
+	s->segment_count = 4;
+	s->segment[0].bar_offset = 512;                                     /* SEG-08 */
+	s->segment[1].size_bytes = s->segment[1].commit_limit_bytes = 4097; /* SEG-03 */
+	s->segment[2] = s->segment[1];
+	s->segment[2].base = (uint64_t)2 << 30;
+	s->segment[2].size_bytes = 1 << 20;
+	s->segment[2].commit_limit_bytes = 2 << 20; /* SEG-04 */
+	s->segment[3] = s->segment[2];
+	s->segment[3].flags = 0x2; /* SEG-06 */
+	s->paging_segment = 1;     /* SEG-21 */
+	s->paging_bytes = 0;       /* SEG-21 */
+}
+
+static void use_banks(struct scripted_settings *s)
+{
+	static SIZE_T ends[] = {4 << 20, 6 << 20};
+
+	s->segment[0].flags |= 0x8 | 0x10; /* CacheCoherent means nothing on memory */
+	s->segment[0].bank_count = 3;
+	s->segment[0].bank_table = ends;
+	s->segment[1].flags |= 0x4; /* CpuVisible means nothing on an aperture */
+}
+
+static NTSTATUS APIENTRY waiting_start(IN_CONST_PVOID context, PDXGK_START_INFO info,
+				       PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
+{
+	KEVENT never;
+
+	KeInitializeEvent(&never, NotificationEvent, FALSE);
+	if (KeWaitForSingleObject(&never, Executive, KernelMode, FALSE, NULL) != STATUS_SUCCESS)
+		return STATUS_UNSUCCESSFUL;
+	return start_device(context, info, services, sources, children);
+}
+
+static NTSTATUS APIENTRY crashing_start(IN_CONST_PVOID context, PDXGK_START_INFO info,
+					PDXGKRNL_INTERFACE services, PULONG sources,
+					PULONG children)
+{
+	static int *volatile nowhere; /* so that no compiler sees it coming */
+
+	*nowhere = 1;
+	return start_device(context, info, services, sources, children);
+}
+
+static NTSTATUS APIENTRY raising_add_device(const PDEVICE_OBJECT device, PVOID *context)
+{
+	KfRaiseIrql(APC_LEVEL);
+	return add_device(device, context);
+}
+
+static void break_it(struct scripted_miniport *m, ULONG how)
+{
+	struct scripted_settings *s = &m->settings;
+
+	add_device = s->table.DxgkDdiAddDevice;
+	start_device = s->table.DxgkDdiStartDevice;
+	switch (how) {
+	case SEGMENTS:
+		break_segments(s);
+		break;
+	case TABLE:
+		s->table.DxgkDdiPatch = NULL;
+		s->table.DxgkDdiRender = NULL;
+		break;
+	case START_DEVICE:
+		scripted_fail(m, VIDMM_DDI_START_DEVICE, STATUS_DEVICE_CONFIGURATION_ERROR, 1);
+		break;
+	case BANKS:
+		use_banks(s);
+		break;
+	case WAITS:
+		s->table.DxgkDdiStartDevice = waiting_start;
+		break;
+	case CAPS:
+		s->caps.SchedulingCaps.Value = 0x4 | 0x8;
+		s->caps.NumberOfSwizzlingRanges = 1;
+		s->table.DxgkDdiReleaseSwizzlingRange = NULL;
+		break;
+	case LEVEL:
+		s->table.DxgkDdiAddDevice = raising_add_device;
+		break;
+	case OLD:
+		s->caps.SchedulingCaps.Value = 0;
+		scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_VISTA);
+		break;
+	case COUNT:
+		s->second_segment_count = 1;
+		break;
+	case CRASH:
+		s->table.DxgkDdiStartDevice = crashing_start;
+		break;
+	case DISPLAY:
+		s->source_count = s->child_count = 1;
+		break;
+	default:
+		break;
+	}
+}
+
+/* One adapter for the life of the program; what it keeps goes with it. */
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+	static struct scripted_miniport *m;
+	ULONG how = read_break(RegistryPath);
+
+	if (how == NO_INITIALIZE)
+		return STATUS_SUCCESS;
+	m = scripted_create();
+	break_it(m, how);
+	scripted_arm(m);
+	return scripted_driver_entry(DriverObject, RegistryPath);
+}

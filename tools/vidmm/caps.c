@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <vidmm/softgpu.h>
+
+#include "caps.h"
+#include "caps_names.h"
+#include "wrap.h"
+
+/* ---- the driver ---- */
+
+static enum replay_status bad_driver(const char *path, const char *why)
+{
+	/* The loader's own texts begin with the path. */
+	if (strncmp(why, path, strlen(path)) == 0)
+		fprintf(stderr, "vidmm: %s\n", why);
+	else
+		fprintf(stderr, "vidmm: %s: %s\n", path, why);
+	return REPLAY_BAD_INPUT;
+}
+
+/*
+ * It stays loaded until the program ends: threads that it started may still be on their way out. What it calls is found
+ * in this program, which exports the kernel services as libvidmm.so does.
+ */
+static enum replay_status load_driver(const char *path, vidmm_driver_entry_fn **entry)
+{
+	void *module, *symbol;
+
+	if (!path) {
+		*entry = softgpu_driver_entry;
+		return REPLAY_CLEAN;
+	}
+	if (access(path, R_OK) != 0)
+		return bad_driver(path, strerror(errno));
+	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!module)
+		return bad_driver(path, dlerror());
+	symbol = dlsym(module, "DriverEntry");
+	if (!symbol)
+		return bad_driver(path, "it has no DriverEntry (is it hidden?)");
+	memcpy(entry, &symbol, sizeof(symbol));
+	return REPLAY_CLEAN;
+}
+
+/* ---- what the start says ---- */
+
+static struct caps_complaint *complaint_of(struct caps_result *result, uint32_t type,
+					   const char *rule, const char *text)
+{
+	struct caps_complaint *complaint;
+	unsigned i;
+
+	for (i = 0; i < result->complaint_count; i++) {
+		complaint = &result->complaints[i];
+		if (complaint->type == type && strcmp(complaint->rule, rule) == 0 &&
+		    strncmp(complaint->text, text, sizeof(complaint->text) - 1) == 0)
+			return complaint;
+	}
+	if (result->complaint_count == CAPS_COMPLAINTS_MAX)
+		return NULL;
+	complaint = &result->complaints[result->complaint_count++];
+	complaint->type = type;
+	snprintf(complaint->rule, sizeof(complaint->rule), "%s", rule);
+	snprintf(complaint->text, sizeof(complaint->text), "%s", text);
+	return complaint;
+}
+
+static void complain(struct caps_result *result, uint32_t type, uint32_t status, const char *text)
+{
+	struct caps_complaint *complaint;
+	char rule[sizeof(complaint->rule)] = "";
+	size_t length = strcspn(text, ":");
+
+	if (type == VIDMM_EVENT_FINDING && length < sizeof(rule) && text[length] == ':') {
+		memcpy(rule, text, length);
+		rule[length] = '\0';
+		text += length + 1;
+		text += strspn(text, " ");
+	}
+	pthread_mutex_lock(&result->lock);
+	result->broken_count += type != VIDMM_EVENT_REASON;
+	complaint = complaint_of(result, type, rule, text);
+	if (complaint) {
+		complaint->status = status;
+		complaint->count++;
+	}
+	pthread_mutex_unlock(&result->lock);
+}
+
+static void on_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	char line[256];
+
+	if (event->type == VIDMM_EVENT_FATAL) {
+		snprintf(line, sizeof(line),
+			 "bug check 0x%" PRIx64 " (0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64
+			 ")%s%s",
+			 event->arg[0], event->arg[1], event->arg[2], event->arg[3],
+			 text ? ": " : "", text ? text : "");
+		text = line;
+	}
+	complain(context, event->type, (uint32_t)event->arg[0], text ? text : "");
+}
+
+static void on_deadlock(void *context, const char *report)
+{
+	complain(context, VIDMM_EVENT_FATAL, 0,
+		 "deadlock: the miniport waits for what never comes");
+	fprintf(stderr, "vidmm: %s\n", report);
+}
+
+/* ---- a driver that crashes takes the program with it, but not its secret ---- */
+
+static const struct vidmm_adapter_report *crash_report;
+
+static void put(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		return; /* nobody is left to be told */
+}
+
+/* Back in the driver, the instruction is tried again and ends the program: a debugger or a core file finds it there. */
+static void on_crash(int number)
+{
+	(void)number;
+	put("vidmm: the driver crashed; the start was in ");
+	put(step_name(crash_report->step));
+	put("\n");
+}
+
+/* Whoever watches for crashes already (a sanitizer) says more. */
+static void watch_for_crashes(const struct vidmm_adapter_report *report)
+{
+	static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND}, old;
+	size_t i;
+
+	crash_report = report;
+	sigemptyset(&action.sa_mask);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
+/* ---- start and stop ---- */
+
+static void start_and_stop(struct vidmm_host *host, const struct caps_options *options,
+			   vidmm_driver_entry_fn *entry, struct caps_result *result)
+{
+	struct vidmm_adapter_options adapter_options = {
+		.struct_size = sizeof(adapter_options),
+		.driver_entry = entry,
+		.bar_sizes = options->bars,
+		.bar_count = options->bar_count,
+		.registry = options->settings,
+		.registry_count = options->setting_count,
+		.report = &result->report,
+	};
+	struct vidmm_adapter *adapter = NULL;
+
+	result->report.struct_size = sizeof(result->report);
+	watch_for_crashes(&result->report);
+	result->status = vidmm_adapter_start(host, &adapter_options, &adapter);
+	if (result->status >= 0)
+		vidmm_adapter_stop(adapter);
+}
+
+static enum replay_status run(const struct caps_options *options, vidmm_driver_entry_fn *entry,
+			      struct caps_result *result)
+{
+	struct vidmm_host_options host_options = {
+		.struct_size = sizeof(host_options),
+		.kind = options->host_kind,
+		.deadlock = on_deadlock,
+		.deadlock_context = result,
+	};
+	uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING | (uint64_t)1 << VIDMM_EVENT_REASON |
+			  (uint64_t)1 << VIDMM_EVENT_FATAL;
+	struct vidmm_host *host;
+	uint32_t subscription;
+
+	if (vidmm_host_create(&host_options, &host) < 0) {
+		fprintf(stderr, "vidmm: cannot create a host\n");
+		return REPLAY_ENVIRONMENT;
+	}
+	subscription = vidmm_subscribe(host, events, on_event, result);
+	if (subscription) {
+		start_and_stop(host, options, entry, result);
+		vidmm_unsubscribe(host, subscription);
+	} else {
+		fprintf(stderr, "vidmm: out of memory\n");
+	}
+	vidmm_host_destroy(host);
+	return subscription ? caps_verdict(result) : REPLAY_ENVIRONMENT;
+}
+
+enum replay_status caps_verdict(const struct caps_result *result)
+{
+	return result->status < 0 || result->broken_count ? REPLAY_FINDINGS : REPLAY_CLEAN;
+}
+
+/* ---- the verb ---- */
+
+static enum replay_status show(const struct caps_options *options, const struct caps_result *result,
+			       enum replay_status status)
+{
+	bool good = true;
+
+	if (options->json)
+		good = caps_json(stdout, options, result);
+	else if (!options->quiet || status != REPLAY_CLEAN)
+		caps_print(stdout, options, result, color_wanted(options->color, STDOUT_FILENO),
+			   wrap_width(STDOUT_FILENO));
+	if (good && fflush(stdout) == 0)
+		return status;
+	fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
+	return REPLAY_ENVIRONMENT;
+}
+
+int caps_main(int argc, const char **argv)
+{
+	struct caps_options options;
+	struct caps_result *result;
+	vidmm_driver_entry_fn *entry = NULL;
+	enum replay_status status;
+	int exit_code;
+
+	if (!caps_options_parse(argc, argv, &options, &exit_code)) {
+		caps_options_finish(&options);
+		return exit_code;
+	}
+	result = calloc(1, sizeof(*result));
+	status = result ? load_driver(options.driver, &entry) : REPLAY_ENVIRONMENT;
+	if (status == REPLAY_CLEAN) {
+		pthread_mutex_init(&result->lock, NULL);
+		status = run(&options, entry, result);
+		/* Of a world that could not be made there is nothing to tell. */
+		if (status != REPLAY_ENVIRONMENT)
+			status = show(&options, result, status);
+		pthread_mutex_destroy(&result->lock);
+	}
+	free(result);
+	caps_options_finish(&options);
+	return (int)status;
+}

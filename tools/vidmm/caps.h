@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `vidmm caps`: starts a miniport, keeps what it reported and what is wrong with it, stops it, and shows that for people
+ * (caps_print.c) or programs (caps_json.c, docs/caps.md). The miniport is softgpu or a shared object with a
+ * DriverEntry.
+ */
+#ifndef VIDMM_TOOLS_CAPS_H
+#define VIDMM_TOOLS_CAPS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <vidmm/vidmm.h>
+
+#include "options.h"
+
+#define CAPS_COMPLAINTS_MAX 64u
+
+struct caps_options {
+	char *driver; /* path of a shared object; NULL: softgpu */
+	struct vidmm_registry_value *settings;
+	unsigned setting_count;
+	uint64_t bars[VIDMM_REPORT_BARS_MAX];
+	unsigned bar_count;
+	uint32_t host_kind; /* enum vidmm_host_kind */
+	bool json, quiet;
+	enum color_mode color;
+};
+
+/* Something that the start said, once for each text. */
+struct caps_complaint {
+	uint32_t type;   /* VIDMM_EVENT_FINDING, _REASON or _FATAL */
+	uint32_t status; /* of a reason */
+	uint64_t count;
+	char rule[12];  /* of a finding: the part of the text in front of the colon */
+	char text[512]; /* the rest */
+};
+
+struct caps_result {
+	vidmm_status status; /* of the start */
+	struct vidmm_adapter_report report;
+	struct caps_complaint complaints[CAPS_COMPLAINTS_MAX];
+	unsigned complaint_count; /* kept; further kinds are dropped */
+	unsigned broken_count;    /* findings and fatal violations among all */
+	pthread_mutex_t lock;     /* events may come from several threads */
+};
+
+/* As options_parse, for argv[1..] of `vidmm caps`. */
+bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code);
+void caps_options_finish(struct caps_options *options);
+
+/* The exit code of a finished start. */
+enum replay_status caps_verdict(const struct caps_result *result);
+void caps_print(FILE *file, const struct caps_options *options, const struct caps_result *result,
+		bool color, int width);
+/* False when out of memory or when the file cannot be written. */
+bool caps_json(FILE *file, const struct caps_options *options, const struct caps_result *result);
+
+int caps_main(int argc, const char **argv);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "caps.h"
+#include "caps_names.h"
+#include "units.h"
+
+#define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
+
+/* Values that softgpu reads (vidmm/softgpu.h; a test compares): a name it would ignore is a typing mistake. */
+static const char *const softgpu_settings[] = {
+	"ApertureSize",
+	"ApertureCoherent",
+	"VramCpuVisible",
+	"VramBanks",
+	"SwizzlingRanges",
+	"DmaBufferSize",
+	"AllocationListSize",
+	"PatchLocationListSize",
+	"DmaBufferSegmentSet",
+	"PagingBufferSize",
+	"PagingBufferSegment",
+	"PagingNode",
+	"EngineBytesPerUs",
+	"PrePatch",
+	"PerEngineTdr",
+	"InterfaceVersion",
+};
+
+/* What popt fills in; NULL where an option was not given. */
+struct raw {
+	char *driver, *interface, *backend, *color;
+	const char **sets, **bars;
+	int json, quiet;
+};
+
+static bool usage(const char *format, const char *value)
+{
+	fprintf(stderr, "vidmm caps: ");
+	fprintf(stderr, format, value);
+	fprintf(stderr, "\ntry: vidmm caps --help\n");
+	return false;
+}
+
+static unsigned count_of(const char *const *list)
+{
+	unsigned count = 0;
+
+	while (list && list[count])
+		count++;
+	return count;
+}
+
+/* A name without a slash is a file here, not one for the loader to search. */
+static bool take_driver(const char *text, struct caps_options *options)
+{
+	size_t size;
+
+	if (!text || strcmp(text, "softgpu") == 0)
+		return true;
+	if (text[0] == '\0')
+		return usage("--driver wants softgpu or a file%s", "");
+	size = strlen(text) + sizeof("./");
+	options->driver = malloc(size);
+	if (options->driver)
+		snprintf(options->driver, size, "%s%s", strchr(text, '/') ? "" : "./", text);
+	return options->driver != NULL;
+}
+
+static bool known_setting(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(softgpu_settings) / sizeof(softgpu_settings[0]); i++) {
+		if (strcmp(softgpu_settings[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool take_setting(const char *text, struct caps_options *options)
+{
+	struct vidmm_registry_value *setting = &options->settings[options->setting_count];
+	size_t length = strcspn(text, "=");
+	char *name;
+
+	if (length == 0 || text[length] != '=' ||
+	    (!units_parse_u64(text + length + 1, &setting->value) &&
+	     !units_parse_size(text + length + 1, &setting->value)))
+		return usage("--set wants NAME=NUMBER, not \"%s\"", text);
+	name = strdup(text);
+	if (!name)
+		return false;
+	name[length] = '\0';
+	setting->name = name;
+	options->setting_count++;
+	return options->driver || known_setting(name) ||
+	       usage("softgpu has no setting \"%s\"; vidmm/softgpu.h lists them", name);
+}
+
+static bool take_settings(const struct raw *raw, struct caps_options *options)
+{
+	unsigned count = count_of(raw->sets), i;
+	uint64_t version;
+	bool good = true;
+
+	options->settings = calloc(count + 1, sizeof(*options->settings));
+	if (!options->settings)
+		return false;
+	for (i = 0; i < count && good; i++)
+		good = take_setting(raw->sets[i], options);
+	if (!good || !raw->interface)
+		return good;
+	if (options->driver)
+		return usage("--interface is softgpu's: a driver file says its own version%s", "");
+	if (!interface_parse(raw->interface, &version))
+		return usage("--interface wants 1.0 to 3.0 or 0x..., not \"%s\"", raw->interface);
+	options->settings[options->setting_count].name = strdup("InterfaceVersion");
+	options->settings[options->setting_count].value = version;
+	return options->settings[options->setting_count++].name != NULL;
+}
+
+static bool take_bars(const struct raw *raw, struct caps_options *options)
+{
+	unsigned count = count_of(raw->bars), i;
+
+	options->bars[0] = BAR_BYTES_DEFAULT;
+	options->bar_count = count ? count : 1;
+	if (count > VIDMM_REPORT_BARS_MAX)
+		return usage("a device has up to 6 BARs%s", "");
+	for (i = 0; i < count; i++) {
+		if (!units_parse_size(raw->bars[i], &options->bars[i]) || options->bars[i] % 4096)
+			return usage("--bar wants a size in whole pages, not \"%s\"", raw->bars[i]);
+	}
+	return true;
+}
+
+static bool take_words(const struct raw *raw, struct caps_options *options)
+{
+	options->host_kind = VIDMM_HOST_SIM;
+	if (raw->backend && strcmp(raw->backend, "linux") == 0)
+		options->host_kind = VIDMM_HOST_LINUX;
+	else if (raw->backend && strcmp(raw->backend, "sim") != 0)
+		return usage("--backend is sim or linux, not \"%s\"", raw->backend);
+	return color_parse(raw->color, &options->color) ||
+	       usage("--color is auto, always or never, not \"%s\"", raw->color);
+}
+
+static bool interpret(poptContext context, const struct raw *raw, struct caps_options *options)
+{
+	const char *rest = poptPeekArg(context);
+
+	options->json = raw->json;
+	options->quiet = raw->quiet;
+	if (rest)
+		return usage("what is \"%s\"? A driver's file goes behind --driver", rest);
+	return take_driver(raw->driver, options) && take_settings(raw, options) &&
+	       take_bars(raw, options) && take_words(raw, options);
+}
+
+static void free_list(const char **list)
+{
+	unsigned i;
+
+	for (i = 0; list && list[i]; i++)
+		free((void *)(uintptr_t)list[i]);
+	free(list);
+}
+
+static void free_raw(struct raw *raw)
+{
+	free(raw->driver);
+	free(raw->interface);
+	free(raw->backend);
+	free(raw->color);
+	free_list(raw->sets);
+	free_list(raw->bars);
+}
+
+bool caps_options_parse(int argc, const char **argv, struct caps_options *options, int *exit_code)
+{
+	struct raw raw = {0};
+	int help = 0, code;
+	struct poptOption table[] = {
+		{"driver", 0, POPT_ARG_STRING, &raw.driver, 0,
+		 "softgpu (default), or a shared object with a DriverEntry", "DRIVER"},
+		{"set", 0, POPT_ARG_ARGV, &raw.sets, 0,
+		 "a registry value of the device and the driver; may be repeated", "NAME=VALUE"},
+		{"interface", 0, POPT_ARG_STRING, &raw.interface, 0,
+		 "the version that softgpu registers: 1.0, 1.1, 1.2, 1.3 (default), or a number",
+		 "VERSION"},
+		{"bar", 0, POPT_ARG_ARGV, &raw.bars, 0,
+		 "a memory BAR of the device; may be repeated (default: one of 256M)", "SIZE"},
+		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
+		 "sim (default): one thread, virtual time; linux: real threads and time", "WHICH"},
+		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "the same as JSON (docs/caps.md)", NULL},
+		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0, "say nothing when nothing is wrong",
+		 NULL},
+		{"color", 0, POPT_ARG_STRING, &raw.color, 0, "auto (default), always, never",
+		 "WHEN"},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+	bool go_on = false;
+
+	argv[0] = "vidmm caps"; /* popt shows it */
+	context = poptGetContext(NULL, argc, argv, table, 0);
+	memset(options, 0, sizeof(*options));
+	*exit_code = REPLAY_USAGE;
+	code = poptGetNextOpt(context);
+	if (code < -1) {
+		fprintf(stderr, "vidmm caps: %s: %s\ntry: vidmm caps --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	} else if (help) {
+		poptPrintHelp(context, stdout, 0);
+		*exit_code = REPLAY_CLEAN;
+	} else {
+		go_on = interpret(context, &raw, options);
+	}
+	free_raw(&raw);
+	poptFreeContext(context);
+	return go_on;
+}
+
+void caps_options_finish(struct caps_options *options)
+{
+	unsigned i;
+
+	for (i = 0; i < options->setting_count; i++)
+		free((void *)(uintptr_t)options->settings[i].name);
+	free(options->settings);
+	free(options->driver);
+}
