@@ -92,14 +92,21 @@ static void set_the_scene(struct scene *s, void **state)
 	assert_int_equal(scripted_outstanding(w->m, 0), 2);
 }
 
+/* Others may be rendering. */
+static uint32_t first_fence(struct world *w)
+{
+	scripted_guard(w->m);
+	uint32_t fence =
+		world_nth_of(w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.SubmissionFenceId;
+	scripted_unguard(w->m);
+	return fence;
+}
+
 static void violate(struct world *w, uint32_t cause)
 {
 	switch (cause) {
 	case BAD_FENCE:
-		scripted_report(w->m, 0,
-				world_nth_of(w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)
-						->in.submit.SubmissionFenceId +
-					100);
+		scripted_report(w->m, 0, first_fence(w) + 100);
 		break;
 	case FAILED_SUBMIT:
 		scripted_fail(w->m, VIDMM_DDI_SUBMIT_COMMAND, STATUS_UNSUCCESSFUL, 1);
