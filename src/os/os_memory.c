@@ -78,7 +78,7 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	record = vmm_calloc(1, sizeof(*record));
+	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
 	if (!record)
 		return VMM_NO_MEMORY;
 	status = open_object(name, size_bytes, &fd);
@@ -92,6 +92,7 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	record->size_bytes = size_bytes;
+	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_push_back(&os->memories, &record->link);
 	pthread_mutex_unlock(&os->registry_lock);
@@ -131,4 +132,5 @@ void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64
 		return;
 	vmm_assert(fallocate(memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 			     (off_t)length) == 0);
+	vmm_os_memory_forget(memory, offset, length);
 }
