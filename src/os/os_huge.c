@@ -16,7 +16,7 @@
 #endif
 
 #define UNIT_BYTES ((uint64_t)16 << 10)
-#define ASKED_HUGE 32u  /* units asked for, from which on a huge page pays: a quarter of the chunk */
+#define ASKED_HUGE 32u /* units asked for, from which on a huge page pays: a quarter of the chunk */
 #define ASKED_DONE 255u /* tried */
 
 static bool is_due(uint8_t *asked, uint64_t bytes)

@@ -34,14 +34,16 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes)
 	return aligned;
 }
 
-char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset)
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, bool populate)
 {
+	int flags = MAP_SHARED | MAP_FIXED | (populate ? MAP_POPULATE : 0);
+
 	/*
 	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here
 	 * other threads go on using it.
 	 */
-	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
-					MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, flags,
+					fd, (off_t)offset);
 
 	if (mapping == MAP_FAILED)
 		return NULL;
@@ -88,7 +90,7 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 	base = vmm_os_reserve_addresses(size_bytes);
 	if (!base)
 		goto out_fd;
-	if (!vmm_os_map_over(base, size_bytes, fd, 0))
+	if (!vmm_os_map_over(base, size_bytes, fd, 0, false))
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	record->size_bytes = size_bytes;
