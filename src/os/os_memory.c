@@ -80,17 +80,17 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
-	if (!record)
-		return VMM_NO_MEMORY;
 	status = open_object(name, size_bytes, &fd);
 	if (!vmm_ok(status))
-		goto out_record;
+		return status;
 	status = VMM_NO_MEMORY;
 	base = vmm_os_reserve_addresses(size_bytes);
 	if (!base)
 		goto out_fd;
 	if (!vmm_os_map_over(base, size_bytes, fd, 0, false))
+		goto out_base;
+	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
+	if (!record)
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	record->size_bytes = size_bytes;
@@ -106,8 +106,6 @@ out_base:
 	munmap(base, size_bytes);
 out_fd:
 	close(fd);
-out_record:
-	vmm_free(record);
 	return status;
 }
 
