@@ -109,6 +109,7 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 		vmm_range_free(arena->heap, node);
 		return status;
 	}
+	vmm_os_memory_expect(&arena->memory, offset, size_bytes);
 	if (zero && offset < arena->clean_from)
 		memset(arena->memory.base + offset, 0,
 		       vmm_min_u64(size_bytes, arena->clean_from - offset));

@@ -55,6 +55,9 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
 	memory->resident_total += instance->allocation->size_bytes;
 	memory->peak_total = vmm_max_u64(memory->peak_total, memory->resident_total);
+	if (segment->cpu_memory)
+		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + room->offset,
+				     instance->allocation->size_bytes);
 	vmm_residency_touch(memory, instance);
 }
 

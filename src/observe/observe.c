@@ -90,10 +90,9 @@ static void count_shared(struct counter *counter, const struct vidmm_event *even
  * and byte order. Only the last step depends on the hash so far; the other products overlap with
  * the emitter's work.
  */
-static inline uint64_t hash_event(uint64_t hash, const struct vidmm_event *event)
+static inline uint64_t hash_event(uint64_t hash, const struct vidmm_event *event, uint32_t type)
 {
-	uint64_t what =
-		event->type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
+	uint64_t what = type | (uint64_t)event->reason << 16 | (uint64_t)event->process << 32;
 	uint64_t a = vmm_observe_mix(event->arg[0], event->arg[1]);
 	uint64_t b = vmm_observe_mix(event->arg[2] + 0x2545F4914F6CDD1Du, event->arg[3]);
 	uint64_t c = vmm_observe_mix(what, event->time_ns);
@@ -118,11 +117,18 @@ static VMM_COLD uint64_t hash_text(uint64_t hash, const char *text)
 
 static inline void stamp(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
+	/*
+	 * Read before the call, so that the compiler cannot join it with its neighbours to one wide
+	 * load in hash_event: that would wait until the emitter's narrower stores have left the
+	 * store buffer, and cost more than all the rest.
+	 */
+	uint32_t type = event->type;
+
 	event->time_ns = o->config.clock(o->config.clock_context);
 	event->sequence = ++o->sequence;
 	if (!o->config.hash)
 		return;
-	o->hash = hash_event(o->hash, event);
+	o->hash = hash_event(o->hash, event, type);
 	if (vmm_unlikely(text))
 		o->hash = hash_text(o->hash, text);
 }

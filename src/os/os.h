@@ -155,6 +155,11 @@ struct vmm_os_memory {
 vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
 				struct vmm_os_memory *memory) VMM_MUST_CHECK;
 void vmm_os_memory_destroy(struct vmm_os_memory *memory);
+/*
+ * The range is about to be used: where that makes it cheaper, pages come in large steps, before they are touched. A
+ * hint, which changes no content. The caller serialises expect and discard of one object.
+ */
+void vmm_os_memory_expect(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 /* Gives pages back to the system; they read as zero afterwards. Page-aligned range. */
 void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 

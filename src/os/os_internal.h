@@ -120,6 +120,8 @@ struct vmm_os_memory_record {
 	struct vmm_list link;
 	uint64_t size_bytes;
 	char name[VMM_OS_NAME_BYTES];
+	uint64_t chunks; /* whole huge pages; see os_huge.c */
+	uint8_t asked[]; /* how much of each was asked for */
 };
 
 /* What the processor can do for one cache line; line_bytes 0: nothing. */

@@ -3,7 +3,7 @@
 #ifndef VMM_OS_OS_MAPPING_H
 #define VMM_OS_OS_MAPPING_H
 
-#include "base/base.h"
+#include "os/os.h"
 
 #define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
 
@@ -15,7 +15,10 @@
 char *vmm_os_reserve_addresses(uint64_t size_bytes);
 /*
  * Replaces what is mapped there by a part of a memory object, in one step; NULL when out of memory.
+ * `populate`: with its pages, whether or not they will be touched.
  */
-char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset);
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, bool populate);
+/* The pages of the range are given back: what was asked for there counts no more. */
+void vmm_os_memory_forget(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 
 #endif

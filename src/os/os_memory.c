@@ -34,14 +34,16 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes)
 	return aligned;
 }
 
-char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset)
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, bool populate)
 {
+	int flags = MAP_SHARED | MAP_FIXED | (populate ? MAP_POPULATE : 0);
+
 	/*
 	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here
 	 * other threads go on using it.
 	 */
-	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE,
-					MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, flags,
+					fd, (off_t)offset);
 
 	if (mapping == MAP_FAILED)
 		return NULL;
@@ -78,20 +80,21 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	record = vmm_calloc(1, sizeof(*record));
-	if (!record)
-		return VMM_NO_MEMORY;
 	status = open_object(name, size_bytes, &fd);
 	if (!vmm_ok(status))
-		goto out_record;
+		return status;
 	status = VMM_NO_MEMORY;
 	base = vmm_os_reserve_addresses(size_bytes);
 	if (!base)
 		goto out_fd;
-	if (!vmm_os_map_over(base, size_bytes, fd, 0))
+	if (!vmm_os_map_over(base, size_bytes, fd, 0, false))
+		goto out_base;
+	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
+	if (!record)
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	record->size_bytes = size_bytes;
+	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_push_back(&os->memories, &record->link);
 	pthread_mutex_unlock(&os->registry_lock);
@@ -103,8 +106,6 @@ out_base:
 	munmap(base, size_bytes);
 out_fd:
 	close(fd);
-out_record:
-	vmm_free(record);
 	return status;
 }
 
@@ -131,4 +132,5 @@ void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64
 		return;
 	vmm_assert(fallocate(memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 			     (off_t)length) == 0);
+	vmm_os_memory_forget(memory, offset, length);
 }

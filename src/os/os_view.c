@@ -23,6 +23,12 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
+/*
+ * Mapping a page along with its neighbours costs a tenth of the fault that its first touch would be. A larger view may
+ * be meant for a few of its pages, and mapped pages count as memory of the process.
+ */
+#define POPULATE_BYTES_MAX ((uint64_t)1 << 20)
+
 vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vmm_os_view *view)
 {
 	char *address;
@@ -62,7 +68,8 @@ vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 	vmm_assert(memory_offset <= memory->size_bytes &&
 		   length <= memory->size_bytes - memory_offset);
 
-	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset))
+	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset,
+			     length <= POPULATE_BYTES_MAX))
 		return VMM_NO_MEMORY;
 	if (view->frozen) {
 		wake_blocked_writers(view, view_offset, length);

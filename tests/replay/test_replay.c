@@ -38,6 +38,7 @@ static struct replay_options options_for(const struct replay_input *inputs, unsi
 		.aperture_bytes = 64 * MIB,
 		.verify = REPLAY_VERIFY_STAMPS,
 		.host_kind = VIDMM_HOST_SIM,
+		.hash_events = true,
 		.gpu_time = true,
 		.message = keep_message,
 		.message_context = messages,

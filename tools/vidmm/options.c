@@ -139,6 +139,7 @@ static bool take_inputs(poptContext context, struct options *options)
 static bool interpret(poptContext context, const struct raw *raw, struct options *options)
 {
 	options->json = raw->json;
+	options->replay.hash_events = raw->json; /* nothing else shows it */
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
 	if (!parse_runs(raw, options) || !parse_words(raw, options) ||

@@ -51,6 +51,7 @@ struct replay_options {
 	void *message_context;
 	void (*progress)(void *context, double fraction); /* called often; NULL: not */
 	void *progress_context;
+	bool hash_events;      /* sim: keep event_hash, which costs a few ns for each event */
 	vidmm_event_fn *event; /* every event; NULL: not */
 	void *event_context;
 };
@@ -92,7 +93,8 @@ struct replay_result {
 		finding_kinds; /* rules, of which the first REPLAY_FINDINGS_KEPT are in `findings` */
 	struct replay_finding findings[REPLAY_FINDINGS_KEPT];
 
-	uint64_t event_hash, virtual_ns, wall_ns;
+	uint64_t event_hash; /* 0: not asked for */
+	uint64_t virtual_ns, wall_ns;
 };
 
 /* Always fills *result (with status), to be released by replay_result_finish. */

@@ -11,7 +11,7 @@
 #include "trace_decode.h"
 #include "trace_source.h"
 
-#define BLOCKS      4u
+#define BLOCKS      8u
 #define BLOCK_BYTES ((size_t)256 << 10)
 
 struct block {
@@ -146,7 +146,9 @@ static void give_back(struct trace_source *source)
 	source->first = (source->first + 1) % BLOCKS;
 	source->filled--;
 	source->taken = 0;
-	pthread_cond_signal(&source->changed);
+	/* Waking the thread costs the reader more than parsing a block does, so there shall be work for it. */
+	if (source->filled == BLOCKS / 2)
+		pthread_cond_signal(&source->changed);
 	pthread_mutex_unlock(&source->lock);
 }
 

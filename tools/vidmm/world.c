@@ -97,7 +97,7 @@ static enum replay_status start_host(struct world *world)
 		.kind = options->host_kind,
 		.seed = options->seed,
 		.switch_per_1024 = options->switch_per_1024,
-		.hash_events = options->host_kind == VIDMM_HOST_SIM,
+		.hash_events = options->hash_events && options->host_kind == VIDMM_HOST_SIM,
 		.deadlock = on_deadlock,
 		.deadlock_context = world,
 	};

@@ -71,6 +71,46 @@ static void large_objects_and_views_are_aligned_for_huge_pages(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
+/* Pages that the mapping of the object's permanent address has, of those the system counts; 0: it cannot say. */
+static uint64_t resident_pages(const struct vmm_os_memory *memory)
+{
+	static unsigned char present[4 * MIB / VMM_PAGE_SIZE];
+	uint64_t pages = memory->size_bytes / VMM_PAGE_SIZE, count = 0;
+
+	assert_true(pages <= sizeof(present));
+	assert_int_equal(mincore(memory->base, memory->size_bytes, present), 0);
+	for (uint64_t i = 0; i < pages; i++)
+		count += present[i] & 1;
+	return count;
+}
+
+static void what_is_expected_keeps_its_content_and_a_little_stays_little(void **state)
+{
+	struct vmm_os_memory memory;
+
+	assert_int_equal(vmm_os_memory_create(*state, "m", 3 * MIB + 4 * KIB, &memory), VMM_OK);
+	memory.base[70 * KIB] = 7;
+	vmm_os_memory_expect(&memory, 64 * KIB, 64 * KIB);
+	assert_true(resident_pages(&memory) < 64);
+	for (unsigned i = 0; i < 20; i++)
+		vmm_os_memory_expect(&memory, 256 * KIB, 64 * KIB);
+	/* From a huge page into the part at the end that has none. */
+	vmm_os_memory_expect(&memory, MIB, 2 * MIB + 4 * KIB);
+	assert_int_equal(memory.base[70 * KIB], 7);
+	memory.base[70 * KIB] = 0;
+	assert_true(all_bytes_are(memory.base, memory.size_bytes, 0));
+	if (resident_pages(&memory) < 512)
+		print_message("# this kernel makes no huge pages on request\n");
+
+	/* Given back, and asked for again. */
+	memset(memory.base, 0x5A, memory.size_bytes);
+	vmm_os_memory_discard(&memory, 0, 2 * MIB);
+	vmm_os_memory_expect(&memory, 0, 2 * MIB);
+	assert_true(all_bytes_are(memory.base, 2 * MIB, 0));
+	assert_true(all_bytes_are(memory.base + 2 * MIB, MIB, 0x5A));
+	vmm_os_memory_destroy(&memory);
+}
+
 static void sizes_that_are_no_pages_are_refused(void **state)
 {
 	struct vmm_os_memory memory = {0};
@@ -280,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(memory_is_zero_at_first_and_after_a_discard),
 		BOTH(large_objects_and_views_are_aligned_for_huge_pages),
+		BOTH(what_is_expected_keeps_its_content_and_a_little_stays_little),
 		BOTH(sizes_that_are_no_pages_are_refused),
 		BOTH(a_view_shows_what_is_mapped_and_its_address_stays),
 		BOTH(a_frozen_view_can_be_read_moved_and_thawed),

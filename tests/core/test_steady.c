@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes on all the time must not go to the system: once every page has been where it will be again, paging takes
+ * no page faults, because backing stores that are given up (PAG-12) stay the library's.
+ */
+#include <support/client.h>
+
+#include <sys/resource.h>
+
+#define MIB          (1024u * 1024u)
+#define VRAM_BYTES   (8 * MIB)
+#define BUFFER_BYTES (256u * 1024u)
+#define BUFFERS      (4 * VRAM_BYTES / BUFFER_BYTES)
+
+static uint64_t page_faults(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return (uint64_t)usage.ru_minflt;
+}
+
+/* Everything in and out again, by writes of the GPU. */
+static void go_around(struct client_context *context, const D3DKMT_HANDLE *buffers, unsigned times)
+{
+	for (unsigned i = 0; i < times * BUFFERS; i++) {
+		client_reference(context, buffers[i % BUFFERS], true);
+		client_submit(context);
+	}
+	client_idle(context->device->client);
+}
+
+static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void **state)
+{
+	struct client_options options = {.kind = *(uint32_t *)*state, .vram_bytes = VRAM_BYTES};
+	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
+	D3DKMT_HANDLE buffers[BUFFERS];
+	struct client_context context;
+	struct client_device device;
+	struct client client;
+
+	client_start(&client, &options);
+	client_open(&client, &device);
+	client_context(&device, 0, &context);
+	for (unsigned i = 0; i < BUFFERS; i++) {
+		struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+						  .size_bytes = BUFFER_BYTES,
+						  .segment_set = 0x1};
+
+		assert_int_equal(client_try_allocate(&device, &spec, NULL, &buffers[i], NULL),
+				 S_OK);
+	}
+	go_around(&context, buffers, 3);
+	vidmm_adapter_statistics(client.adapter, &before);
+	uint64_t faults = page_faults();
+
+	go_around(&context, buffers, 2);
+	faults = page_faults() - faults;
+	vidmm_adapter_statistics(client.adapter, &after);
+	/* All of it really went out and in, 16384 pages each way; a few faults are the rest of the program's. */
+	assert_int_equal(after.bytes_paged_in - before.bytes_paged_in, 8u * VRAM_BYTES);
+	assert_true(after.bytes_paged_out > before.bytes_paged_out);
+	assert_true(faults < 100);
+	assert_int_equal(client.findings, 0);
+	client_context_end(&context);
+	client_close(&device);
+	client_stop(&client);
+}
+
+int main(void)
+{
+	static uint32_t kinds[] = {VIDMM_HOST_LINUX, VIDMM_HOST_SIM};
+	const struct CMUnitTest tests[] = {
+		{"linux: pag_12 given-up stores come back without page faults",
+		 pag_12_stores_that_are_given_up_come_back_without_page_faults, NULL, NULL,
+		 &kinds[0]},
+		{"sim: pag_12 given-up stores come back without page faults",
+		 pag_12_stores_that_are_given_up_come_back_without_page_faults, NULL, NULL,
+		 &kinds[1]},
+	};
+
+	return cmocka_run_group_tests_name("steady", tests, NULL, NULL);
+}
