@@ -417,6 +417,7 @@ uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t 
 	struct scripted_packet packet;
 	uint32_t done = 0;
 
+	atomic_fetch_add(&m->completing, 1);
 	while (done < count && take(m, n, &packet)) {
 		run_packet(m, &packet.submit);
 		n->completed_fence = packet.submit.SubmissionFenceId;
@@ -424,6 +425,7 @@ uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t 
 			scripted_report(m, node, n->completed_fence);
 		done++;
 	}
+	atomic_fetch_sub(&m->completing, 1);
 	return done;
 }
 
@@ -478,8 +480,13 @@ void scripted_gpu_start(struct scripted_miniport *m)
 	}
 }
 
+/* A stopped device raises no interrupt: whoever completes something just now gets to its end first. */
 void scripted_gpu_stop(struct scripted_miniport *m)
 {
+	LARGE_INTEGER a_moment = {.QuadPart = -10};
+
+	while (atomic_load(&m->completing))
+		KeDelayExecutionThread(KernelMode, FALSE, &a_moment);
 	for (uint32_t i = 0; i < SCRIPTED_SEGMENTS_MAX; i++) {
 		free(m->page_table[i]);
 		free(m->hidden[i]);

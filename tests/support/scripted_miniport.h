@@ -192,6 +192,7 @@ struct scripted_miniport {
 	struct scripted_call **calls;
 	uint32_t call_count, call_capacity;
 	struct scripted_node node[SCRIPTED_NODES_MAX];
+	_Atomic uint32_t completing; /* calls of scripted_complete that are under way */
 
 	uint64_t *page_table
 		[SCRIPTED_SEGMENTS_MAX];     /* of aperture segments: physical addresses of pages */
