@@ -26,6 +26,7 @@ struct shared {
 	uint64_t seed;
 	_Atomic(HANDLE) context[ITEMS];
 	_Atomic uint32_t allocation[ITEMS];
+	uint32_t global; /* a shared resource of another device */
 	_Atomic uint32_t steps, refused;
 	_Atomic bool gone; /* the device */
 	bool stopping;     /* with its adapter */
@@ -146,6 +147,20 @@ static void offer(struct thread *t, D3DKMT_HANDLE handle)
 	note(t, d->cb->pfnReclaimAllocationsCb(d->handle, &back));
 }
 
+/* Its handle is everybody's at once, also those that only guess it. */
+static void open_shared(struct thread *t, uint32_t index)
+{
+	uint32_t resource, handle = 0, count = 1;
+	vidmm_status status = vidmm_resource_open(t->shared->device.device, t->shared->global,
+						  &resource, &handle, &count);
+
+	atomic_fetch_add(&t->shared->steps, 1);
+	CHECK(status == STATUS_SUCCESS || status == STATUS_INVALID_PARAMETER ||
+	      (t->shared->stopping && status == STATUS_DEVICE_REMOVED));
+	if (status == STATUS_SUCCESS)
+		atomic_store(&t->shared->allocation[index], handle);
+}
+
 static void look(struct thread *t, D3DKMT_HANDLE handle)
 {
 	struct client_device *d = &t->shared->device;
@@ -166,7 +181,13 @@ static void step(struct thread *t)
 	uint32_t handle = atomic_load(&t->shared->allocation[index]);
 	HANDLE resource = &t->shared->allocation[index];
 
-	switch (draw(t, 10)) {
+	switch (draw(t, 12)) {
+	case 10:
+		open_shared(t, index);
+		break;
+	case 11: /* the slot after the newest is the likely next one */
+		deallocate(t, handle + draw(t, 4), NULL);
+		break;
 	case 0:
 		end_context(t, KEPT + index % KEPT);
 		break;
@@ -227,7 +248,15 @@ static void thread_main(void *argument)
 
 static void prepare(struct shared *s, struct thread *maker)
 {
+	static int runtime;
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DKMT_HANDLE shared, resource;
+
 	*maker = (struct thread){.shared = s};
+	assert_int_equal(vidmm_resource_set_shared(s->world->device.device, &runtime), 0);
+	assert_int_equal(
+		client_try_allocate(&s->world->device, &wish, &runtime, &shared, &resource), S_OK);
+	assert_int_equal(vidmm_resource_share(s->world->device.device, resource, &s->global), 0);
 	client_open(&s->world->client, &s->device);
 	for (uint32_t i = 0; i < ITEMS; i++) {
 		allocate(maker, i, NULL);

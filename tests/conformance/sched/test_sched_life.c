@@ -203,6 +203,10 @@ struct stop_watch {
 	uint32_t late;              /* paging after the first object of a client's was closed */
 	bool closing;
 	struct at_stop at_stop;
+	/* As any miniport's, its StopDevice does not return while its GPU may be telling something. */
+	struct vidmm_host *host;
+	bool threads;
+	_Atomic bool stopping, gpu_left;
 };
 
 static void watch_eviction(struct stop_watch *watch, struct scripted_miniport *m,
@@ -226,19 +230,16 @@ static void watch_stop(void *context, struct scripted_miniport *m, struct script
 		watch_eviction(watch, m, &call->in.paging);
 	watch->closing |= call->ddi == VIDMM_DDI_DESTROY_CONTEXT;
 	look_at_stop(&watch->at_stop, m, call);
+	if (call->ddi != VIDMM_DDI_STOP_DEVICE)
+		return;
+	atomic_store(&watch->stopping, true);
+	while (watch->threads && !atomic_load(&watch->gpu_left))
+		vidmm_settle(watch->host);
 }
-
-struct stopper {
-	struct world *w;
-	_Atomic bool done;
-};
 
 static void stop_main(void *argument)
 {
-	struct stopper *s = argument;
-
-	vidmm_adapter_stop(s->w->client.adapter);
-	atomic_store(&s->done, true);
+	vidmm_adapter_stop(argument);
 }
 
 /* Its handles are dead, whatever is done with them. */
@@ -261,7 +262,6 @@ static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
 	struct stop_watch watch = {0};
 	struct client_device other;
 	struct client_context others;
-	struct stopper stopper = {.w = &w};
 	struct vidmm_thread *thread;
 
 	world_start(&w, state, NULL);
@@ -275,18 +275,21 @@ static void pnp_02_pnp_03_pag_28_a_stop_evicts_and_ends_everything(void **state)
 	world_submit_write(&w.context, aperture, 0, 1);
 	world_submit_write(&others, theirs, 0, 1);
 	world_run(&w);
+	watch.host = w.client.host;
+	watch.threads = w.kind == VIDMM_HOST_LINUX;
 	w.m->hook_context = &watch;
 	w.m->hook = watch_stop;
 	for (uint32_t i = 0; i < 10; i++)
 		world_submit_use(i & 1 ? &others : &w.context, i & 1 ? theirs : memory);
 	client_lock(&w.device, aperture, 0); /* and the lock is never given back */
 	assert_int_equal(vidmm_thread_create(w.client.host, "stops the adapter", stop_main,
-					     &stopper, &thread),
+					     w.client.adapter, &thread),
 			 0);
-	while (!atomic_load(&stopper.done)) {
+	while (!atomic_load(&watch.stopping)) {
 		scripted_complete_all(w.m);
 		vidmm_settle(w.client.host);
 	}
+	atomic_store(&watch.gpu_left, true);
 	vidmm_thread_join(thread);
 	assert_int_equal(watch.transfers, 2);
 	assert_int_equal(watch.unmaps, 1);

@@ -167,7 +167,8 @@ static struct watch *start(struct world *w, void **state)
 	assert_non_null(watch);
 	world_start(w, state, small);
 	w->m->hook_context = watch;
-	w->m->hook = see;
+	/* With real threads nobody can say what the GPU has completed just now; there the bytes alone count. */
+	w->m->hook = w->kind == VIDMM_HOST_SIM ? see : NULL;
 	return watch;
 }
 
@@ -291,13 +292,13 @@ static void run(void **state, uint64_t seed)
 	world_run(&w);
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(world_word(&w, a[i], 0), written[i]);
-	assert_true(watch->synchronous_packets > 5);
+	assert_true(!w.m->hook || watch->synchronous_packets > 5);
 	stop(&w, watch);
 }
 
 static void pag_21_sub_30_in_any_order(void **state)
 {
-	for (uint64_t seed = 1; seed <= 100; seed++)
+	for (uint64_t seed = 1; seed <= (*(uint32_t *)*state == VIDMM_HOST_SIM ? 100 : 10); seed++)
 		run(state, seed);
 }
 
@@ -306,7 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_SIM(pag_21_sub_30_no_render_packet_beside_its_paging),
 		ON_SIM(pag_21_its_paging_waits_for_all_that_name_it),
-		ON_SIM(pag_21_sub_30_in_any_order),
+		ON_BOTH(pag_21_sub_30_in_any_order),
 	};
 
 	return cmocka_run_group_tests_name("sched synchronous paging", tests, NULL, NULL);
