@@ -89,6 +89,37 @@ static void pag_17_memory_leaves_through_an_aperture_of_its_set(void **state)
 	world_stop(&w);
 }
 
+/* A system copy that stays takes the same way, and none where the GPU wrote nothing. */
+static void pag_13_pag_17_what_is_kept_leaves_through_the_aperture_only_when_it_is_dirty(
+	void **state)
+{
+	struct softgpu_allocation wish =
+		wish_through(MIB, CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM);
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_wish(&w.device, &wish);
+	HANDLE kmd = probe_last_created();
+
+	client_write(&w.device, a, MIB, 0x31000000);
+	use_now(&w, a, false);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	assert_int_equal(probe_paging_count(-1, kmd), 1);
+	assert_non_null(probe_find_paging(DXGK_OPERATION_DISCARD_CONTENT, kmd, 0));
+	client_fill(&w.context, a, MIB, 0x51515151);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	probe_forget();
+	evict_by_pressure(&w, a);
+	expect_through(kmd, MIB);
+	const uint32_t *words = client_lock(&w.device, a, READ_ONLY);
+	for (uint32_t i = 0; i < MIB / 4; i++)
+		assert_int_equal(words[i], 0x51515151);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
 static void seg_20_what_no_aperture_of_the_set_can_hold_goes_straight(void **state)
 {
 	struct world w;
@@ -303,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(pag_17_memory_leaves_through_an_aperture_of_its_set),
+		BOTH(pag_13_pag_17_what_is_kept_leaves_through_the_aperture_only_when_it_is_dirty),
 		BOTH(pag_17_an_idle_user_of_the_aperture_is_evicted_for_it),
 		BOTH(pag_17_a_busy_user_of_the_aperture_is_waited_for),
 		BOTH(pag_17_what_the_same_buffer_needs_in_the_aperture_is_no_reason_to_fail),

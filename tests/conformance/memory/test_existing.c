@@ -347,6 +347,42 @@ static void alf_13_deallocation_waits_for_the_gpu(void **state)
 }
 
 /* A device that ends, and an adapter that stops, give the memory back as a deallocation does. */
+/* It is no eviction: that the apertures of its EvictionSegmentSet are in use holds nothing up and loses nothing. */
+static void alf_13_deallocation_needs_no_way_through_an_aperture(void **state)
+{
+	static const struct vidmm_registry_value bare[] = {{"DmaBufferSegmentSet", 0},
+							   {"PagingBufferSegment", 0}};
+	const struct client_options narrow = {.vram_bytes = 4 * MIB,
+					      .aperture_bytes = 64 * PAGE,
+					      .registry = bare,
+					      .registry_count = 2};
+	struct softgpu_allocation wish = wish_of(BYTES, EXISTING, VRAM);
+	char *memory = map_pages(BYTES);
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, &narrow);
+	wish.eviction_set = APERTURE;
+	assert_int_equal(try_wrap(&w, memory, &wish, NULL, &a), S_OK);
+	D3DKMT_HANDLE user = allocate_in(&w.device, 60 * PAGE, CPU, APERTURE);
+	set_words(memory, 0x10101010);
+	fill_by_gpu(&w, a, 0x62626262);
+	client_idle(&w.client);
+	gate_close(&w);
+	client_reference(&w.context, user, true);
+	client_submit(&w.context);
+	for (int i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, user), IN_APERTURE);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	expect_words(memory, 0x62626262);
+	gate_open(&w);
+	client_idle(&w.client);
+	world_stop(&w);
+	munmap(memory, BYTES);
+}
+
 static void alf_13_the_end_of_a_device_gives_the_memory_back(void **state)
 {
 	struct world w;
@@ -443,6 +479,7 @@ int main(void)
 		BOTH(alf_13_discard_does_not_rename),
 		BOTH(lock_34_a_lock_of_our_own_memory_waits_for_the_gpu),
 		BOTH(alf_13_deallocation_waits_for_the_gpu),
+		BOTH(alf_13_deallocation_needs_no_way_through_an_aperture),
 		BOTH(alf_13_the_end_of_a_device_gives_the_memory_back),
 		BOTH(alf_13_lock_33_a_removed_adapter_lets_go_of_the_memory),
 		BOTH(alf_33_a_creation_that_fails_leaves_the_memory_alone),
