@@ -203,15 +203,36 @@ static uint32_t driver_version(const struct vmm_adapter *adapter)
 							    : KMT_DRIVERVERSION_WDDM_1_0;
 }
 
-/* Every answer there is so far is one 32-bit number. */
-static NTSTATUS answer(const struct vmm_adapter *adapter, uint32_t type, uint32_t *value)
+/* One record of each type that is built. */
+union record {
+	uint32_t value;
+	D3DKMT_SEGMENTSIZEINFO sizes;
+};
+
+static D3DKMT_SEGMENTSIZEINFO segment_sizes(struct vmm_adapter *adapter)
 {
+	struct vmm_memory_figures f;
+
+	vmm_memory_figures(adapter, &f);
+	return (D3DKMT_SEGMENTSIZEINFO){.DedicatedVideoMemorySize = f.dedicated_video_bytes,
+					.DedicatedSystemMemorySize = f.dedicated_system_bytes,
+					.SharedSystemMemorySize = f.shared_system_bytes};
+}
+
+static NTSTATUS answer(struct vmm_adapter *adapter, uint32_t type, union record *record,
+		       size_t *bytes)
+{
+	*bytes = sizeof(record->value);
 	switch (type) {
+	case KMTQAITYPE_GETSEGMENTSIZE: /* SEG-05 */
+		record->sizes = segment_sizes(adapter);
+		*bytes = sizeof(record->sizes);
+		return STATUS_SUCCESS;
 	case KMTQAITYPE_CHECKDRIVERUPDATESTATUS:
-		*value = 0;
+		record->value = 0;
 		return STATUS_SUCCESS;
 	case KMTQAITYPE_DRIVERVERSION:
-		*value = driver_version(adapter);
+		record->value = driver_version(adapter);
 		return STATUS_SUCCESS;
 	case KMTQAITYPE_ADAPTERTYPE:
 	case KMTQAITYPE_ADAPTERTYPE_RENDER: {
@@ -220,11 +241,11 @@ static NTSTATUS answer(const struct vmm_adapter *adapter, uint32_t type, uint32_
 
 		kind.RenderSupported = 1;
 		kind.SoftwareDevice = 1;
-		*value = kind.Value;
+		record->value = kind.Value;
 		return STATUS_SUCCESS;
 	}
 	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
-		*value = 1;
+		record->value = 1;
 		return STATUS_SUCCESS;
 	default:
 		break;
@@ -243,7 +264,8 @@ static NTSTATUS answer(const struct vmm_adapter *adapter, uint32_t type, uint32_
 KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
 {
 	struct vmm_process *process = vmm_kmt_process();
-	uint32_t value;
+	union record record;
+	size_t bytes;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "no argument");
@@ -253,16 +275,16 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *
 	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
 	if (!adapter)
 		return STATUS_INVALID_PARAMETER; /* QAI-04 */
-	NTSTATUS status = answer(adapter, (uint32_t)args.Type, &value);
+	NTSTATUS status = answer(adapter, (uint32_t)args.Type, &record, &bytes);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (!args.pPrivateDriverData || args.PrivateDriverDataSize < sizeof(value)) {
+	if (!args.pPrivateDriverData || args.PrivateDriverDataSize < bytes) {
 		vmm_finding(adapter->observe, "QAI-01", process->id, args.hAdapter,
 			    "D3DKMTQueryAdapterInfo: type %u needs %zu bytes, %u were given%s",
-			    (unsigned)args.Type, sizeof(value), args.PrivateDriverDataSize,
+			    (unsigned)args.Type, bytes, args.PrivateDriverDataSize,
 			    args.pPrivateDriverData ? "" : " at NULL");
 		return STATUS_INVALID_PARAMETER;
 	}
-	memcpy(args.pPrivateDriverData, &value, sizeof(value)); /* QAI-02: no byte behind it */
+	memcpy(args.pPrivateDriverData, &record, bytes); /* QAI-02: no byte behind it */
 	return STATUS_SUCCESS;
 }

@@ -244,6 +244,27 @@ static void qai_02_what_is_behind_the_record_stays(void **state)
 	kmt_stop(&w);
 }
 
+static void seg_05_the_sizes_of_memory_are_those_of_the_statistics(void **state)
+{
+	struct kmt_world w;
+	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};
+	D3DKMT_SEGMENTSIZEINFO sizes = {0};
+
+	kmt_start(&w, state);
+	vidmm_adapter_statistics(w.client.adapter, &s);
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_GETSEGMENTSIZE, &sizes, sizeof(sizes) - 1),
+			 STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "QAI-01");
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_GETSEGMENTSIZE, &sizes, sizeof(sizes)),
+			 STATUS_SUCCESS);
+	assert_true(sizes.DedicatedVideoMemorySize == 4 * MIB);
+	assert_true(sizes.DedicatedVideoMemorySize == s.dedicated_video_bytes);
+	assert_true(sizes.DedicatedSystemMemorySize == s.dedicated_system_bytes);
+	assert_true(sizes.SharedSystemMemorySize == s.shared_system_bytes);
+	assert_true(sizes.SharedSystemMemorySize > 0);
+	kmt_stop(&w);
+}
+
 static void qai_03_unknown_types_and_types_not_built(void **state)
 {
 	struct kmt_world w;
@@ -284,6 +305,7 @@ int main(void)
 		ON_BOTH(hnd_10_a_device_outlives_its_adapter_handle),
 		ON_BOTH(qai_01_the_buffer_holds_the_record),
 		ON_BOTH(qai_02_what_is_behind_the_record_stays),
+		ON_BOTH(seg_05_the_sizes_of_memory_are_those_of_the_statistics),
 		ON_BOTH(qai_03_unknown_types_and_types_not_built),
 		ON_BOTH(qai_04_a_bad_adapter_handle_is_refused),
 	};
