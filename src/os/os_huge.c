@@ -11,6 +11,9 @@
 
 #include <sys/mman.h>
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -36,8 +39,10 @@ static void collapse(const struct vmm_os_memory *memory, uint64_t first, uint64_
 
 	if (first == last)
 		return;
-	for (uint64_t chunk = first; chunk < last; chunk++) /* one without any page is not taken */
-		(void)*(volatile char *)(memory->base + chunk * VMM_OS_HUGE_PAGE);
+	/* One without any page is not taken. The kernel reads it, because another thread may be writing there. */
+	for (uint64_t chunk = first; chunk < last; chunk++)
+		(void)madvise(memory->base + chunk * VMM_OS_HUGE_PAGE, VMM_PAGE_SIZE,
+			      MADV_POPULATE_READ);
 	(void)madvise(from, (last - first) * VMM_OS_HUGE_PAGE, MADV_COLLAPSE);
 }
 
