@@ -57,10 +57,13 @@ static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void *
 	go_around(&context, buffers, 2);
 	faults = page_faults() - faults;
 	vidmm_adapter_statistics(client.adapter, &after);
-	/* All of it really went out and in, 16384 pages each way; a few faults are the rest of the program's. */
+	/*
+	 * All of it really went out and in, 16384 pages each way. Some faults are the rest of the program's (a sanitizer's,
+	 * above all) and the system's, which may take a page table back; pages given back to it would fault one by one.
+	 */
 	assert_int_equal(after.bytes_paged_in - before.bytes_paged_in, 8u * VRAM_BYTES);
 	assert_true(after.bytes_paged_out > before.bytes_paged_out);
-	assert_true(faults < 100);
+	assert_true(faults < 16384 / 4);
 	assert_int_equal(client.findings, 0);
 	client_context_end(&context);
 	client_close(&device);

@@ -13,13 +13,32 @@ static atomic_flag busy = ATOMIC_FLAG_INIT; /* the log's; never held across a ca
 NTSTATUS __real_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
 
-static void record(const struct probe_call *call)
+static void guard(void)
 {
 	while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
 		;
+}
+
+static void unguard(void)
+{
+	atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
+static void record(const struct probe_call *call)
+{
+	guard();
 	if (probe.calls < PROBE_CALLS)
 		probe.call[probe.calls++] = *call;
-	atomic_flag_clear_explicit(&busy, memory_order_release);
+	unguard();
+}
+
+/* Those before it stay as they are until they are forgotten. */
+static uint32_t call_count(void)
+{
+	guard();
+	uint32_t calls = probe.calls;
+	unguard();
+	return calls;
 }
 
 void probe_reset(void)
@@ -29,7 +48,9 @@ void probe_reset(void)
 
 void probe_forget(void)
 {
+	guard();
 	probe.calls = 0;
+	unguard();
 }
 
 static bool paging_matches(const struct probe_call *call, int operation, HANDLE allocation)
@@ -47,7 +68,7 @@ static bool paging_matches(const struct probe_call *call, int operation, HANDLE 
 
 const struct probe_call *probe_find(uint32_t ddi, uint32_t index)
 {
-	for (uint32_t i = 0; i < probe.calls; i++)
+	for (uint32_t i = 0, calls = call_count(); i < calls; i++)
 		if (probe.call[i].ddi == ddi && index-- == 0)
 			return &probe.call[i];
 	return NULL;
@@ -55,7 +76,7 @@ const struct probe_call *probe_find(uint32_t ddi, uint32_t index)
 
 const struct probe_call *probe_find_paging(int operation, HANDLE allocation, uint32_t index)
 {
-	for (uint32_t i = 0; i < probe.calls; i++)
+	for (uint32_t i = 0, calls = call_count(); i < calls; i++)
 		if (paging_matches(&probe.call[i], operation, allocation) && index-- == 0)
 			return &probe.call[i];
 	return NULL;
@@ -88,7 +109,7 @@ HANDLE probe_last_created(void)
 {
 	HANDLE last = NULL;
 
-	for (uint32_t i = 0; i < probe.calls; i++)
+	for (uint32_t i = 0, calls = call_count(); i < calls; i++)
 		if (probe.call[i].ddi == PROBE_CREATE && probe.call[i].object)
 			last = probe.call[i].object;
 	assert_non_null(last);
