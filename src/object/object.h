@@ -45,7 +45,8 @@ struct vmm_world {
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
 	uint32_t next_process_id;
 	uint32_t live_processes;
-	_Atomic bool abandoned; /* a miniport is not entered any more, so it frees no objects either */
+	_Atomic bool
+		abandoned; /* a miniport is not entered any more, so it frees no objects either */
 };
 
 /* Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. */

@@ -11,22 +11,10 @@
 
 /* Values that softgpu reads (vidmm/softgpu.h; a test compares): a name it would ignore is a typing mistake. */
 static const char *const softgpu_settings[] = {
-	"ApertureSize",
-	"ApertureCoherent",
-	"VramCpuVisible",
-	"VramBanks",
-	"SwizzlingRanges",
-	"DmaBufferSize",
-	"AllocationListSize",
-	"PatchLocationListSize",
-	"DmaBufferSegmentSet",
-	"PagingBufferSize",
-	"PagingBufferSegment",
-	"PagingNode",
-	"EngineBytesPerUs",
-	"PrePatch",
-	"PerEngineTdr",
-	"InterfaceVersion",
+	"ApertureSize",        "ApertureCoherent", "VramCpuVisible",      "VramBanks",
+	"SwizzlingRanges",     "DmaBufferSize",    "AllocationListSize",  "PatchLocationListSize",
+	"DmaBufferSegmentSet", "PagingBufferSize", "PagingBufferSegment", "PagingNode",
+	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "InterfaceVersion",
 };
 
 /* What popt fills in; NULL where an option was not given. */

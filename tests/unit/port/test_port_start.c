@@ -386,8 +386,7 @@ static void swz_01_ranges_need_their_entries(void **state)
 
 /* ---- capabilities ---- */
 
-static NTSTATUS cancel_command(IN_CONST_HANDLE adapter,
-			       IN_CONST_PDXGKARG_CANCELCOMMAND cancel_args)
+static NTSTATUS cancel_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_CANCELCOMMAND cancel_args)
 {
 	(void)adapter, (void)cancel_args;
 	return STATUS_SUCCESS;
