@@ -257,17 +257,21 @@ static vmm_status gather_least(struct vmm_sched *sched, struct vmm_dma *dma)
 static vmm_status gather_in_order(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	uint64_t preparation = ++sched->preparations;
-	vmm_status status = keep_bound(sched->adapter, dma, preparation);
+	vmm_status status =
+		vmm_dma_place(dma); /* what wanted room may have been the buffer itself */
 
+	if (status == VMM_OK)
+		status = keep_bound(sched->adapter, dma, preparation);
 	return status == VMM_OK ? walk(sched->adapter, dma, preparation) : status;
 }
 
 /* SPL-02: from the start of the rest, as far as there is room. Whatever comes later makes room. */
 VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dma *dma)
 {
+	dma->short_of = dma->patch_count;
 	vmm_status status = gather_in_order(sched, dma);
 
-	if (status == VMM_NO_VIDEO_MEMORY) {
+	if (status == VMM_NO_VIDEO_MEMORY && dma->short_of < dma->patch_count) {
 		uint32_t end = vmm_split_group(dma, dma->short_of);
 
 		if (end == dma->patch_start) {

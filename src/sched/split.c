@@ -34,7 +34,7 @@ void vmm_split_end_at(struct vmm_dma *dma, uint32_t patch)
 	vmm_assert(patch > dma->patch_start && patch <= dma->patch_count);
 	dma->patch_end = patch;
 	dma->end = patch < dma->patch_count ? dma->patches[patch].SplitOffset : dma->used_bytes;
-	vmm_assert(dma->end > dma->start && dma->end <= dma->used_bytes);
+	vmm_assert(dma->end >= dma->start && dma->end <= dma->used_bytes);
 }
 
 /* SPL-03: the rest begins where the portion ends. */

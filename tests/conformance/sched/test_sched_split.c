@@ -484,6 +484,146 @@ static void spl_15_no_dma_patching_leaves_slots_bound(void **state)
 	world_stop(&w);
 }
 
+/* Three in one slot, where two fit. */
+static void submit_three(struct world *w, D3DKMT_HANDLE *a)
+{
+	textures(w, a, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		draw(&w->context, a[i], 0, 0xC0 + i);
+	client_submit(&w->context);
+}
+
+/* Until the first portion is with the GPU, which has not started on it. */
+static void await_first_portion(struct world *w)
+{
+	while (world_render_submits(w) < 1) {
+		scripted_complete(w->m, 1, UINT32_MAX);
+		vidmm_settle(w->client.host);
+	}
+}
+
+static BOOLEAN report_fault(PVOID context)
+{
+	struct world *w = context;
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_FAULTED};
+
+	data.DmaFaulted.FaultedFenceId =
+		world_nth_of(w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.SubmissionFenceId;
+	data.DmaFaulted.Status = STATUS_ACCESS_VIOLATION;
+	w->m->services.DxgkCbNotifyInterrupt(w->m->services.DeviceHandle, &data);
+	return w->m->services.DxgkCbQueueDpc(w->m->services.DeviceHandle);
+}
+
+/* A fault in a portion is one of the buffer's device; nobody waits for the rest in vain. */
+static void spl_07_a_portion_that_faults_loses_the_device(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+	BOOLEAN result;
+
+	world_start(&w, state, little_memory);
+	submit_three(&w, a);
+	await_first_portion(&w);
+	w.m->settings.ignore_fences = true;
+	assert_int_equal(scripted_complete(w.m, 0, 1), 1);
+	w.m->settings.ignore_fences = false;
+	w.m->services.DxgkCbSynchronizeExecution(w.m->services.DeviceHandle, report_fault, &w, 0,
+						 &result);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 2);
+	assert_in_error(&w, a[0]);
+	world_stop(&w);
+}
+
+static void fail_later_portions(void *context, struct scripted_miniport *m,
+				struct scripted_call *call)
+{
+	(void)context;
+	(void)m;
+	if (call->ddi == VIDMM_DDI_PATCH && call->in.patch.DmaBufferSubmissionStartOffset &&
+	    !call->in.patch.Flags.Paging)
+		call->status = STATUS_UNSUCCESSFUL;
+}
+
+static void pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, little_memory);
+	w.m->hook = fail_later_portions;
+	submit_three(&w, a);
+	world_run(&w);
+	world_expect_finding(&w, "PAT-18");
+	assert_int_equal(w.fatals, 1);
+	assert_int_equal(world_render_submits(&w), 1);
+	w.expected_fatals = 1;
+	world_stop(&w);
+}
+
+/* The adapter dies while a portion is with the GPU: it is abandoned, and so is the rest. */
+static void spl_07_a_portion_is_abandoned_with_its_adapter(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3], b;
+
+	world_start(&w, state, little_memory);
+	b = world_allocate(&w, 64 * KIB, WORLD_APERTURE);
+	submit_three(&w, a);
+	await_first_portion(&w);
+	scripted_report(w.m, 0, 0x7); /* SUB-12: nobody submitted that */
+	client_idle(&w.client);
+	world_expect_finding(&w, "SUB-12");
+	world_use(&w.context, b);
+	assert_int_equal(client_try_submit(&w.context), D3DDDIERR_DEVICEREMOVED);
+	w.expected_fatals = 1;
+	world_stop(&w);
+}
+
+static void little_memory_mapped(struct scripted_miniport *m)
+{
+	little_memory(m);
+	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
+}
+
+/* DMA-05: it has a place in the aperture at each of its portions. */
+static void dma_05_a_split_buffer_is_mapped(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, little_memory_mapped);
+	submit_three(&w, a);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 2);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, i)
+					 ->in.submit.DmaBufferSegmentId,
+				 2);
+	assert_words(&w, a, 3, 0xC0);
+	world_stop(&w);
+}
+
+/* Destroyed while it is under way: what was queued still runs to its end (SUB-29). */
+static void spl_07_a_context_ends_after_all_portions(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+	struct client_context copy;
+
+	world_start(&w, state, little_memory);
+	w.m->settings.complete_at_once = true;
+	client_context(&w.device, 0, &copy);
+	textures(&w, a, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		draw(&copy, a[i], 0, 0xD0 + i);
+	client_submit(&copy);
+	client_context_end(&copy);
+	assert_int_equal(world_render_submits(&w), 2);
+	assert_words(&w, a, 3, 0xD0);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +642,11 @@ int main(void)
 		ON_BOTH(spl_12_a_portion_that_cannot_be_smaller),
 		ON_BOTH(spl_14_a_slot_that_stays_bound_is_a_leak),
 		ON_BOTH(spl_14_what_is_reprogrammed_or_unbound_is_no_leak),
+		ON_BOTH(spl_07_a_portion_that_faults_loses_the_device),
+		ON_BOTH(pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter),
+		ON_BOTH(spl_07_a_portion_is_abandoned_with_its_adapter),
+		ON_BOTH(dma_05_a_split_buffer_is_mapped),
+		ON_BOTH(spl_07_a_context_ends_after_all_portions),
 		ON_BOTH(spl_15_no_dma_patching_leaves_slots_bound),
 	};
 
