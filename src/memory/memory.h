@@ -157,6 +157,8 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   uint64_t preparation) VMM_MUST_CHECK;
 /* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
 void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address);
+/* What the segments of the set hold together. */
+uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */
 uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter);
 /* May a submission reference it while the CPU holds it locked (LKR-02, LKR-06)? */

@@ -677,6 +677,17 @@ void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
 	*address = memory->segment[instance->segment - 1].port->gpu_base + instance->offset;
 }
 
+uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
+{
+	const struct vmm_memory *memory = adapter->memory;
+	uint64_t bytes = 0;
+
+	for (uint32_t s = 0; s < memory->segment_count; s++)
+		if (segment_set & 1u << s)
+			bytes += memory->segment[s].capacity_bytes;
+	return bytes;
+}
+
 /*
  * LOCK-36, LKR-03: asked before anything is queued. In an aperture already, it stays where it is (LOCK-37, LKR-05); what is
  * pinned in memory stays there (LKR-02).

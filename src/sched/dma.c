@@ -138,6 +138,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	vmm_list_init(&dma->pool);
 	vmm_list_init(&dma->mapped);
 	vmm_list_init(&dma->packet.link);
+	vmm_list_init(&dma->part.link);
 	dma->list = vmm_calloc(context->list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(context->list_size, sizeof(struct vmm_instance *));
 	dma->offers = vmm_calloc(context->list_size, sizeof(*dma->offers));

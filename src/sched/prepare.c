@@ -19,26 +19,72 @@ static bool is_written(const struct vmm_dma *dma, uint32_t index)
 	return false;
 }
 
+/* SPL-05: what the resource table holds where the buffer is split stays where it is, whoever wants its place. */
+static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	for (uint32_t i = 0; i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+		vmm_status status = VMM_OK;
+
+		if (!instance || !vmm_split_is_bound(dma, instance))
+			continue;
+		instance->wanted = preparation;
+		if (instance->lock_count && instance->place == VMM_PLACE_MEMORY)
+			instance->prepared = preparation; /* not even LKR-01 moves it now */
+		else
+			status = vmm_memory_make_resident_locked(adapter, instance,
+								 is_written(dma, i), preparation);
+		if (status != VMM_OK)
+			return status;
+	}
+	return VMM_OK;
+}
+
+/* The portion's patch locations in list order (PAT-03). */
+static vmm_status walk(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
+		uint32_t index = dma->patches[p].AllocationIndex;
+		struct vmm_instance *instance = dma->instances[index];
+
+		if (!instance || instance->prepared == preparation)
+			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
+		instance->wanted = preparation;
+		vmm_status status = vmm_memory_make_resident_locked(
+			adapter, instance, is_written(dma, index), preparation);
+		if (status != VMM_OK) {
+			dma->short_of = p;
+			return status;
+		}
+	}
+	return VMM_OK;
+}
+
+/* What comes after a split point wants what its own patch locations name, and what is bound there. */
+static vmm_status want_rest(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
+		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
+
+		if (instance)
+			instance->wanted = preparation;
+	}
+	return keep_bound(adapter, dma, preparation);
+}
+
 static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma,
 				uint64_t preparation)
 {
 	struct vmm_instance **instances = dma->instances;
 
+	if (vmm_unlikely(dma->split)) {
+		vmm_status status = want_rest(adapter, dma, preparation);
+		return status == VMM_OK ? walk(adapter, dma, preparation) : status;
+	}
 	for (uint32_t i = 0; i < dma->list_count; i++)
 		if (instances[i])
 			instances[i]->wanted = preparation;
-	for (uint32_t p = 0; p < dma->patch_count; p++) {
-		uint32_t index = dma->patches[p].AllocationIndex;
-		struct vmm_instance *instance = instances[index];
-
-		if (!instance || instance->prepared == preparation)
-			continue; /* PAT-09: a NULL element unbinds; nothing to bring in */
-		vmm_status status = vmm_memory_make_resident_locked(
-			adapter, instance, is_written(dma, index), preparation);
-		if (status != VMM_OK)
-			return status;
-	}
-	return VMM_OK;
+	return walk(adapter, dma, preparation);
 }
 
 /* The largest that the patch list names and that has no place yet; list_count: none. */
@@ -46,7 +92,7 @@ static uint32_t largest_missing(const struct vmm_dma *dma, uint64_t preparation)
 {
 	uint32_t largest = dma->list_count;
 
-	for (uint32_t p = 0; p < dma->patch_count; p++) {
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
 		uint32_t index = dma->patches[p].AllocationIndex;
 		const struct vmm_instance *instance = dma->instances[index];
 
@@ -67,7 +113,10 @@ static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma
 				     uint64_t preparation)
 {
 	uint32_t index;
+	vmm_status kept = keep_bound(adapter, dma, preparation);
 
+	if (kept != VMM_OK)
+		return kept;
 	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
 		dma->instances[index]->wanted = preparation;
 		vmm_status status = vmm_memory_make_resident_locked(
@@ -111,35 +160,38 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 }
 
 /* What Submit will say of the portion; the fence is in it already. */
-static void fill_submit(struct vmm_dma *dma)
+static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 {
-	DXGKARG_SUBMITCOMMAND *s = &dma->packet.submit;
+	DXGKARG_SUBMITCOMMAND *s = &packet->submit;
 
 	*s = (DXGKARG_SUBMITCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.DmaBufferSegmentId = dma->segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
 		.DmaBufferSize = dma->context->dma_bytes,
-		.DmaBufferSubmissionEndOffset = dma->used_bytes,
+		.DmaBufferSubmissionStartOffset = dma->start,
+		.DmaBufferSubmissionEndOffset = dma->end,
 		.pDmaBufferPrivateData = dma->private_data,
 		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
-		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
-		.SubmissionFenceId = dma->packet.fence,
+		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used, /* from 0: SUB-19 */
+		.SubmissionFenceId = packet->fence,
 		.EngineOrdinal = dma->context->engine,
 		.NodeOrdinal = dma->context->node,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
 }
 
-static NTSTATUS patch(struct vmm_adapter *adapter, struct vmm_dma *dma)
+static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
+		      const struct vmm_packet *packet)
 {
-	DXGKARG_PATCH args = vmm_patch_of(&dma->packet.submit, dma->backing.address);
+	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
 
 	args.pAllocationList = dma->list;
 	args.AllocationListSize = dma->list_count;
 	args.pPatchLocationList = dma->patches;
 	args.PatchLocationListSize = dma->patch_count;
-	args.PatchLocationListSubmissionLength = dma->patch_count;
+	args.PatchLocationListSubmissionStart = dma->patch_start; /* PAT-16 */
+	args.PatchLocationListSubmissionLength = dma->patch_end - dma->patch_start;
 	return vmm_port_patch(adapter->port, &args);
 }
 
@@ -151,7 +203,33 @@ static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
-/* The buffer and what it uses, all in memory together. */
+static uint32_t segment_set(const struct vmm_dma *dma, uint32_t index)
+{
+	const struct vmm_allocation *allocation = dma->instances[index]->allocation;
+
+	return is_written(dma, index) ? allocation->write_set : allocation->read_set;
+}
+
+/* Is what can only go where there was no room more than fits there? No order of bringing it in will help then. */
+static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	uint32_t set = segment_set(dma, dma->patches[dma->short_of].AllocationIndex);
+	uint64_t counted = ++sched->preparations, bytes = 0;
+
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
+		uint32_t index = dma->patches[p].AllocationIndex;
+		struct vmm_instance *instance = dma->instances[index];
+
+		if (!instance || instance->wanted == counted)
+			continue;
+		instance->wanted = counted;
+		if (!(segment_set(dma, index) & ~set))
+			bytes += instance->allocation->size_bytes;
+	}
+	return bytes > vmm_memory_capacity(sched->adapter, set);
+}
+
+/* The buffer and what the portion uses, all in memory together. */
 static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_status status = vmm_dma_place(dma);
@@ -159,8 +237,53 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (status != VMM_OK)
 		return status;
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
-	if (status == VMM_NO_VIDEO_MEMORY)
+	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
 		status = make_resident_anew(sched->adapter, dma, ++sched->preparations);
+	return status;
+}
+
+/* SPL-12: the least that can be submitted is what comes before the next split point. */
+static vmm_status gather_least(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	uint32_t end = vmm_split_group_end(dma, dma->patch_start);
+
+	/* What only unbinds at the very end (PAT-09) has nothing to run. */
+	if (end == dma->patch_count || dma->patches[end].SplitOffset >= dma->used_bytes)
+		return VMM_NO_VIDEO_MEMORY;
+	vmm_split_end_at(dma, end);
+	return make_resident_anew(sched->adapter, dma, ++sched->preparations);
+}
+
+static vmm_status gather_in_order(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	uint64_t preparation = ++sched->preparations;
+	vmm_status status =
+		vmm_dma_place(dma); /* what wanted room may have been the buffer itself */
+
+	if (status == VMM_OK)
+		status = keep_bound(sched->adapter, dma, preparation);
+	return status == VMM_OK ? walk(sched->adapter, dma, preparation) : status;
+}
+
+/* SPL-02: from the start of the rest, as far as there is room. Whatever comes later makes room. */
+VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	dma->short_of = dma->patch_count;
+	vmm_status status = gather_in_order(sched, dma);
+
+	if (status == VMM_NO_VIDEO_MEMORY && dma->short_of < dma->patch_count) {
+		uint32_t end = vmm_split_group(dma, dma->short_of);
+
+		if (end == dma->patch_start) {
+			status = gather_least(sched, dma);
+		} else {
+			vmm_split_end_at(dma, end);
+			/* All is there; once more, so that what the portion does not name is not taken for its own. */
+			status = gather_in_order(sched, dma);
+		}
+	}
+	if (status != VMM_OK)
+		vmm_split_end_at(dma, dma->patch_count);
 	return status;
 }
 
@@ -177,6 +300,8 @@ static vmm_status gather_pinned(struct vmm_sched *sched, struct vmm_dma *dma)
 	}
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_will_give_up(sched->adapter, dma))
 		status = VMM_PENDING;
+	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count)
+		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_pin(dma, false);
 	return status;
@@ -185,22 +310,30 @@ static vmm_status gather_pinned(struct vmm_sched *sched, struct vmm_dma *dma)
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
-	vmm_status status = gather_pinned(sched, dma);
+	vmm_status status = vmm_unlikely(dma->split) ? vmm_split_resume(sched, dma) : VMM_OK;
 
+	if (status == VMM_OK)
+		status = gather_pinned(sched, dma);
 	if (status != VMM_OK)
 		return status;
-	dma->packet.paging_needed = settle_addresses(adapter, dma, sched->preparations);
+	bool last = vmm_likely(dma->end == dma->used_bytes);
+	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
+	packet->paging_needed = settle_addresses(adapter, dma, sched->preparations);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (dma->context->node == adapter->paging_node)
-		dma->packet.paging_needed = 0; /* same node: order is enough (SUB-03) */
-	dma->packet.fence = vmm_fence_next(sched);
-	fill_submit(dma);
-	status = patch(adapter, dma);
+		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
+	packet->fence = vmm_fence_next(sched);
+	fill_submit(dma, packet);
+	status = patch(adapter, dma, packet);
 	if (!NT_SUCCESS(status))
 		return status;
+	if (!last) {
+		vmm_split_send(sched, dma);
+		return VMM_OK;
+	}
 	unqueue(sched, dma);
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_ready(sched, packet);
 	return VMM_OK;
 }
 
@@ -252,8 +385,12 @@ VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma,
  */
 static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)
 {
-	atomic_store(&dma->context->device->error, VMM_DEVICE_OUT_OF_MEMORY);
-	say_why(sched, dma, status);
+	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE; /* SPL-14 has said so */
+
+	atomic_store(&dma->context->device->error,
+		     leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
+	if (!leaked)
+		say_why(sched, dma, status);
 	unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */

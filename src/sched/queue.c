@@ -27,6 +27,12 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
+static struct vmm_dma *dma_of(struct vmm_packet *packet)
+{
+	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
+			       : vmm_container_of(packet, struct vmm_dma, packet);
+}
+
 static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
 		       const struct vmm_packet *packet)
 {
@@ -104,8 +110,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 			uint32_t process = 0, handle = 0;
 
 			if (!packet->paging) {
-				const struct vmm_context *context =
-					vmm_container_of(packet, struct vmm_dma, packet)->context;
+				const struct vmm_context *context = dma_of(packet)->context;
 				process = context->device->process->id;
 				handle = context->handle;
 			}
@@ -148,6 +153,11 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	_Atomic uint64_t *completed = &sched->adapter->timeline[packet->timeline].completed;
 	uint64_t sequence = packet->sequence;
 
+	if (vmm_unlikely(packet->portion)) {
+		dma_of(packet)->part_busy =
+			false; /* SPL-07: the last portion completes the buffer */
+		return;
+	}
 	if (packet->paging)
 		vmm_list_push_back(&sched->free_paging, &packet->link);
 	else
@@ -224,7 +234,7 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 		vmm_port_fatal(adapter->port, 0x119, 0x5, packet->fence, status);
 		return;
 	}
-	struct vmm_context *context = vmm_container_of(packet, struct vmm_dma, packet)->context;
+	struct vmm_context *context = dma_of(packet)->context;
 
 	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id,
 		   context->handle,

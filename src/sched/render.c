@@ -283,6 +283,10 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 			? (uint32_t)((char *)args.pDmaBufferPrivateData - (char *)dma->private_data)
 			: 0;
 	dma->null_rendering = (s->request->flags & RENDER_NULL) || (context->flags & 0x1);
+	dma->patch_start = dma->start = 0;
+	dma->patch_end = dma->patch_count;
+	dma->end = dma->used_bytes;
+	dma->split = false;
 	*multipass = args.MultipassOffset;
 	NTSTATUS checked = check_patches(s, dma);
 	if (NT_SUCCESS(checked))

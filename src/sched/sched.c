@@ -100,6 +100,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
 		   atomic_load(&sched->ready_count) == 0);
 	adapter->sched = NULL;
+	vmm_free(sched->slots);
 	vmm_free(sched);
 }
 

@@ -15,6 +15,7 @@ struct vmm_packet {
 	bool paging;
 	bool synchronous; /* no render packet is submitted until it is complete (PAG-21) */
 	bool cancelled;   /* completes in its turn without reaching the hardware */
+	bool portion;     /* vmm_dma.part: its completion completes nothing but itself (SPL-07) */
 	uint32_t node, timeline;
 	uint64_t sequence; /* on the timeline */
 	uint64_t
@@ -47,6 +48,16 @@ struct vmm_dma {
 	uint8_t *offers;                 /* parallel to list: what its completion offers (DMA-24) */
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t list_count, patch_count, used_bytes, private_used;
+	/*
+	 * The portion that is being prepared: its patch locations and its bytes; all there is unless the buffer is split
+	 * (SPL-01, SPL-02). Then `part` carries each portion but the last, while the buffer stays at the head of the prepare
+	 * queue. Guarded by the paging lock, part_busy by the state lock.
+	 */
+	uint32_t patch_start, patch_end, start, end;
+	uint32_t short_of; /* the patch location whose allocation found no room */
+	bool split;        /* the portions before `start` are with the GPU, or done */
+	bool part_busy;    /* the last of them is not done */
+	struct vmm_packet part;
 	bool renamed;  /* some entry's allocation has more than one instance */
 	bool offering; /* some entry has an offer */
 	bool null_rendering;
@@ -104,6 +115,9 @@ struct vmm_sched {
 	uint32_t next_fence;   /* guarded by the paging lock */
 	uint64_t preparations; /* guarded by the paging lock */
 	uint64_t submissions;  /* guarded by the submit lock */
+	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
+	uint64_t *slots;
+	uint32_t slot_words;
 	void *system_device, *system_context;
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
@@ -133,6 +147,23 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
+/* split.c; paging lock held */
+/* The first and one after the last patch location of those that share the SplitOffset of `patch`. */
+uint32_t vmm_split_group(const struct vmm_dma *dma, uint32_t patch);
+uint32_t vmm_split_group_end(const struct vmm_dma *dma, uint32_t patch);
+/* Ends the portion before that patch location, the first of its group; patch_count: the portion is all the rest. */
+void vmm_split_end_at(struct vmm_dma *dma, uint32_t patch);
+/* The portion has been patched: to its node, and on to the rest. */
+void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma);
+/* VMM_PENDING: its last portion is not done yet. */
+vmm_status vmm_split_resume(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* SPL-05: bound in the resource table where the buffer is split. */
+static inline bool vmm_split_is_bound(const struct vmm_dma *dma,
+				      const struct vmm_instance *instance)
+{
+	return dma->split && atomic_load_explicit(&instance->active[dma->packet.timeline],
+						  memory_order_relaxed) == dma->packet.sequence;
+}
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);

@@ -337,6 +337,77 @@ static void a_submission_larger_than_all_memory_is_a_finding(void **state)
 	recording_free(&recording);
 }
 
+/*
+ * 4 MiB of buffers in each submission. Without relocations every command is a split point, and one is enough for memory for
+ * a few; a table of relocations is one command, and wants all that it names at once.
+ */
+static struct recording large_submissions(bool relocations)
+{
+	struct recording recording;
+	unsigned i, number;
+
+	recording_begin(&recording, "large", 0);
+	for (i = 1; i <= 16; i++)
+		recording_event(&recording, "0 c %u 262144", i);
+	for (i = 1; i <= 16; i++)
+		recording_event(&recording, "0 w %u 0 262144 p", i);
+	for (number = 1; number <= 3; number++) {
+		recording_part(&recording, "%u x %u 0 1 0 0 0 16 %u", number * 1000000, number,
+			       relocations ? 16 : 0);
+		for (i = 1; i <= 16; i++)
+			recording_part(&recording, " %u%s", i, i % 2 ? "w" : "");
+		for (i = 0; relocations && i < 16; i++)
+			recording_part(&recording, "%s%u:%u+64", i ? " " : " @0 ", i ? 8 : 0, i);
+		recording_line(&recording);
+	}
+	recording_end(&recording);
+	return recording;
+}
+
+static void spl_02_a_submission_larger_than_the_memory_runs_in_portions(void **state)
+{
+	struct recording recording = large_submissions(false);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_result result;
+	unsigned backend;
+
+	(void)state;
+	for (backend = VIDMM_HOST_LINUX; backend <= VIDMM_HOST_SIM; backend++) {
+		struct replay_options options = options_for(&input, 1, MIB, &messages);
+
+		options.aperture_bytes = MIB;
+		options.verify = REPLAY_VERIFY_FULL;
+		options.host_kind = backend;
+		expect(&options, REPLAY_CLEAN, &result);
+		assert_int_equal(result.submissions, 3);
+		assert_int_equal(result.verify_errors, 0);
+		assert_true(result.splits >= 3);
+		replay_result_finish(&result);
+		options.vram_bytes = 8 * MIB; /* they fit */
+		expect(&options, REPLAY_CLEAN, &result);
+		assert_int_equal(result.splits, 0);
+		replay_result_finish(&result);
+	}
+	recording_free(&recording);
+}
+
+static void spl_12_a_table_that_names_more_than_fits_is_said(void **state)
+{
+	struct recording recording = large_submissions(true);
+	struct replay_input input = input_of(&recording);
+	struct messages messages;
+	struct replay_options options = options_for(&input, 1, MIB, &messages);
+	struct replay_result result;
+
+	(void)state;
+	options.aperture_bytes = MIB;
+	expect(&options, REPLAY_FINDINGS, &result);
+	assert_non_null(strstr(messages.text, "SPL-12"));
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
 static void bad_recordings_and_missing_files_end_with_their_status(void **state)
 {
 	static const char broken[] = "#gemtrace 1\n#program p\nno header\n";
@@ -414,6 +485,8 @@ int main(void)
 		cmocka_unit_test(one_wrong_block_is_named_with_its_history),
 		cmocka_unit_test(what_does_not_fit_a_command_buffer_is_cut),
 		cmocka_unit_test(a_submission_larger_than_all_memory_is_a_finding),
+		cmocka_unit_test(spl_02_a_submission_larger_than_the_memory_runs_in_portions),
+		cmocka_unit_test(spl_12_a_table_that_names_more_than_fits_is_said),
 		cmocka_unit_test(bad_recordings_and_missing_files_end_with_their_status),
 		cmocka_unit_test(a_break_in_the_middle_ends_the_replay_there),
 		cmocka_unit_test(the_most_bytes_alive_are_measured_over_all_processes),
