@@ -468,6 +468,34 @@ static void swz_18_lkr_06_no_rendering_under_such_a_lock(void **state)
 	world_stop(&w);
 }
 
+static void swz_18_what_was_submitted_before_goes_on_beside_it(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, 0);
+	D3DKMT_HANDLE first = allocate_in(&w.device, 12 * MIB, 0, VRAM),
+		      second = allocate_in(&w.device, 12 * MIB, 0, VRAM);
+
+	use_now(&w, a, true);
+	gate_close(&w);
+	client_reference(&w.context, first, false);
+	client_reference(&w.context, a, false);
+	client_submit(&w.context);
+	client_reference(&w.context, second, false); /* has to wait for the room of the first */
+	client_submit(&w.context);
+	client_reference(&w.context, a, false); /* and this one behind it */
+	client_submit(&w.context);
+	client_lock(&w.device, a, ACQUIRE_APERTURE | IGNORE_READ_SYNC);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, second), IN_VRAM);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	expect_calls(1, 0);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
 static void swz_19_evicted_under_the_lock_it_is_seen_as_before(void **state)
 {
 	struct world w;
@@ -532,6 +560,7 @@ int main(void)
 		BOTH(swz_14_swz_15_one_kind_of_pointer_at_a_time),
 		BOTH(swz_16_apertures_alone_have_no_ranges),
 		BOTH(swz_18_lkr_06_no_rendering_under_such_a_lock),
+		BOTH(swz_18_what_was_submitted_before_goes_on_beside_it),
 		BOTH(swz_19_evicted_under_the_lock_it_is_seen_as_before),
 		BOTH(swz_23_usealternateva_is_not_built),
 	};

@@ -226,6 +226,36 @@ static void swz_20_it_is_swizzled_again_before_the_gpu_uses_it(void **state)
 	world_stop(&w);
 }
 
+static void prefer_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)context;
+	(void)index;
+	info->PreferredSegment.Value = IN_APERTURE;
+}
+
+static void swz_20_linear_it_does_not_go_where_it_would_rather_be(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	probe.edit_allocation = prefer_aperture;
+	D3DKMT_HANDLE a = tiled(&w, 0);
+	HANDLE kmd = probe_last_created();
+
+	probe.edit_allocation = NULL;
+	client_write(&w.device, a, BYTES, 0x6800); /* raw */
+	use_now(&w, a, false);
+	assert_int_equal(client_residency(&w.device, a), IN_APERTURE);
+	draw(&w, a, 0x6900);
+	probe_forget();
+	use_now(&w, a, true);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_MAP_APERTURE_SEGMENT, kmd), 0);
+	assert_int_equal(transfer(kmd, 0)->Transfer.Flags.Value, 0x18 | 0x1);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	expect_drawn(&w, a, 0x6900);
+	world_stop(&w);
+}
+
 static void write_in_aperture(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
 {
 	(void)context;
@@ -406,7 +436,7 @@ static void ren_01_discard_gets_the_linear_image_of_another_instance(void **stat
 	assert_int_equal(client_unlock(&w.device, other), S_OK);
 	use_now(&w, other, false);
 	expect_drawn(&w, other, 0xE000);
-	/* Refused, a discard leaves no instance behind. */
+	/* Refused, a discard makes no instance more. */
 	uint64_t instances = world_statistics(&w).instances;
 
 	expect_lock_refused(&w, other, ACQUIRE_APERTURE | DISCARD | DONOT_EVICT,
@@ -431,6 +461,7 @@ int main(void)
 		BOTH(swz_17_without_the_flag_the_bytes_are_raw),
 		BOTH(q_12_raw_where_there_is_only_the_linear_form),
 		BOTH(swz_20_it_is_swizzled_again_before_the_gpu_uses_it),
+		BOTH(swz_20_linear_it_does_not_go_where_it_would_rather_be),
 		BOTH(swz_20_never_mapped_in_the_linear_form),
 		BOTH(swz_20_a_linear_surface_under_a_plain_lock_is_not_rendered_from),
 		BOTH(ren_01_discard_gets_the_linear_image_of_another_instance),
