@@ -90,5 +90,6 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 		resident += check_segment(memory, &memory->segment[i]);
 	vmm_assert(resident == memory->resident_total);
 	check_arenas(memory);
+	vmm_swizzle_check(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 }

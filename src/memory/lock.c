@@ -21,7 +21,6 @@ enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
        RESERVED = (int)0xFFFFF800,
        /* allocation flags */
        ALLOCATION_CPU_VISIBLE = 0x1,
-       ALLOCATION_SWIZZLED = 0x80,
 };
 
 struct attempt {
@@ -32,8 +31,8 @@ struct attempt {
 	struct vmm_instance *instance;
 	bool renamed; /* instance was chosen by Discard */
 	/* set when the answer is "wait for this, then try again" */
-	bool wait;
-	uint32_t timeline;
+	bool wait, wait_for_progress;
+	uint32_t timeline, progress_seen;
 	uint64_t sequence;
 };
 
@@ -107,7 +106,7 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 	if (!vmm_allocation_reaches_aperture(allocation))
 		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			     "no synchronization, but no aperture segment in its set");
-	if (allocation->flags & ALLOCATION_SWIZZLED)
+	if (allocation->flags & VMM_ALLOCATION_SWIZZLED)
 		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			     "no synchronization on a swizzled allocation");
 	if ((allocation->flags & VMM_ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
@@ -141,6 +140,40 @@ static NTSTATUS check_permission(const struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
+static NTSTATUS not_built(const struct attempt *a, const char *what)
+{
+	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
+		   a->request->handle, "lock with AcquireAperture: %s", what);
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* The linear image and the swizzled bytes are never seen at the same time (SWZ-14, SWZ-15). */
+static NTSTATUS check_aperture(const struct attempt *a)
+{
+	const struct vmm_allocation *allocation = a->ref->allocation;
+	uint32_t flags = a->request->flags;
+
+	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
+		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
+			     "UseAlternateVA on a shared allocation");
+	if ((flags & ACQUIRE_APERTURE) && !(flags & USE_ALTERNATE_VA) &&
+	    !vmm_swizzle_memory_set(allocation))
+		return broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,
+			     "AcquireAperture, but its sets name aperture segments alone");
+	if (vmm_memory_is_aperture_locked(a->instance))
+		return broke(a, "SWZ-15", STATUS_INVALID_PARAMETER,
+			     "it is locked with AcquireAperture");
+	if (a->instance->lock_count)
+		return broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
+			     "AcquireAperture, but it is locked without");
+	if (flags & USE_ALTERNATE_VA)
+		return not_built(a, "UseAlternateVA is not built");
+	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
+		return not_built(a, "a swizzled system copy that stays (PermanentSysMem, "
+				    "ExistingSysMem) is not unswizzled");
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS check_all(const struct attempt *a)
 {
 	NTSTATUS status = check_flags(a);
@@ -153,12 +186,9 @@ static NTSTATUS check_all(const struct attempt *a)
 		status = check_permission(a);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (a->request->flags & ACQUIRE_APERTURE) {
-		vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED,
-			   a->device->process->id, a->request->handle,
-			   "lock with AcquireAperture: swizzling ranges are not built");
-		return STATUS_NOT_SUPPORTED;
-	}
+	uint32_t held = a->instance->lock_count ? a->instance->lock_flags : 0;
+	if (vmm_unlikely((a->request->flags | held) & ACQUIRE_APERTURE))
+		return check_aperture(a);
 	return STATUS_SUCCESS;
 }
 
@@ -258,11 +288,34 @@ static NTSTATUS bring_back(struct attempt *a)
 	return status;
 }
 
+static NTSTATUS acquire_aperture(struct attempt *a)
+{
+	struct vmm_aperture_lock lock = {
+		.instance = a->instance,
+		.request = a->request,
+		.may_wait = a->renamed, /* LOCK-09 */
+	};
+	NTSTATUS status = vmm_swizzle_lock(a->memory, &lock);
+
+	if (lock.rule)
+		return broke(a, lock.rule, status, lock.why);
+	a->wait = lock.wait;
+	a->wait_for_progress = lock.wait_for_progress;
+	a->progress_seen = lock.progress_seen;
+	a->timeline = lock.timeline;
+	a->sequence = lock.sequence;
+	return status;
+}
+
 static NTSTATUS make_accessible(struct attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
 
+	if (vmm_unlikely(a->request->flags & ACQUIRE_APERTURE))
+		status = acquire_aperture(a);
+	if (!NT_SUCCESS(status) || a->wait)
+		return status;
 	if (!cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
@@ -348,7 +401,7 @@ static NTSTATUS attempt(struct attempt *a)
 {
 	NTSTATUS status;
 
-	a->wait = a->renamed = false;
+	a->wait = a->wait_for_progress = a->renamed = false;
 	status = find(a);
 	if (NT_SUCCESS(status))
 		status = check_all(a);
@@ -363,6 +416,15 @@ static NTSTATUS attempt(struct attempt *a)
 		return status;
 	let_in(a);
 	return STATUS_SUCCESS;
+}
+
+static vmm_status wait_before_retry(const struct attempt *a, uint64_t *waited_ns)
+{
+	struct vmm_adapter *adapter = a->device->adapter;
+
+	if (vmm_unlikely(a->wait_for_progress)) /* SWZ-04: no room yet */
+		return vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
+	return vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK, waited_ns);
 }
 
 NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
@@ -385,8 +447,7 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 			adapter->memory->figures.lock_waits++;
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && a.wait) {
-			status = vmm_wait_timeline(adapter, a.timeline, a.sequence, VIDMM_WAIT_LOCK,
-						   &waited_ns);
+			status = wait_before_retry(&a, &waited_ns);
 			if (vmm_ok(status))
 				continue;
 		} else if (NT_SUCCESS(status)) {

@@ -36,6 +36,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 {
 	struct vmm_memory *memory = adapter->memory;
 
+	vmm_swizzle_finish(memory);
 	vmm_paging_buffers_destroy(memory);
 	vmm_backing_collect(memory);
 	vmm_segments_destroy(memory);

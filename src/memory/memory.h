@@ -164,6 +164,12 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter);
 /* May a submission reference it while the CPU holds it locked (LKR-02, LKR-06)? */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
 
+/* SWZ-18, LKR-06: the CPU sees its linear image. It may be referenced when it is unlocked. */
+static inline bool vmm_memory_is_aperture_locked(const struct vmm_instance *instance)
+{
+	return instance->lock_count && (instance->lock_flags & 0x040u); /* AcquireAperture */
+}
+
 /* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */
 NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission,
 			  uint32_t process) VMM_MUST_CHECK;

@@ -16,6 +16,7 @@ enum {
 	VMM_ALLOCATION_CACHED = 0x4,
 	VMM_ALLOCATION_PROTECTED = 0x8,
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
+	VMM_ALLOCATION_SWIZZLED = 0x80,
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
@@ -87,6 +88,13 @@ struct vmm_dma_place {
 	uint64_t address;
 };
 
+/* One of the miniport's swizzling ranges; its index is the RangeId. */
+struct vmm_swizzling_range {
+	struct vmm_instance *owner; /* NULL: free */
+	uint32_t private_data;
+	uint64_t last_use;
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -116,6 +124,9 @@ struct vmm_memory {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
 	uint64_t
 		mapped_bytes; /* through all apertures together: never more than shared_system_bytes */
+
+	struct vmm_swizzling_range *ranges; /* as many as have been needed */
+	uint32_t range_count;
 
 	uint64_t use_counter;
 	uint64_t resident_total, peak_total;
@@ -218,6 +229,12 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
  * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
  */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
+/*
+ * Into a segment of the set for the CPU's sake (SWZ-04); it is in none. VMM_PENDING: the GPU uses what is in the way;
+ * wait for progress.
+ */
+vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,
+				  uint32_t set);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
 /*
@@ -273,6 +290,35 @@ void vmm_kept_upload_all(struct vmm_memory *memory);
 void vmm_kept_left_segment(struct vmm_instance *instance); /* the system copy is all there is */
 /* What is due before the GPU uses it where it is. VMM_PENDING: the GPU reads it just now. */
 vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance);
+
+/* ---- swizzle.c: swizzling ranges, and content that is unswizzled for the CPU (SWZ) ---- */
+#define VMM_LOCK_ACQUIRE_APERTURE 0x040u
+static inline bool vmm_instance_is_swizzled(const struct vmm_instance *instance)
+{
+	return (instance->allocation->flags & VMM_ALLOCATION_SWIZZLED) != 0;
+}
+struct vmm_aperture_lock {
+	struct vmm_instance *instance;
+	const struct vmm_lock_request *request;
+	bool may_wait; /* whatever DonotWait says */
+	/* the answer "wait, then try again" */
+	bool wait, wait_for_progress;
+	uint32_t timeline, progress_seen;
+	uint64_t sequence;
+	const char *rule, *why; /* of a refusal that is the caller's fault */
+};
+/* Sees to it that what the CPU will be shown is the linear image. The GPU is done as far as the flags ask for it. */
+NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock);
+void vmm_swizzle_release_all(struct vmm_memory *memory, struct vmm_instance *instance);
+/* SWZ-13: before it leaves its memory segment. */
+static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_unlikely(instance->range_count))
+		vmm_swizzle_release_all(memory, instance);
+}
+uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation); /* where a range may be */
+void vmm_swizzle_finish(struct vmm_memory *memory);
+void vmm_swizzle_check(const struct vmm_memory *memory);
 
 /* ---- existing.c: memory of the caller's own ---- */
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,

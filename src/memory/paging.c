@@ -245,6 +245,14 @@ static uint64_t gpu_address(struct vmm_memory *memory, uint32_t segment, uint64_
 	return vmm_memory_segment(memory, segment)->port->gpu_base + offset;
 }
 
+/* SWZ-09, SWZ-20, SWZ-22: Swizzle or Unswizzle in DXGK_TRANSFERFLAGS, where the two sides differ in form. */
+static UINT conversion(const struct vmm_instance *instance, bool in)
+{
+	if (vmm_likely(!instance->linear))
+		return 0;
+	return in ? 0x1 : 0x2;
+}
+
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in)
 {
 	return vmm_paging_transfer_part(memory, instance, in, 0, instance->allocation->size_bytes);
@@ -264,6 +272,7 @@ vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instan
 	/* PAG-03: one sub-transfer is the whole one. PAG-04: segment id 0 selects the MDL side. */
 	args.Transfer.Flags.TransferStart = 1;
 	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Flags.Value |= conversion(instance, in);
 	if (in) {
 		args.Transfer.Source.pMdl = instance->backing.mdl;
 		args.Transfer.Destination.SegmentId = instance->segment;
@@ -408,6 +417,7 @@ static vmm_status transfer_to_aperture(struct vmm_memory *memory, struct vmm_ins
 	args.Transfer.TransferSize = size;
 	args.Transfer.Flags.TransferStart = 1;
 	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Flags.Value |= conversion(instance, false);
 	args.Transfer.Source.SegmentId = instance->segment;
 	args.Transfer.Source.SegmentAddress.QuadPart =
 		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);

@@ -154,8 +154,12 @@ static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_ins
 	 */
 	if (!vmm_ok(status))
 		return status;
+	/* SWZ-19: what was seen through a range is seen in system memory. */
+	instance->linear =
+		vmm_memory_is_aperture_locked(instance) && vmm_instance_is_swizzled(instance);
 	status = evict_from_memory(memory, instance, preparation);
 	if (status != VMM_OK) {
+		instance->linear = false;
 		vmm_os_view_thaw(&instance->view);
 		return status;
 	}
@@ -169,6 +173,7 @@ static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_ins
 	vmm_status shown = vmm_view_show(memory, instance);
 	if (!vmm_ok(shown))
 		vmm_os_view_thaw(&instance->view);
+	vmm_swizzle_release(memory, instance); /* until now it was read through them */
 	vmm_coherence_to_cpu(memory, instance, false);
 	memory->figures.evictions++;
 	residency_event(memory, instance, reason, old_segment);
@@ -180,6 +185,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	uint32_t old_segment = instance->segment;
 
 	if (instance->place == VMM_PLACE_MEMORY) {
+		vmm_swizzle_release(memory, instance);
 		if (reason == VIDMM_RESIDENCY_DISCARDED)
 			(void)!vmm_paging_discard(
 				memory,
@@ -201,6 +207,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	}
 	/* A system copy that stays is older content, and as good as any (OFR-09). */
 	vmm_kept_left_segment(instance);
+	instance->linear = false;
 	instance->place = instance->kept ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST;
 	residency_event(memory, instance, reason, old_segment);
 }
@@ -245,6 +252,7 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 			return lose_content(memory, instance, reason);
 		if (instance->lock_count && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
+		vmm_swizzle_release(memory, instance);
 		status = evict_from_memory(memory, instance, preparation);
 		if (status == VMM_OK)
 			vmm_view_hide(instance);
@@ -489,6 +497,8 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
+	if (vmm_ok(status))
+		instance->linear = false;      /* SWZ-20 */
 	if (vmm_ok(status) && !instance->kept) /* PAG-12, PAG-13 */
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	return status;
@@ -548,6 +558,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 
 		if (instance->lock_count && !search.segment->aperture)
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
+		if (vmm_unlikely(instance->linear) && search.segment->aperture)
+			continue; /* SWZ-20: the GPU would find it in the wrong form */
 		if (allocation->size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in(&search, instance);
@@ -562,6 +574,12 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		blocked |= search.blocked;
 	}
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
+}
+
+vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,
+				  uint32_t set)
+{
+	return place(memory, instance, set, VMM_NO_PREPARATION);
 }
 
 /* A pinned allocation whose handle is gone leaves when the GPU is done with it. */
@@ -618,6 +636,25 @@ static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
 	return VMM_OK;
 }
 
+/*
+ * SWZ-20: what is linear gets its form back on the way into a memory segment. Where this use is for apertures alone, it
+ * goes through a memory segment of its other set.
+ */
+static vmm_status reswizzle(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
+			    uint64_t preparation)
+{
+	uint32_t through = vmm_swizzle_memory_set(instance->allocation);
+
+	if (set & through)
+		return VMM_OK;
+	vmm_status status = place(memory, instance, through, preparation);
+	if (status != VMM_OK)
+		return status;
+	if (!vmm_instance_unused(instance)) /* PAG-21: by the paging itself */
+		return VMM_PENDING;
+	return evict(memory, instance, VIDMM_RESIDENCY_REFERENCED, preparation);
+}
+
 vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   struct vmm_instance *instance, bool write,
 					   uint64_t preparation)
@@ -637,6 +674,8 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		return status == VMM_OK ? stay(memory, instance, preparation) : status;
 	}
 	if (resident) {
+		if (vmm_unlikely(serves && vmm_memory_is_aperture_locked(instance)))
+			return stay(memory, instance, preparation); /* submitted before the lock */
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
@@ -659,7 +698,11 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING) &&
 	    !vmm_instance_unused(instance))
 		return VMM_PENDING;
-	vmm_status status = place(memory, instance, set, preparation);
+	vmm_status status = VMM_OK;
+	if (vmm_unlikely(instance->linear))
+		status = reswizzle(memory, instance, set, preparation);
+	if (status == VMM_OK)
+		status = place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;
 	return status;
@@ -696,6 +739,8 @@ bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
 	if (instance->allocation->pinned)
 		return instance->place == VMM_PLACE_APERTURE;
+	if (vmm_unlikely(instance->linear)) /* SWZ-20: it would have to go to a memory segment */
+		return false;
 	return vmm_allocation_reaches_aperture(instance->allocation);
 }
 

@@ -191,15 +191,17 @@ struct vmm_instance {
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
 	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
 	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
+	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
 	uint32_t range;      /* node in the segment's heap */
 	uint32_t lock_count;
-	uint32_t lock_flags; /* of the outermost lock */
-	uint32_t handle;     /* the owner's handle of this instance */
-	uint64_t offset;     /* in the segment */
-	uint64_t generation; /* order in which instances became current (REN-17) */
-	uint64_t kept_by;    /* the submission that named it with DoNotRetireInstance (REF-06) */
-	uint64_t last_use;   /* the adapter's use counter */
-	struct vmm_list lru; /* in the segment's class list while resident */
+	uint32_t lock_flags;  /* of the outermost lock */
+	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
+	uint32_t handle;      /* the owner's handle of this instance */
+	uint64_t offset;      /* in the segment */
+	uint64_t generation;  /* order in which instances became current (REN-17) */
+	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
+	uint64_t last_use;    /* the adapter's use counter */
+	struct vmm_list lru;  /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
 	struct vmm_kept

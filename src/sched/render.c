@@ -80,6 +80,9 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
+	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
+		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
+			     "it is locked with AcquireAperture"); /* LKR-06 */
 	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
 		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked and no aperture segment can take it");

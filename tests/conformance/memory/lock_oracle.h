@@ -11,6 +11,9 @@
 
 struct oracle_allocation {
 	bool cpu_visible, aperture, swizzled, cached, shared;
+	bool memory;           /* its set names a memory segment */
+	bool unswizzles;       /* the miniport has a range for it, and the CPU sees the memory */
+	bool away;             /* its content is in system memory, and in no segment */
 	bool coherent;         /* the adapter has a coherent aperture */
 	bool hidden;           /* now in a segment that the CPU cannot see */
 	bool reading, writing; /* by the GPU, now */
@@ -23,6 +26,7 @@ struct oracle_answer {
 	bool renames;      /* another handle comes back */
 	bool may_rename;
 	bool evicts;
+	bool pages_in; /* into the memory segment */
 };
 
 struct oracle_answer oracle_lock(uint32_t flags, const struct oracle_allocation *a);

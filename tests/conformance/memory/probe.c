@@ -100,6 +100,12 @@ uint32_t probe_paging_count(int operation, HANDLE allocation)
 	return n;
 }
 
+uint32_t probe_position(const struct probe_call *call)
+{
+	assert_non_null(call);
+	return (uint32_t)(call - probe.call);
+}
+
 NTSTATUS probe_softgpu_paging(DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	return softgpu.DxgkDdiBuildPagingBuffer(softgpu_adapter, args);
@@ -285,6 +291,32 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE hAdapter,
 	return call.status;
 }
 
+static NTSTATUS APIENTRY acquire_range(IN_CONST_HANDLE hAdapter,
+				       INOUT_PDXGKARG_ACQUIRESWIZZLINGRANGE pArgs)
+{
+	struct probe_call call = {
+		.ddi = PROBE_ACQUIRE, .object = pArgs->hAllocation, .range = *pArgs};
+
+	if (!probe.answer_acquire || !probe.answer_acquire(probe.context, pArgs, &call.status))
+		call.status = softgpu.DxgkDdiAcquireSwizzlingRange(hAdapter, pArgs);
+	record(&call);
+	return call.status;
+}
+
+static NTSTATUS APIENTRY release_range(IN_CONST_HANDLE hAdapter,
+				       IN_CONST_PDXGKARG_RELEASESWIZZLINGRANGE pArgs)
+{
+	struct probe_call call = {.ddi = PROBE_RELEASE,
+				  .object = pArgs->hAllocation,
+				  .range = {.hAllocation = pArgs->hAllocation,
+					    .PrivateDriverData = pArgs->PrivateDriverData,
+					    .RangeId = pArgs->RangeId}};
+
+	call.status = softgpu.DxgkDdiReleaseSwizzlingRange(hAdapter, pArgs);
+	record(&call);
+	return call.status;
+}
+
 static NTSTATUS stop_device(IN_CONST_PVOID MiniportDeviceContext)
 {
 	struct probe_call call = {.ddi = PROBE_STOP};
@@ -308,6 +340,8 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 	ours.DxgkDdiPatch = patch;
 	ours.DxgkDdiSubmitCommand = submit;
 	ours.DxgkDdiBuildPagingBuffer = build_paging_buffer;
+	ours.DxgkDdiAcquireSwizzlingRange = acquire_range;
+	ours.DxgkDdiReleaseSwizzlingRange = release_range;
 	ours.DxgkDdiStopDevice = stop_device;
 	return __real_DxgkInitialize(driver, path, &ours);
 }

@@ -23,6 +23,8 @@ enum probe_ddi {
 	PROBE_PATCH,
 	PROBE_SUBMIT,
 	PROBE_PAGING,
+	PROBE_ACQUIRE, /* a swizzling range */
+	PROBE_RELEASE,
 	PROBE_STOP
 };
 
@@ -37,7 +39,8 @@ struct probe_call {
 	/* of PAGING: as the call came in, and what it wrote */
 	DXGKARG_BUILDPAGINGBUFFER paging;
 	uint64_t written_bytes;
-	DXGK_ALLOCATIONLIST list[4]; /* of RENDER and PATCH: the first entries */
+	DXGKARG_ACQUIRESWIZZLINGRANGE range; /* of ACQUIRE; of RELEASE its first three members */
+	DXGK_ALLOCATIONLIST list[4];         /* of RENDER and PATCH: the first entries */
 };
 
 enum { PROBE_CALLS = 8192 };
@@ -53,6 +56,8 @@ struct probe {
 	void (*edit_allocation)(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index);
 	/* Before softgpu sees the call: true answers it with *status instead. */
 	bool (*answer_paging)(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status);
+	bool (*answer_acquire)(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args,
+			       NTSTATUS *status);
 	NTSTATUS
 	create_status; /* the answer of the next creation; softgpu's work is undone, its handles stay in place */
 	NTSTATUS open_status; /* the same of the next open */
@@ -68,6 +73,8 @@ uint32_t probe_paging_count(int operation, HANDLE allocation);
 /* The index-th such call (from 0), or NULL. */
 const struct probe_call *probe_find(uint32_t ddi, uint32_t index);
 const struct probe_call *probe_find_paging(int operation, HANDLE allocation, uint32_t index);
+/* Where it stands in the log: of two calls the earlier is the lower. */
+uint32_t probe_position(const struct probe_call *call);
 /* softgpu's own answer, for an answer_paging that cuts an operation into pieces. */
 NTSTATUS probe_softgpu_paging(DXGKARG_BUILDPAGINGBUFFER *args);
 /* The miniport's handle of the allocation that was created last. */

@@ -12,7 +12,7 @@ enum state { FRESH, RESIDENT, READING, WRITING, AWAY, STATES };
 
 struct kind {
 	uint32_t flags, segment_set, stride;
-	bool hidden_vram, incoherent;
+	bool hidden_vram, incoherent, no_ranges;
 };
 
 static const struct kind kinds[] = {
@@ -24,6 +24,7 @@ static const struct kind kinds[] = {
 	{.flags = CPU | SOFTGPU_ALLOCATION_TILED_Y, .stride = 512},
 	{.flags = 0},
 	{.flags = CPU, .hidden_vram = true},
+	{.flags = CPU, .segment_set = VRAM, .no_ranges = true},
 };
 
 static struct oracle_allocation describe(const struct kind *k, enum state s, uint32_t residency)
@@ -32,6 +33,9 @@ static struct oracle_allocation describe(const struct kind *k, enum state s, uin
 		.cpu_visible = k->flags & CPU,
 		.aperture = !k->segment_set || (k->segment_set & APERTURE),
 		.swizzled = k->stride != 0,
+		.memory = !k->segment_set || (k->segment_set & VRAM),
+		.unswizzles = !k->stride && !k->hidden_vram && !k->no_ranges, /* softgpu's ranges */
+		.away = s == AWAY,
 		.cached = k->flags & SOFTGPU_ALLOCATION_CACHED,
 		.coherent = !k->incoherent,
 		.hidden = k->hidden_vram && residency == IN_VRAM,
@@ -130,8 +134,10 @@ static void one_combination(struct world *w, const struct kind *k, enum state s,
 		check_refusal(w, a, flags, &expected);
 	}
 	if (handle != a || !expected.may_rename)
-		assert_int_equal(client_residency(&w->device, a),
-				 expected.evicts ? EVICTED : (int)before);
+		assert_int_equal(client_residency(&w->device, a), expected.evicts ? EVICTED
+								  : expected.pages_in
+									  ? IN_VRAM
+									  : (int)before);
 	gate_open(w);
 	/* Whatever came of it, the content is what was written. An honoured Discard may leave anything (REN-15). */
 	if ((k->flags & CPU) && s != FRESH && handle == a && !expected.may_rename) {
@@ -146,8 +152,9 @@ static void one_combination(struct world *w, const struct kind *k, enum state s,
 static void start_for(struct world *w, void **state, const struct kind *k)
 {
 	struct vidmm_registry_value values[] = {{"VramCpuVisible", !k->hidden_vram},
-						{"ApertureCoherent", !k->incoherent}};
-	struct client_options options = {.registry = values, .registry_count = 2};
+						{"ApertureCoherent", !k->incoherent},
+						{"SwizzlingRanges", k->no_ranges ? 0 : 64}};
+	struct client_options options = {.registry = values, .registry_count = 3};
 
 	world_start(w, state, &options);
 }

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Swizzling ranges: windows of the CPU's address space through which the miniport shows a swizzled surface as linear bytes
+ * (SWZ-01). There are few of them in an adapter, so a range stays with its instance after the unlock (SWZ-06) until
+ * somebody else needs it or the instance leaves its memory segment (SWZ-13).
+ *
+ * Where none can be had, the content goes to system memory and is unswizzled on the way (SWZ-09); `linear` of the instance
+ * says that what is, or is on its way, there has that form. Before the GPU uses it again it goes back into a memory
+ * segment and is swizzled on the way (SWZ-20).
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+enum { DONOT_WAIT = 0x004, LOCK_ENTIRE = 0x010, DONOT_EVICT = 0x020 };
+
+/* ---- the table of ranges ---- */
+
+static bool grow(struct vmm_memory *memory)
+{
+	uint32_t limit = memory->caps->swizzling_range_count;
+	uint64_t count = vmm_min_u64(memory->range_count ? 2ull * memory->range_count : 16, limit);
+	struct vmm_swizzling_range *ranges = vmm_calloc(count, sizeof(*ranges));
+
+	if (!ranges)
+		return false;
+	if (memory->range_count)
+		memcpy(ranges, memory->ranges, memory->range_count * sizeof(*ranges));
+	vmm_free(memory->ranges);
+	memory->ranges = ranges;
+	memory->range_count = (uint32_t)count;
+	return true;
+}
+
+/* The lowest that is free. STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE: none (SWZ-02). */
+static vmm_status find_free(struct vmm_memory *memory, uint32_t *id)
+{
+	for (*id = 0; *id < memory->range_count; ++*id)
+		if (!memory->ranges[*id].owner)
+			return VMM_OK;
+	if (*id == memory->caps->swizzling_range_count)
+		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
+	return grow(memory) ? VMM_OK : VMM_NO_MEMORY;
+}
+
+static void release(struct vmm_memory *memory, uint32_t id)
+{
+	struct vmm_swizzling_range *range = &memory->ranges[id];
+	const DXGKARG_RELEASESWIZZLINGRANGE args = {
+		.hAllocation = range->owner->allocation->kmd_allocation,
+		.PrivateDriverData = range->private_data,
+		.RangeId = id};
+
+	/* What it answers changes nothing: port has said what was wrong with it. */
+	(void)!vmm_port_release_swizzling_range(memory->adapter->port, &args);
+	range->owner->range_count--;
+	range->owner = NULL;
+}
+
+void vmm_swizzle_release_all(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	for (uint32_t id = 0; instance->range_count; id++)
+		if (memory->ranges[id].owner == instance)
+			release(memory, id);
+}
+
+/*
+ * SWZ-08, Q-13: the range that was used least recently by another instance which the CPU has not locked. Those of the
+ * instance itself stay: all of it is evicted where not all its ranges can be had (SWZ-12).
+ */
+static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *for_whom)
+{
+	uint32_t oldest = memory->range_count;
+
+	for (uint32_t id = 0; id < memory->range_count; id++) {
+		const struct vmm_swizzling_range *range = &memory->ranges[id];
+
+		if (!range->owner || range->owner == for_whom || range->owner->lock_count)
+			continue;
+		if (oldest == memory->range_count ||
+		    range->last_use < memory->ranges[oldest].last_use)
+			oldest = id;
+	}
+	if (oldest == memory->range_count)
+		return false;
+	release(memory, oldest);
+	return true;
+}
+
+static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instance,
+			  uint32_t private_data, uint32_t id)
+{
+	const struct vmm_port_segment *segment =
+		vmm_memory_segment(memory, instance->segment)->port;
+	DXGKARG_ACQUIRESWIZZLINGRANGE args = {
+		.hAllocation = instance->allocation->kmd_allocation,
+		.PrivateDriverData = private_data, /* LOCK-38 */
+		.RangeId = id,
+		.SegmentId = instance->segment,
+		.RangeSize = instance->allocation->size_bytes,
+	};
+
+	args.CPUTranslatedAddress.QuadPart = (LONGLONG)(segment->cpu_base.value + instance->offset);
+	vmm_status status = vmm_port_acquire_swizzling_range(memory->adapter->port, &args);
+	if (!vmm_ok(status))
+		return status;
+	memory->ranges[id] = (struct vmm_swizzling_range){instance, private_data, 0};
+	instance->range_count++;
+	return VMM_OK;
+}
+
+static struct vmm_swizzling_range *find_own(struct vmm_memory *memory,
+					    const struct vmm_instance *instance,
+					    uint32_t private_data)
+{
+	for (uint32_t id = 0; instance->range_count && id < memory->range_count; id++)
+		if (memory->ranges[id].owner == instance &&
+		    memory->ranges[id].private_data == private_data)
+			return &memory->ranges[id];
+	return NULL;
+}
+
+/* SWZ-06, SWZ-07: one for each value of PrivateDriverData, asked for once. */
+static vmm_status take_range(struct vmm_memory *memory, struct vmm_instance *instance,
+			     uint32_t private_data)
+{
+	struct vmm_swizzling_range *range;
+
+	while (!(range = find_own(memory, instance, private_data))) {
+		uint32_t id;
+		vmm_status status = find_free(memory, &id);
+
+		if (vmm_ok(status))
+			status = acquire(memory, instance, private_data, id);
+		if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE &&
+		    reclaim_one(memory, instance))
+			continue;
+		if (!vmm_ok(status))
+			return status;
+	}
+	range->last_use = ++memory->use_counter;
+	return VMM_OK;
+}
+
+void vmm_swizzle_finish(struct vmm_memory *memory)
+{
+	for (uint32_t id = 0; id < memory->range_count; id++)
+		vmm_assert(!memory->ranges[id].owner);
+	vmm_free(memory->ranges);
+}
+
+void vmm_swizzle_check(const struct vmm_memory *memory)
+{
+	vmm_assert(memory->range_count <= memory->caps->swizzling_range_count);
+	for (uint32_t id = 0; id < memory->range_count; id++) {
+		const struct vmm_swizzling_range *range = &memory->ranges[id];
+		uint32_t same = 0;
+
+		if (!range->owner)
+			continue;
+		vmm_assert(range->owner->place == VMM_PLACE_MEMORY && range->owner->range_count);
+		vmm_assert(memory->segment[range->owner->segment - 1].cpu_memory);
+		vmm_assert(range->last_use <= memory->use_counter);
+		for (uint32_t other = 0; other < memory->range_count; other++)
+			same += memory->ranges[other].owner == range->owner &&
+				memory->ranges[other].private_data == range->private_data;
+		vmm_assert(same == 1);
+	}
+}
+
+/* ---- a lock with AcquireAperture ---- */
+
+uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation)
+{
+	const struct vmm_memory *memory = allocation->adapter->memory;
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (!memory->segment[i].aperture)
+			set |= (allocation->read_set | allocation->write_set) & 1u << i;
+	return set;
+}
+
+static NTSTATUS refuse(struct vmm_aperture_lock *lock, const char *rule, NTSTATUS status,
+		       const char *why)
+{
+	lock->rule = rule;
+	lock->why = why;
+	return status;
+}
+
+/* LOCK-08; but paging is waited for whatever the flags say. */
+static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	if (!lock->may_wait && lock->timeline != memory->adapter->paging_timeline)
+		return STATUS_GRAPHICS_ALLOCATION_BUSY;
+	lock->wait = true;
+	return STATUS_SUCCESS;
+}
+
+/* SWZ-09: all of it leaves, whatever pages were listed; more than these need not be valid (LOCK-21), but may be. */
+static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	struct vmm_instance *instance = lock->instance;
+	uint32_t flags = lock->request->flags;
+
+	if (flags & DONOT_EVICT) /* LOCK-40 */
+		return refuse(lock, "SWZ-10", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			      "no swizzling range can be had, and DonotEvict is set");
+	if (!(flags & LOCK_ENTIRE) && !lock->request->page_count)
+		return refuse(lock, "LOCK-19", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			      "no swizzling range can be had, and neither LockEntire nor a page "
+			      "list says what to copy");
+	if (instance->allocation->pinned) /* PAG-18 */
+		return refuse(lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			      "no swizzling range can be had, and it is pinned");
+	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
+		return wait_for_gpu(memory, lock);
+	if (vmm_eviction_loses_content(memory, instance))
+		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			      "no swizzling range can be had, and what is pinned in its eviction "
+			      "apertures leaves no way out");
+	instance->linear = vmm_instance_is_swizzled(instance); /* others without the flag */
+	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
+	if (status == VMM_OK)
+		return STATUS_SUCCESS;
+	instance->linear = false;
+	if (status != VMM_PENDING)
+		return status;
+	vmm_eviction_blocker(memory, instance, &lock->timeline, &lock->sequence); /* PAG-17 */
+	return wait_for_gpu(memory, lock);
+}
+
+static vmm_status bring_into(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	uint32_t all = vmm_swizzle_memory_set(instance->allocation), visible = 0;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].cpu_memory)
+			visible |= all & 1u << i;
+	if (visible)
+		status = vmm_residency_bring_in(memory, instance, visible);
+	/* Out of a segment that the CPU cannot see it comes unswizzled, at least. */
+	if (status == VMM_NO_VIDEO_MEMORY && all != visible)
+		status = vmm_residency_bring_in(memory, instance, all & ~visible);
+	return status;
+}
+
+/* SWZ-04: only what is in a memory segment can be seen through a range. */
+static NTSTATUS page_in(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	struct vmm_instance *instance = lock->instance;
+	vmm_status status;
+
+	if (instance->place == VMM_PLACE_APERTURE) {
+		if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
+			return wait_for_gpu(memory, lock);
+		status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
+		if (status != VMM_OK)
+			return status;
+	}
+	if (instance->place == VMM_PLACE_FRESH) /* a new instance comes with its pages (REN-04) */
+		vmm_backing_destroy(memory, &instance->backing);
+	lock->progress_seen = atomic_load(&memory->adapter->progress);
+	status = bring_into(memory, instance);
+	if (status == VMM_PENDING) {
+		lock->wait = lock->wait_for_progress = lock->may_wait;
+		return lock->may_wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
+	if (status != VMM_NO_VIDEO_MEMORY)
+		return status;
+	vmm_reason(
+		memory->adapter->observe, STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+		instance->allocation->owner, instance->handle,
+		"SWZ-04: lock of 0x%08x with AcquireAperture: no memory segment of its sets (read 0x%x, write 0x%x) "
+		"has room for its %llu bytes",
+		instance->handle, instance->allocation->read_set, instance->allocation->write_set,
+		(unsigned long long)instance->allocation->size_bytes);
+	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
+}
+
+/* A lock that fails leaves it where it was, as far as that is possible; its content is safe either way. */
+static void put_back(struct vmm_memory *memory, struct vmm_instance *instance, enum vmm_place place,
+		     uint32_t segment)
+{
+	if (place == VMM_PLACE_FRESH || place == VMM_PLACE_LOST) {
+		if (instance->place == VMM_PLACE_MEMORY)
+			vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+		instance->place = (uint8_t)place;
+		return;
+	}
+	if (instance->place == VMM_PLACE_MEMORY) {
+		if (!vmm_instance_unused(instance) || vmm_eviction_loses_content(memory, instance))
+			return;
+		if (vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK) != VMM_OK)
+			return;
+	}
+	if (place == VMM_PLACE_APERTURE)
+		(void)!vmm_residency_bring_in(memory, instance, 1u << (segment - 1));
+}
+
+/* It is in a memory segment. */
+static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	struct vmm_instance *instance = lock->instance;
+	vmm_status status = STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+
+	if (vmm_memory_segment(memory, instance->segment)->cpu_memory)
+		status = take_range(memory, instance, lock->request->private_data);
+	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
+	    status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED)
+		return go_without_range(memory, lock);
+	return status;
+}
+
+NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	struct vmm_instance *instance = lock->instance;
+	enum vmm_place place = (enum vmm_place)instance->place;
+	uint32_t segment = instance->segment;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	/* SWZ-05. Outside its segment only what is flagged Swizzled keeps that form (SWZ-22). */
+	if (instance->kept || (place == VMM_PLACE_SYSTEM &&
+			       (instance->linear || !vmm_instance_is_swizzled(instance))))
+		return STATUS_SUCCESS;
+	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
+	if (place == VMM_PLACE_APERTURE && instance->allocation->pinned)
+		return go_without_range(memory, lock); /* it cannot move to where a range is */
+	if (place != VMM_PLACE_MEMORY)
+		status = page_in(memory, lock);
+	if (NT_SUCCESS(status) && !lock->wait)
+		status = see_through_range(memory, lock);
+	if (!NT_SUCCESS(status) && place != VMM_PLACE_MEMORY)
+		put_back(memory, instance, place, segment);
+	return status;
+}
