@@ -14,7 +14,8 @@
 	 SOFTGPU_ALLOCATION_TILED_Y | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM |                        \
 	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_PROTECTED |                              \
 	 SOFTGPU_ALLOCATION_EXISTING_SYSTEM | SOFTGPU_ALLOCATION_EXISTING_KERNEL |                 \
-	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE)
+	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE |                                 \
+	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -97,6 +98,7 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Flags.FromEndOfSegment = !!(wish->flags & SOFTGPU_ALLOCATION_FROM_END);
 	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
 	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);
+	info->Flags.SynchronousPaging = !!(wish->flags & SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING);
 	info->Flags.Swizzled = tile_mode(wish) != SOFTGPU_LINEAR;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority =

@@ -56,7 +56,8 @@ enum softgpu_allocation_flags {
 		0x80, /* pSystemMem: the program's own until it deallocates */
 	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* the same, pool of a miniport's */
 	SOFTGPU_ALLOCATION_OVERLAY = 0x200,
-	SOFTGPU_ALLOCATION_CAPTURE = 0x400
+	SOFTGPU_ALLOCATION_CAPTURE = 0x400,
+	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800
 };
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */

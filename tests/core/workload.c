@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "workload.h"
-
-#include <support/client.h>
+#include "actor.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -9,75 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIB           1024u
-#define BUFFERS       10u
-#define CONTEXTS      2u
-#define PROCESSES     2u
-#define BLOCK_BYTES   512u
 #define VRAM_BYTES    (1024u * KIB)
 #define LARGEST_BYTES (128u * KIB)
 #define BANKS         4u
 #define OVERLAY_BYTES 4096u
-
-enum { READ_ONLY = 0x1, DONOT_WAIT = 0x4, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
-
-struct buffer {
-	D3DKMT_HANDLE handle; /* 0: none */
-	uint32_t bytes, number;
-	uint32_t
-		home; /* the context whose packets use it: two contexts have no order between them */
-	bool stamped; /* written by STAMP alone, which checks what is there first */
-	bool offered;
-	bool pinned; /* an overlay; like what else concerns places it follows from the number, not from dice */
-	uint32_t version;
-	unsigned char *shadow;
-	/* What is kept in system memory follows from the number; no dice. */
-	bool permanent;
-	unsigned char *own; /* memory of ours that is the backing store, or NULL */
-	uint32_t visits;
-};
-
-struct actor {
-	struct run *run;
-	uint32_t index;
-	uint64_t random;
-	struct client_device device;
-	struct client_context context[CONTEXTS];
-	struct buffer buffer[BUFFERS];
-	uint32_t numbers, discards;
-	struct vidmm_thread *thread;
-	char failure[256];
-};
-
-struct run {
-	const struct workload *workload;
-	struct client client; /* host and adapter */
-	struct vidmm_process *process[PROCESSES];
-	struct actor *actor;
-	bool vram_visible;
-};
-
-static uint32_t draw(struct actor *a, uint32_t below)
-{
-	uint64_t x = a->random += 0x9E3779B97F4A7C15u;
-
-	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-	return (uint32_t)((x ^ x >> 31) >> 32) % below;
-}
-
-static bool differs(struct actor *a, const char *what, uint64_t got)
-{
-	if (!a->failure[0])
-		snprintf(a->failure, sizeof(a->failure), "actor %u: %s (0x%" PRIx64 ")", a->index,
-			 what, got);
-	return false;
-}
-
-static bool is_ok(struct actor *a, HRESULT result, const char *what)
-{
-	return result == S_OK ? true : differs(a, what, (uint32_t)result);
-}
 
 /* ---- contexts and devices ---- */
 
@@ -137,15 +70,6 @@ static void close_device(struct actor *a)
 
 /* ---- buffers ---- */
 
-static bool compare(struct actor *a, const struct buffer *b, const unsigned char *bytes)
-{
-	for (uint32_t i = 0; i < b->bytes; i++)
-		if (bytes[i] != b->shadow[i])
-			return differs(a, "content differs from the shadow, buffer << 32 | offset",
-				       (uint64_t)b->number << 32 | i);
-	return true;
-}
-
 static bool has_banks(const struct run *run)
 {
 	return run->workload->seed % 2;
@@ -199,7 +123,8 @@ static HRESULT create(struct actor *a, struct buffer *b, struct softgpu_allocati
 				      .PrivateDriverDataSize = sizeof(*spec)};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 
-	if (b->number % 10 == 5 && (a->run->vram_visible || spec->segment_set == 2)) {
+	if (b->number % 10 == 5 && !(spec->flags & SOFTGPU_ALLOCATION_PROTECTED) &&
+	    (a->run->vram_visible || spec->segment_set == 2)) {
 		info.Flags.Primary = 1;
 		spec->flags &= ~(uint32_t)SOFTGPU_ALLOCATION_CACHED;
 	}
@@ -220,7 +145,7 @@ static bool allocate(struct actor *a, struct buffer *b)
 		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
 			 (draw(a, 4) ? 0 : SOFTGPU_ALLOCATION_CACHED) |
 			 (draw(a, 4) ? 0 : SOFTGPU_ALLOCATION_FROM_END),
-		.size_bytes = (1 + draw(a, LARGEST_BYTES / 4096)) * 4096,
+		.size_bytes = (1 + draw(a, a->run->largest_bytes / 4096)) * 4096,
 		.segment_set = draw(a, 4), /* 0: both */
 		.renaming_limit = draw(a, 4),
 		.alignment = 4096u << draw(a, 4),
@@ -237,9 +162,12 @@ static bool allocate(struct actor *a, struct buffer *b)
 	b->permanent = b->number % 4 == 2;
 	if (b->permanent)
 		spec.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM;
-	if (b->number % 5 == 3 && !b->permanent)
-		return allocate_over(a, b, &spec);
-	return is_ok(a, create(a, b, &spec), "allocate");
+	bool over = b->number % 5 == 3 && !b->permanent;
+	if (a->run->workload->wide && !over)
+		wide_wish(b, &spec);
+	bool good = over ? allocate_over(a, b, &spec) : is_ok(a, create(a, b, &spec), "allocate");
+	b->spec = spec;
+	return good;
 }
 
 /* Memory of ours is ours again when the call returns, with all that the GPU was to write (ALF-13). */
@@ -253,18 +181,13 @@ static bool deallocate(struct actor *a, struct buffer *b)
 	return good;
 }
 
-static void scribble(struct actor *a, struct buffer *b, unsigned char *bytes, uint32_t from,
-		     uint32_t count)
+void actor_scribble(struct actor *a, struct buffer *b, unsigned char *bytes, uint32_t from,
+		    uint32_t count)
 {
 	unsigned char value = (unsigned char)draw(a, 256);
 
 	for (uint32_t i = from; i < from + count; i++)
 		bytes[i] = b->shadow[i] = (unsigned char)(value + i * 13);
-}
-
-static bool unlock(struct actor *a, const struct buffer *b)
-{
-	return is_ok(a, client_unlock(&a->device, b->handle), "unlock");
 }
 
 /* Of a permanent buffer: writes two pages of it, and says which. */
@@ -286,6 +209,8 @@ static bool touch_pages(struct actor *a, struct buffer *b)
 /* Locks, compares all of it, perhaps writes; at times without waiting, and then perhaps in vain. */
 static bool visit(struct actor *a, struct buffer *b)
 {
+	if (b->hidden)
+		return wide_compare(a, b);
 	uint32_t flags = (draw(a, 3) ? 0 : READ_ONLY) | (draw(a, 3) ? 0 : DONOT_WAIT);
 	void *bytes;
 	HRESULT result = client_try_lock(&a->device, &b->handle, flags, &bytes);
@@ -299,7 +224,7 @@ static bool visit(struct actor *a, struct buffer *b)
 	if (!(flags & READ_ONLY) && !b->stamped) {
 		uint32_t from = draw(a, b->bytes);
 
-		scribble(a, b, bytes, from, 1 + draw(a, b->bytes - from));
+		actor_scribble(a, b, bytes, from, 1 + draw(a, b->bytes - from));
 	}
 	b->home = draw(a, CONTEXTS); /* it was idle: another context may go on with it */
 	return unlock(a, b) && (!b->permanent || b->stamped || touch_pages(a, b));
@@ -317,7 +242,7 @@ static bool discard(struct actor *a, struct buffer *b)
 					 &bytes);
 	if (!is_ok(a, result, "discarding lock"))
 		return false;
-	scribble(a, b, bytes, 0, b->bytes);
+	actor_scribble(a, b, bytes, 0, b->bytes);
 	return unlock(a, b);
 }
 
@@ -347,10 +272,12 @@ static bool reclaim(struct actor *a, struct buffer *b)
 		return true;
 	a->discards++;
 	b->stamped = false; /* its stamps are gone */
+	if (b->hidden)
+		return wide_refill(a, b);
 	if (!is_ok(a, client_try_lock(&a->device, &b->handle, 0, &bytes),
 		   "lock of what was discarded"))
 		return false;
-	scribble(a, b, bytes, 0, b->bytes);
+	actor_scribble(a, b, bytes, 0, b->bytes);
 	return unlock(a, b);
 }
 
@@ -364,13 +291,14 @@ static struct buffer *choose(struct actor *a, uint32_t home, bool stamped)
 	for (uint32_t i = 0; i < BUFFERS; i++) {
 		struct buffer *b = &a->buffer[(start + i) % BUFFERS];
 
-		if (b->handle && !b->offered && b->home == home && b->stamped == stamped)
+		if (b->handle && !b->offered && !b->held && b->home == home &&
+		    b->stamped == stamped)
 			return b;
 	}
 	return NULL;
 }
 
-static void put_fill(struct actor *a, struct client_context *c, struct buffer *b)
+void actor_put_fill(struct actor *a, struct client_context *c, struct buffer *b)
 {
 	uint32_t from = draw(a, b->bytes / 4) * 4, words = 1 + draw(a, (b->bytes - from) / 4),
 		 pattern = draw(a, UINT32_MAX);
@@ -429,7 +357,7 @@ static void put_stamps(struct client_context *c, struct buffer *b)
 	}
 }
 
-static bool render(struct actor *a)
+bool actor_render(struct actor *a)
 {
 	uint32_t home = draw(a, CONTEXTS), commands = 1 + draw(a, 4);
 	struct client_context *c = &a->context[home];
@@ -442,7 +370,7 @@ static bool render(struct actor *a)
 		if (what < 4 && to && from && to != from)
 			put_copy(a, c, to, from);
 		else if (what < 6 && to)
-			put_fill(a, c, to);
+			actor_put_fill(a, c, to);
 		else if (what < 7 && stamped)
 			put_stamps(c, stamped);
 		else
@@ -464,16 +392,22 @@ static bool touch_a_buffer(struct actor *a, uint32_t what)
 	if (what < 55)
 		return visit(a, b);
 	if (what < 62)
-		return b->stamped ? visit(a, b) : discard(a, b);
+		return b->stamped || b->hidden ? visit(a, b) : discard(a, b);
 	return what < 68 ? offer(a, b) : deallocate(a, b);
 }
 
 static bool act(struct actor *a)
 {
+	bool acted = false;
+
+	if (a->run->workload->wide && !wide_act(a, &acted))
+		return false;
+	if (acted)
+		return true;
 	uint32_t what = draw(a, 100), context = draw(a, CONTEXTS);
 
 	if (what < 35)
-		return render(a);
+		return actor_render(a);
 	if (what < 72)
 		return touch_a_buffer(a, what);
 	if (what < 73)
@@ -485,7 +419,7 @@ static bool act(struct actor *a)
 	for (uint32_t i = 0; i < BUFFERS; i++) /* a full set is the usual state */
 		if (!a->buffer[i].handle)
 			return allocate(a, &a->buffer[i]);
-	return render(a);
+	return actor_render(a);
 }
 
 static bool check_all(struct actor *a)
@@ -497,6 +431,11 @@ static bool check_all(struct actor *a)
 
 		if (b->handle && b->offered && !reclaim(a, b))
 			return false;
+		if (b->handle && b->hidden) {
+			if (!wide_compare(a, b))
+				return false;
+			continue;
+		}
 		if (b->handle &&
 		    (!is_ok(a, client_try_lock(&a->device, &b->handle, READ_ONLY, &bytes),
 			    "last lock") ||
@@ -512,6 +451,7 @@ static void run_actor(void *argument)
 	bool good = open_device(a);
 
 	for (uint32_t i = 0; good && i < a->run->workload->operations; i++) {
+		a->operation = i;
 		good = act(a);
 		vidmm_adapter_check(a->run->client.adapter);
 	}
@@ -548,12 +488,23 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_unlock(&ears);
 }
 
+/* For D3DKMT clients, which share. */
+static void find_luid(struct run *run)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+
+	vidmm_d3dkmt_attach(run->process[0]);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	run->luid = info.AdapterLuid;
+}
+
 /* The shape of the adapter comes from the seed, too. */
 static void start(struct run *run, struct actor *dice)
 {
 	uint32_t dma_segment_set = draw(dice, 2) * 2;
 	struct vidmm_registry_value values[] = {
-		{"ApertureSize", 1024 * KIB},
+		{"ApertureSize", run->workload->wide ? 256 * KIB : 1024 * KIB},
 		{"ApertureCoherent", run->workload->seed % 3 != 0},
 		{"DmaBufferSize", 4096u << draw(dice, 3)},
 		{"AllocationListSize", 16},
@@ -567,7 +518,7 @@ static void start(struct run *run, struct actor *dice)
 		{"EngineBytesPerUs", draw(dice, 2) * 20000},
 		{"VramBanks", has_banks(run) ? BANKS : 0},
 	};
-	const uint64_t bar = VRAM_BYTES;
+	const uint64_t bar = run->workload->wide ? VRAM_BYTES / 4 : VRAM_BYTES;
 	const struct vidmm_adapter_options adapter = {
 		.struct_size = sizeof(adapter),
 		.driver_entry = softgpu_driver_entry,
@@ -587,6 +538,8 @@ static void start(struct run *run, struct actor *dice)
 		.deadlock_context = run,
 	};
 
+	run->aperture_coherent = run->workload->seed % 3 != 0;
+	run->largest_bytes = run->workload->wide ? LARGEST_BYTES / 4 : LARGEST_BYTES;
 	assert_int_equal(vidmm_host_create(&host, &run->client.host), 0);
 	assert_int_not_equal(
 		vidmm_subscribe(run->client.host,
@@ -597,6 +550,8 @@ static void start(struct run *run, struct actor *dice)
 	for (uint32_t i = 0; i < PROCESSES; i++)
 		assert_int_equal(vidmm_process_open(run->client.host, "actor", &run->process[i]),
 				 0);
+	if (run->workload->wide)
+		find_luid(run);
 }
 
 static void note_result(struct run *run, struct workload_result *result)
@@ -606,6 +561,8 @@ static void note_result(struct run *run, struct workload_result *result)
 
 	for (uint32_t i = 0; i < run->workload->actors; i++) {
 		result->discards += run->actor[i].discards;
+		for (uint32_t k = 0; k < WORKLOAD_KINDS; k++)
+			result->reached[k] += run->actor[i].reached[k];
 		if (run->actor[i].failure[0] && !result->failure[0])
 			snprintf(result->failure, sizeof(result->failure), "%s",
 				 run->actor[i].failure);

@@ -17,12 +17,26 @@ struct workload {
 	uint64_t seed;
 	uint32_t switch_per_1024;
 	uint32_t actors, operations; /* each */
+	bool wide; /* everything that may be asked for (wide.c); smaller memory and buffers */
+};
+
+/* What wide runs do beside the usual, and how often they got to the end of it. */
+enum workload_kind {
+	WORKLOAD_LOCK_OTHERWISE,
+	WORKLOAD_HOLD,
+	WORKLOAD_UNSEEN, /* compared by a copy of the GPU's */
+	WORKLOAD_PRIORITIES,
+	WORKLOAD_RESIDENCY,
+	WORKLOAD_OFFER_IN_LIST,
+	WORKLOAD_SHARE,
+	WORKLOAD_KINDS
 };
 
 struct workload_result {
 	char failure[512]; /* empty: everything was as the shadow says */
 	uint64_t hash;     /* of the event stream; sim */
 	uint64_t events, evictions, renames, discards, waits;
+	uint64_t reached[WORKLOAD_KINDS];
 };
 
 /* A deadlock ends the program with the seed and the report. */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_answers [SECONDS [SEED]]: a miniport that answers DxgkDdiCreateAllocation with what no miniport may say, fails or
+ * forgets. The create is refused with all that it did, and nobody else notices.
+ */
+#include "refusal.h"
+
+#include <string.h>
+
+enum {
+	CPU_VISIBLE = 0x1,
+	PERMANENT = 0x2,
+	CACHED = 0x4,
+	PROTECTED = 0x8,
+	EXISTING = 0x10,
+	EXISTING_KERNEL = 0x20,
+	USE_ALTERNATE_VA = 0x400,
+	LINKS = 0x3000,
+	HISTORY_BUFFER = 0x4000,
+	ITEMS = 4,
+	LARGER_THAN_ALL = 10
+};
+
+struct spoiling {
+	struct refusal *r;
+	uint32_t index; /* of the entry that is spoilt */
+	uint32_t kind;
+};
+
+static void spoil_flags(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO *info)
+{
+	static const uint32_t bad[] = {PERMANENT,
+				       CACHED,
+				       PROTECTED | PERMANENT | CPU_VISIBLE,
+				       PROTECTED | EXISTING,
+				       EXISTING | PERMANENT | CPU_VISIBLE,
+				       EXISTING | EXISTING_KERNEL,
+				       EXISTING_KERNEL | PERMANENT | CPU_VISIBLE,
+				       EXISTING,        /* no pSystemMem came along */
+				       EXISTING_KERNEL, /* neither */
+				       USE_ALTERNATE_VA,
+				       LINKS,
+				       HISTORY_BUFFER};
+
+	if (kind)
+		info->Flags.Value = bad[refusal_draw(r, sizeof(bad) / sizeof(bad[0]))];
+	else
+		info->Flags.Value |= 0x8000u << refusal_draw(r, 17);
+}
+
+static void spoil_segments(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO *info)
+{
+	switch (kind) {
+	case 0:
+		info->SupportedReadSegmentSet = 0;
+		break;
+	case 1:
+		info->SupportedWriteSegmentSet = 0;
+		break;
+	case 2:
+		info->SupportedReadSegmentSet |= 4u << refusal_draw(r, 30);
+		break;
+	case 3:
+		info->SupportedWriteSegmentSet |= 4u << refusal_draw(r, 30);
+		break;
+	case 4:
+		info->EvictionSegmentSet = 1u | refusal_draw(r, UINT32_MAX);
+		break;
+	default: /* a preferred segment that is none */
+		info->PreferredSegment.Value = (3 + refusal_draw(r, 29)) << 6 * refusal_draw(r, 5);
+	}
+}
+
+static void spoil_figures(struct refusal *r, uint32_t kind, DXGK_ALLOCATIONINFO *info)
+{
+	switch (kind) {
+	case 0:
+		info->Size = 0;
+		break;
+	case 1:
+		info->Size = SIZE_MAX - refusal_draw(r, 4095);
+		break;
+	case 2: /* larger than all there is, which nobody forbids */
+		info->Flags.Value |= CPU_VISIBLE;
+		info->Size = (SIZE_T)1 << (40 + refusal_draw(r, 24));
+		break;
+	case 3:
+		info->Alignment = 3 + 4 * refusal_draw(r, 1u << 29);
+		break;
+	case 4:
+		info->AllocationPriority = 0;
+		break;
+	default:
+		info->PreferredSegment.Value = 1;
+		info->HintedBank.Value = 1 + REFUSAL_BANKS + refusal_draw(r, 127 - REFUSAL_BANKS);
+	}
+}
+
+/* The object stays the scripted miniport's; a forgotten one it never hears of again. */
+static void forget_handle(struct refusal *r, DXGK_ALLOCATIONINFO *info)
+{
+	info->hAllocation = NULL;
+	r->w.m->live_allocations--;
+}
+
+static void answer(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	const struct spoiling *s = context;
+	DXGKARG_CREATEALLOCATION *args = call->args;
+
+	(void)m;
+	if (call->ddi != VIDMM_DDI_CREATE_ALLOCATION || call->forced)
+		return;
+	DXGK_ALLOCATIONINFO *info = &args->pAllocationInfo[s->index];
+
+	if (s->kind < 2)
+		spoil_flags(s->r, s->kind, info);
+	else if (s->kind < 8)
+		spoil_segments(s->r, s->kind - 2, info);
+	else if (s->kind < 14)
+		spoil_figures(s->r, s->kind - 8, info);
+	else if (s->kind == 14)
+		forget_handle(s->r, info);
+}
+
+static void fail_a_call(struct refusal *r)
+{
+	static const NTSTATUS statuses[] = {STATUS_UNSUCCESSFUL, STATUS_NO_MEMORY,
+					    STATUS_INVALID_PARAMETER, (NTSTATUS)0xC01E0113,
+					    (NTSTATUS)0x80000005};
+	enum vidmm_ddi ddi =
+		refusal_draw(r, 2) ? VIDMM_DDI_CREATE_ALLOCATION : VIDMM_DDI_OPEN_ALLOCATION;
+
+	scripted_fail(r->w.m, ddi, statuses[refusal_draw(r, 5)], 1);
+}
+
+/* Such a size is found out where memory is wanted. */
+static void use_larger_than_all(struct refusal *r, D3DDDICB_ALLOCATE *args, uint32_t index)
+{
+	D3DKMT_HANDLE handles[ITEMS], handle = args->pAllocationInfo[index].hAllocation;
+	struct client_device *device = &r->w.device;
+	D3DDDICB_DEALLOCATE end = {.NumAllocations = args->NumAllocations, .HandleList = handles};
+
+	refusal_expect(r, client_try_lock(device, &handle, 0, NULL));
+	if (args->hResource)
+		end = (D3DDDICB_DEALLOCATE){.hResource = args->hResource};
+	for (uint32_t i = 0; i < args->NumAllocations; i++)
+		handles[i] = args->pAllocationInfo[i].hAllocation;
+	if (device->cb->pfnDeallocateCb(device->handle, &end) != S_OK)
+		refusal_wrong(r, "cannot deallocate what is larger than all", index);
+}
+
+static void create(struct refusal *r)
+{
+	struct spoiling s = {.r = r, .kind = refusal_draw(r, 16)};
+	D3DDDI_ALLOCATIONINFO info[ITEMS] = {{0}};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1 + refusal_draw(r, ITEMS),
+				  .pAllocationInfo = info,
+				  .hResource = refusal_draw(r, 2) ? r : NULL};
+
+	s.index = refusal_draw(r, args.NumAllocations);
+	r->what = "create";
+	r->detail = s.kind;
+	if (s.kind == 15)
+		fail_a_call(r);
+	r->w.m->hook_context = &s;
+	r->w.m->hook = answer;
+	HRESULT result = r->w.device.cb->pfnAllocateCb(r->w.device.handle, &args);
+	r->w.m->hook = NULL;
+	if (result == S_OK && s.kind == LARGER_THAN_ALL) {
+		use_larger_than_all(r, &args, s.index);
+		return;
+	}
+	if (result >= 0)
+		refusal_wrong(r, "the miniport's answer was taken", s.index);
+	if (s.kind < 15)
+		refusal_expect(r, result);
+	if (result == E_INVALIDARG && s.kind < 15 && !r->w.client.findings)
+		refusal_wrong(r, "refused without a finding", s.index);
+	for (uint32_t i = 0; i < ITEMS; i++)
+		if (info[i].hAllocation)
+			refusal_wrong(r, "a handle came out", i);
+}
+
+int main(int count, char **arguments)
+{
+	return refusal_main(count, arguments, "fuzz_answers", create);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random calls that must be refused, on the scripted miniport: what was there before is there afterwards, bytes,
+ * residency, statistics and the miniport's balance of creates and destroys, and it goes on working.
+ */
+#ifndef VMM_TESTS_FUZZ_REFUSAL_H
+#define VMM_TESTS_FUZZ_REFUSAL_H
+
+#include <sched_world.h>
+
+#define WITNESSES     4u
+#define REFUSAL_BANKS 4u /* of segment 1 */
+#define WITNESS_BYTES (64u * KIB)
+
+/* What must not change. Peaks and counts of calls may. */
+struct refusal_snapshot {
+	struct vidmm_adapter_statistics statistics;
+	uint32_t devices, contexts, allocations, opens;
+	uint32_t residency[WITNESSES];
+};
+
+struct refusal {
+	struct world w;
+	uint64_t seed, random;
+	uint32_t step;
+	const char *what; /* the call of this step, for a failure's message */
+	uint32_t detail;
+	D3DKMT_HANDLE witness
+		[WITNESSES]; /* the last one stays locked, and then there is one that is offered */
+	const uint32_t *locked;
+	D3DKMT_HANDLE offered;
+	struct client_device other; /* of another process */
+	D3DKMT_HANDLE foreign;      /* an allocation of its */
+	D3DKMT_HANDLE stale;
+	struct refusal_snapshot before;
+};
+
+/* Runs `step` so many times on each of the seeds, or until the time is over; for main. */
+typedef void refusal_step(struct refusal *r);
+int refusal_main(int count, char **arguments, const char *name, refusal_step *step);
+
+uint32_t refusal_draw(struct refusal *r, uint32_t below);
+uint64_t refusal_wide(
+	struct refusal *r); /* a random number that is small, round, huge, or anything */
+/* Ends the test with seed, step and the call. */
+void refusal_wrong(const struct refusal *r, const char *what, uint64_t got);
+/* The result must be one of those that the interface documents for bad input. */
+void refusal_expect(const struct refusal *r, HRESULT result);
+
+#endif
