@@ -580,6 +580,67 @@ static void spl_07_a_portion_is_abandoned_with_its_adapter(void **state)
 	world_stop(&w);
 }
 
+/* A NULL element behind the last command. */
+static void append_unbinding(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARG_RENDER *args = call->args;
+
+	(void)context;
+	(void)m;
+	if (call->ddi == VIDMM_DDI_RENDER)
+		*args->pPatchLocationListOut++ = (D3DDDI_PATCHLOCATIONLIST){
+			.AllocationIndex = args->AllocationListSize - 1,
+			.SplitOffset = 0x10000,
+			.PatchOffset = 0x10000,
+		};
+}
+
+/* LKR-01 would move what the CPU locks meanwhile; bound, it stays. */
+static void spl_05_what_is_bound_stays_while_the_cpu_locks_it(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4], locked;
+
+	world_start(&w, state, little_memory);
+	textures(&w, a + 1, 3);
+	a[0] = world_allocate(&w, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	for (uint32_t i = 0; i < 4; i++)
+		draw(&w.context, a[i], i ? 1 : 0, 0xE0 + i);
+	client_submit(&w.context);
+	await_first_portion(&w);
+	locked = a[0];
+	assert_int_equal(client_try_lock(&w.device, &locked, 0xC, NULL),
+			 S_OK); /* DonotWait, IgnoreSync */
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(
+			world_nth_of(&w, VIDMM_DDI_PATCH, false, i)->allocations[0].SegmentId, 1);
+	assert_int_equal(client_unlock(&w.device, a[0]), S_OK);
+	assert_words(&w, a, 4, 0xE0);
+	world_stop(&w);
+}
+
+/* Its commands run; only the end of the list, which unbinds, is no place to split at. */
+static void spl_12_unbinding_at_the_end_is_no_split_point(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, little_memory);
+	textures(&w, a, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		draw_with(&w.context, a[i], i, 0);
+	w.m->hook = append_unbinding;
+	w.context.c.pAllocationList[w.context.allocations++] = (D3DDDI_ALLOCATIONLIST){0};
+	client_submit(&w.context);
+	w.m->hook = NULL;
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 0);
+	assert_in_error(&w, a[0]);
+	world_stop(&w);
+}
+
 static void little_memory_mapped(struct scripted_miniport *m)
 {
 	little_memory(m);
@@ -645,6 +706,8 @@ int main(void)
 		ON_BOTH(spl_07_a_portion_that_faults_loses_the_device),
 		ON_BOTH(pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter),
 		ON_BOTH(spl_07_a_portion_is_abandoned_with_its_adapter),
+		ON_BOTH(spl_05_what_is_bound_stays_while_the_cpu_locks_it),
+		ON_BOTH(spl_12_unbinding_at_the_end_is_no_split_point),
 		ON_BOTH(dma_05_a_split_buffer_is_mapped),
 		ON_BOTH(spl_07_a_context_ends_after_all_portions),
 		ON_BOTH(spl_15_no_dma_patching_leaves_slots_bound),
