@@ -147,6 +147,27 @@ static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 	world_stop(&w);
 }
 
+/* Where paging runs on the same node, order is all that keeps it before the portion that needs it (SUB-03). */
+static void spl_04_on_the_paging_node_as_well(void **state)
+{
+	struct world w;
+	struct client_context copy;
+	D3DKMT_HANDLE a[5];
+
+	world_start(&w, state, little_memory);
+	client_context(&w.device, 1, &copy);
+	textures(&w, a, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		draw(&copy, a[i], 0, 0x28 + i);
+	client_submit(&copy);
+	world_run(&w);
+	assert_int_equal(splits(&w), 2);
+	assert_portions(&w, 5 * COMMAND, 5);
+	assert_words(&w, a, 5, 0x28);
+	client_context_end(&copy);
+	world_stop(&w);
+}
+
 static void spl_01_what_fits_is_not_split(void **state)
 {
 	struct world w;
@@ -353,11 +374,9 @@ static void pat_07_without_slots_everything_stays_bound(void **state)
 static void spl_07_the_last_portion_completes_the_buffer(void **state)
 {
 	struct world w;
-	struct client_context copy;
 	D3DKMT_HANDLE a[3];
 
 	world_start(&w, state, little_memory);
-	client_context(&w.device, 1, &copy);
 	textures(&w, a, 3);
 	D3DKMT_HANDLE locked = a[0];
 	for (uint32_t i = 0; i < 3; i++)
@@ -372,7 +391,6 @@ static void spl_07_the_last_portion_completes_the_buffer(void **state)
 	assert_int_equal(client_try_lock(&w.device, &locked, 0x4, NULL), D3DERR_WASSTILLDRAWING);
 	world_run(&w);
 	assert_int_equal(world_word(&w, a[0], 0), 0x80);
-	client_context_end(&copy);
 	world_stop(&w);
 }
 
@@ -685,11 +703,80 @@ static void spl_07_a_context_ends_after_all_portions(void **state)
 	world_stop(&w);
 }
 
+static void little_memory_for_three(struct scripted_miniport *m)
+{
+	little_memory(m);
+	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes =
+		(uint64_t)3 * 64 * KIB;
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+/* One or two textures of `mine` in each command group, in two slots: with what is bound never more than three. */
+static void draw_at_random(struct client_context *context, const D3DKMT_HANDLE *mine,
+			   uint32_t *words, uint32_t *seed)
+{
+	bool may_join = false;
+
+	for (uint32_t count = 1 + next_random(seed) % 24, slot = 0; count; count--) {
+		uint32_t which = next_random(seed) % 8, value = next_random(seed);
+
+		if (may_join && next_random(seed) % 2) {
+			draw_with(context, mine[which], slot ^ 1, value);
+			may_join = false;
+		} else {
+			slot = next_random(seed) % 2;
+			draw(context, mine[which], slot, value);
+			may_join = true;
+		}
+		words[which] = value;
+	}
+	client_submit(context);
+}
+
+/* SPL-03: everything runs once and in order, whatever is split where. */
+static void spl_03_nothing_is_lost_and_nothing_runs_twice(void **state)
+{
+	struct world w;
+	struct client_context context[2];
+	D3DKMT_HANDLE a[2][8];
+	uint32_t words[2][8] = {{0}}, seed = 20;
+
+	world_start(&w, state, little_memory_for_three);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t c = 0; c < 2; c++) {
+		client_context(&w.device, c, &context[c]);
+		textures(&w, a[c], 8);
+	}
+	for (uint32_t round = 0; round < 100; round++) {
+		uint32_t c = next_random(&seed) % 2;
+
+		draw_at_random(&context[c], a[c], words[c], &seed);
+		if (next_random(&seed) % 16)
+			continue;
+		for (uint32_t i = 0; i < 8; i++)
+			assert_int_equal(world_word(&w, a[c][i], 0), words[c][i]);
+	}
+	world_run(&w);
+	for (uint32_t c = 0; c < 2; c++)
+		for (uint32_t i = 0; i < 8; i++)
+			assert_int_equal(world_word(&w, a[c][i], 0), words[c][i]);
+	assert_true(splits(&w) > 100);
+	world_assert_fences(&w);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(spl_01_what_fits_is_not_split),
 		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
+		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),
+		ON_BOTH(spl_04_on_the_paging_node_as_well),
 		ON_BOTH(spl_04_paging_runs_between_portions),
 		ON_BOTH(spl_05_what_is_bound_keeps_its_address),
 		ON_BOTH(spl_06_what_is_reprogrammed_at_the_split_point_may_move),
