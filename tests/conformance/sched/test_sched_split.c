@@ -2,7 +2,7 @@
 /* DMA buffers that are split because what they use does not fit together (SPL, and PAT where it is about portions). */
 #include "sched_world.h"
 
-#include <string.h>
+#include <pthread.h>
 
 #define COMMAND ((UINT)sizeof(struct scripted_command))
 #define ROOM    2u /* textures that fit together */
@@ -126,12 +126,31 @@ static void assert_words(struct world *w, const D3DKMT_HANDLE *a, uint32_t count
 		assert_int_equal(world_word(w, a[i], 0), first + i);
 }
 
+struct split_seen {
+	pthread_mutex_t lock; /* events come from several threads */
+	uint64_t offset, patch;
+};
+
+static void on_split(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct split_seen *seen = context;
+
+	(void)text;
+	pthread_mutex_lock(&seen->lock);
+	seen->offset = event->arg[0];
+	seen->patch = event->arg[1];
+	pthread_mutex_unlock(&seen->lock);
+}
+
 static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 {
 	struct world w;
+	struct split_seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	D3DKMT_HANDLE a[3];
 
 	world_start(&w, state, little_memory);
+	assert_int_not_equal(
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_SPLIT, on_split, &seen), 0);
 	textures(&w, a, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		draw(&w.context, a[i], 0, 0x20 + i);
@@ -143,6 +162,10 @@ static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 			 2 * COMMAND);
 	assert_portions(&w, 3 * COMMAND, 3);
 	assert_int_equal(splits(&w), 1);
+	pthread_mutex_lock(&seen.lock);
+	assert_int_equal(seen.offset, 2 * COMMAND);
+	assert_int_equal(seen.patch, 2);
+	pthread_mutex_unlock(&seen.lock);
 	assert_words(&w, a, 3, 0x20);
 	world_stop(&w);
 }
