@@ -223,7 +223,8 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		 * those who hold one are waiting for, nothing will come free.
 		 */
 		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
-			return STATUS_NO_MEMORY;
+			return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED /* LOCK-33 */
+							      : STATUS_NO_MEMORY;
 		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
 		if (vmm_os_mutex_held(&adapter->submit_lock))
 			vmm_prepare_pump_waiting(adapter);

@@ -147,6 +147,9 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
+/* gather.c; paging lock held */
+/* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
+vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
 /* split.c; paging lock held */
 /* The first and one after the last patch location of those that share the SplitOffset of `patch`. */
 uint32_t vmm_split_group(const struct vmm_dma *dma, uint32_t patch);

@@ -149,6 +149,21 @@ def percentages_are_of_what_was_alive():
 
 
 @test
+def less_memory_than_one_submission_wants_splits_it():
+    """SPL-02: both segments together hold half of what each submission uses."""
+    events = [f'0 c {i} 262144' for i in range(1, 17)] + [f'0 w {i} 0 262144 p' for i in range(1, 17)]
+    events += [f'{n}000000 x {n} 0 1 0 0 0 16 0 ' + ' '.join(f'{i}{"w" * (i % 2)}' for i in range(1, 17))
+               for n in (1, 2)]
+    header = open(EVERY).read().split('1000 c')[0]
+    text = header + ''.join(event + '\n' for event in events) + f'#end {len(events)}\n'
+    for backend in 'sim', 'linux':
+        done = expect(replay('-', '--vram', '1M', '--aperture', '1M', '--json', '--verify', 'full', '--backend', backend,
+                             text=text), 0)
+        report = json.loads(done.stdout)
+        assert report['splits'] >= 2 and report['findings'] == [], done.stdout
+
+
+@test
 def quiet_says_nothing_when_all_is_well():
     done = expect(replay(EVERY, '-q'), 0)
     assert done.stdout == '' and done.stderr == ''

@@ -2,7 +2,7 @@
 /* DMA buffers that are split because what they use does not fit together (SPL, and PAT where it is about portions). */
 #include "sched_world.h"
 
-#include <string.h>
+#include <pthread.h>
 
 #define COMMAND ((UINT)sizeof(struct scripted_command))
 #define ROOM    2u /* textures that fit together */
@@ -126,12 +126,31 @@ static void assert_words(struct world *w, const D3DKMT_HANDLE *a, uint32_t count
 		assert_int_equal(world_word(w, a[i], 0), first + i);
 }
 
+struct split_seen {
+	pthread_mutex_t lock; /* events come from several threads */
+	uint64_t offset, patch;
+};
+
+static void on_split(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct split_seen *seen = context;
+
+	(void)text;
+	pthread_mutex_lock(&seen->lock);
+	seen->offset = event->arg[0];
+	seen->patch = event->arg[1];
+	pthread_mutex_unlock(&seen->lock);
+}
+
 static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 {
 	struct world w;
+	struct split_seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	D3DKMT_HANDLE a[3];
 
 	world_start(&w, state, little_memory);
+	assert_int_not_equal(
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_SPLIT, on_split, &seen), 0);
 	textures(&w, a, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		draw(&w.context, a[i], 0, 0x20 + i);
@@ -143,7 +162,32 @@ static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 			 2 * COMMAND);
 	assert_portions(&w, 3 * COMMAND, 3);
 	assert_int_equal(splits(&w), 1);
+	pthread_mutex_lock(&seen.lock);
+	assert_int_equal(seen.offset, 2 * COMMAND);
+	assert_int_equal(seen.patch, 2);
+	pthread_mutex_unlock(&seen.lock);
 	assert_words(&w, a, 3, 0x20);
+	world_stop(&w);
+}
+
+/* Where paging runs on the same node, order is all that keeps it before the portion that needs it (SUB-03). */
+static void spl_04_on_the_paging_node_as_well(void **state)
+{
+	struct world w;
+	struct client_context copy;
+	D3DKMT_HANDLE a[5];
+
+	world_start(&w, state, little_memory);
+	client_context(&w.device, 1, &copy);
+	textures(&w, a, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		draw(&copy, a[i], 0, 0x28 + i);
+	client_submit(&copy);
+	world_run(&w);
+	assert_int_equal(splits(&w), 2);
+	assert_portions(&w, 5 * COMMAND, 5);
+	assert_words(&w, a, 5, 0x28);
+	client_context_end(&copy);
 	world_stop(&w);
 }
 
@@ -353,11 +397,9 @@ static void pat_07_without_slots_everything_stays_bound(void **state)
 static void spl_07_the_last_portion_completes_the_buffer(void **state)
 {
 	struct world w;
-	struct client_context copy;
 	D3DKMT_HANDLE a[3];
 
 	world_start(&w, state, little_memory);
-	client_context(&w.device, 1, &copy);
 	textures(&w, a, 3);
 	D3DKMT_HANDLE locked = a[0];
 	for (uint32_t i = 0; i < 3; i++)
@@ -372,7 +414,6 @@ static void spl_07_the_last_portion_completes_the_buffer(void **state)
 	assert_int_equal(client_try_lock(&w.device, &locked, 0x4, NULL), D3DERR_WASSTILLDRAWING);
 	world_run(&w);
 	assert_int_equal(world_word(&w, a[0], 0), 0x80);
-	client_context_end(&copy);
 	world_stop(&w);
 }
 
@@ -580,6 +621,67 @@ static void spl_07_a_portion_is_abandoned_with_its_adapter(void **state)
 	world_stop(&w);
 }
 
+/* A NULL element behind the last command. */
+static void append_unbinding(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARG_RENDER *args = call->args;
+
+	(void)context;
+	(void)m;
+	if (call->ddi == VIDMM_DDI_RENDER)
+		*args->pPatchLocationListOut++ = (D3DDDI_PATCHLOCATIONLIST){
+			.AllocationIndex = args->AllocationListSize - 1,
+			.SplitOffset = 0x10000,
+			.PatchOffset = 0x10000,
+		};
+}
+
+/* LKR-01 would move what the CPU locks meanwhile; bound, it stays. */
+static void spl_05_what_is_bound_stays_while_the_cpu_locks_it(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4], locked;
+
+	world_start(&w, state, little_memory);
+	textures(&w, a + 1, 3);
+	a[0] = world_allocate(&w, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	for (uint32_t i = 0; i < 4; i++)
+		draw(&w.context, a[i], i ? 1 : 0, 0xE0 + i);
+	client_submit(&w.context);
+	await_first_portion(&w);
+	locked = a[0];
+	assert_int_equal(client_try_lock(&w.device, &locked, 0xC, NULL),
+			 S_OK); /* DonotWait, IgnoreSync */
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(
+			world_nth_of(&w, VIDMM_DDI_PATCH, false, i)->allocations[0].SegmentId, 1);
+	assert_int_equal(client_unlock(&w.device, a[0]), S_OK);
+	assert_words(&w, a, 4, 0xE0);
+	world_stop(&w);
+}
+
+/* Its commands run; only the end of the list, which unbinds, is no place to split at. */
+static void spl_12_unbinding_at_the_end_is_no_split_point(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, little_memory);
+	textures(&w, a, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		draw_with(&w.context, a[i], i, 0);
+	w.m->hook = append_unbinding;
+	w.context.c.pAllocationList[w.context.allocations++] = (D3DDDI_ALLOCATIONLIST){0};
+	client_submit(&w.context);
+	w.m->hook = NULL;
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 0);
+	assert_in_error(&w, a[0]);
+	world_stop(&w);
+}
+
 static void little_memory_mapped(struct scripted_miniport *m)
 {
 	little_memory(m);
@@ -624,11 +726,80 @@ static void spl_07_a_context_ends_after_all_portions(void **state)
 	world_stop(&w);
 }
 
+static void little_memory_for_three(struct scripted_miniport *m)
+{
+	little_memory(m);
+	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes =
+		(uint64_t)3 * 64 * KIB;
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+/* One or two textures of `mine` in each command group, in two slots: with what is bound never more than three. */
+static void draw_at_random(struct client_context *context, const D3DKMT_HANDLE *mine,
+			   uint32_t *words, uint32_t *seed)
+{
+	bool may_join = false;
+
+	for (uint32_t count = 1 + next_random(seed) % 24, slot = 0; count; count--) {
+		uint32_t which = next_random(seed) % 8, value = next_random(seed);
+
+		if (may_join && next_random(seed) % 2) {
+			draw_with(context, mine[which], slot ^ 1, value);
+			may_join = false;
+		} else {
+			slot = next_random(seed) % 2;
+			draw(context, mine[which], slot, value);
+			may_join = true;
+		}
+		words[which] = value;
+	}
+	client_submit(context);
+}
+
+/* SPL-03: everything runs once and in order, whatever is split where. */
+static void spl_03_nothing_is_lost_and_nothing_runs_twice(void **state)
+{
+	struct world w;
+	struct client_context context[2];
+	D3DKMT_HANDLE a[2][8];
+	uint32_t words[2][8] = {{0}}, seed = 20;
+
+	world_start(&w, state, little_memory_for_three);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t c = 0; c < 2; c++) {
+		client_context(&w.device, c, &context[c]);
+		textures(&w, a[c], 8);
+	}
+	for (uint32_t round = 0; round < 100; round++) {
+		uint32_t c = next_random(&seed) % 2;
+
+		draw_at_random(&context[c], a[c], words[c], &seed);
+		if (next_random(&seed) % 16)
+			continue;
+		for (uint32_t i = 0; i < 8; i++)
+			assert_int_equal(world_word(&w, a[c][i], 0), words[c][i]);
+	}
+	world_run(&w);
+	for (uint32_t c = 0; c < 2; c++)
+		for (uint32_t i = 0; i < 8; i++)
+			assert_int_equal(world_word(&w, a[c][i], 0), words[c][i]);
+	assert_true(splits(&w) > 100);
+	world_assert_fences(&w);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(spl_01_what_fits_is_not_split),
 		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
+		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),
+		ON_BOTH(spl_04_on_the_paging_node_as_well),
 		ON_BOTH(spl_04_paging_runs_between_portions),
 		ON_BOTH(spl_05_what_is_bound_keeps_its_address),
 		ON_BOTH(spl_06_what_is_reprogrammed_at_the_split_point_may_move),
@@ -645,6 +816,8 @@ int main(void)
 		ON_BOTH(spl_07_a_portion_that_faults_loses_the_device),
 		ON_BOTH(pat_18_a_failed_patch_of_a_later_portion_stops_the_adapter),
 		ON_BOTH(spl_07_a_portion_is_abandoned_with_its_adapter),
+		ON_BOTH(spl_05_what_is_bound_stays_while_the_cpu_locks_it),
+		ON_BOTH(spl_12_unbinding_at_the_end_is_no_split_point),
 		ON_BOTH(dma_05_a_split_buffer_is_mapped),
 		ON_BOTH(spl_07_a_context_ends_after_all_portions),
 		ON_BOTH(spl_15_no_dma_patching_leaves_slots_bound),
