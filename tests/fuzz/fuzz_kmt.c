@@ -61,7 +61,7 @@ static NTSTATUS create_allocation(struct refusal *r)
 			args.hResource = refusal_draw(r, 2) ? r->kmt_resource : r->stale;
 			break;
 		case 3:
-			flags = ALLOCATION_FLAGS_BAD << refusal_draw(r, 10);
+			flags = (uint32_t)ALLOCATION_FLAGS_BAD << refusal_draw(r, 10);
 			break;
 		case 4: /* CreateShared without CreateResource */
 			flags = 2;

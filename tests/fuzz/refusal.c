@@ -198,6 +198,10 @@ static void set_up(struct refusal *r, void **kind)
 	r->stale = world_allocate(w, 4096, 0);
 	assert_int_equal(client_deallocate(&w->device, r->stale), S_OK);
 	client_idle(&w->client);
+	/* Whoever wants pages collects those that paging no longer reads; from here on there are none to collect. */
+	D3DKMT_HANDLE last = world_allocate(w, 4096, 0);
+	client_write(&w->device, last, 4096, 0);
+	assert_int_equal(client_deallocate(&w->device, last), S_OK);
 	r->locked = client_lock(&w->device, r->witness[WITNESSES - 1], 0);
 	set_up_kmt(r);
 	take(r, &r->before);
