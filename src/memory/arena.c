@@ -96,6 +96,14 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	 */
 	if (atomic_load(&memory->adapter->removed))
 		return VMM_DEVICE_REMOVED;
+	if (size_bytes >
+	    UINT32_MAX) { /* ByteCount of an MDL, which describes a backing store, has 32 bits */
+		vmm_reason(
+			memory->adapter->observe, STATUS_NO_MEMORY, 0, 0,
+			"a backing store of %llu bytes: 4 GiB and more in one piece are not built",
+			(unsigned long long)size_bytes);
+		return VMM_NO_MEMORY;
+	}
 	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
 	if (!below_limit(memory, size_bytes))
 		return VMM_NO_MEMORY;

@@ -92,4 +92,6 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 	check_arenas(memory);
 	vmm_swizzle_check(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
+	/* A completion that found the lock taken has left its packets to its holder. */
+	memory->engine->kick(adapter);
 }

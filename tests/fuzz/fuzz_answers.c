@@ -18,7 +18,11 @@ enum {
 	LINKS = 0x3000,
 	HISTORY_BUFFER = 0x4000,
 	ITEMS = 4,
-	LARGER_THAN_ALL = 10
+	PINNED = 0x300, /* Overlay, Capture: such a one may send others away */
+	LARGER_THAN_ALL = 10,
+	FORGOTTEN = 14,
+	FAILING = 15,
+	ANYTHING = 16
 };
 
 struct spoiling {
@@ -103,6 +107,22 @@ static void forget_handle(struct refusal *r, DXGK_ALLOCATIONINFO *info)
 	r->w.m->live_allocations--;
 }
 
+/* Some of which is even right. */
+static void say_anything(struct refusal *r, DXGK_ALLOCATIONINFO *info)
+{
+	info->Alignment = (UINT)refusal_wide(r);
+	info->Size = (SIZE_T)refusal_wide(r);
+	info->PitchAlignedSize = (SIZE_T)refusal_wide(r);
+	info->HintedBank.Value = (UINT)refusal_wide(r);
+	info->PreferredSegment.Value = (UINT)refusal_wide(r);
+	info->SupportedReadSegmentSet = (UINT)refusal_wide(r) % 5;
+	info->SupportedWriteSegmentSet = (UINT)refusal_wide(r) % 5;
+	info->EvictionSegmentSet = (UINT)refusal_wide(r) % 4;
+	info->MaximumRenamingListLength = (UINT)refusal_wide(r);
+	info->AllocationPriority = (UINT)refusal_wide(r);
+	info->Flags.Value = (UINT)refusal_wide(r) & ~(UINT)PINNED;
+}
+
 static void answer(void *context, struct scripted_miniport *m, struct scripted_call *call)
 {
 	const struct spoiling *s = context;
@@ -119,8 +139,10 @@ static void answer(void *context, struct scripted_miniport *m, struct scripted_c
 		spoil_segments(s->r, s->kind - 2, info);
 	else if (s->kind < 14)
 		spoil_figures(s->r, s->kind - 8, info);
-	else if (s->kind == 14)
+	else if (s->kind == FORGOTTEN)
 		forget_handle(s->r, info);
+	else if (s->kind == ANYTHING)
+		say_anything(s->r, info);
 }
 
 static void fail_a_call(struct refusal *r)
@@ -134,25 +156,26 @@ static void fail_a_call(struct refusal *r)
 	scripted_fail(r->w.m, ddi, statuses[refusal_draw(r, 5)], 1);
 }
 
-/* Such a size is found out where memory is wanted. */
-static void use_larger_than_all(struct refusal *r, D3DDDICB_ALLOCATE *args, uint32_t index)
+/* Taken after all. That there is no memory for it is found out where memory is wanted. */
+static void end_again(struct refusal *r, D3DDDICB_ALLOCATE *args, uint32_t index, bool too_large)
 {
 	D3DKMT_HANDLE handles[ITEMS], handle = args->pAllocationInfo[index].hAllocation;
 	struct client_device *device = &r->w.device;
 	D3DDDICB_DEALLOCATE end = {.NumAllocations = args->NumAllocations, .HandleList = handles};
 
-	refusal_expect(r, client_try_lock(device, &handle, 0, NULL));
+	if (too_large && client_try_lock(device, &handle, 0, NULL) != E_OUTOFMEMORY)
+		refusal_wrong(r, "a lock of more than there is", index);
 	if (args->hResource)
 		end = (D3DDDICB_DEALLOCATE){.hResource = args->hResource};
 	for (uint32_t i = 0; i < args->NumAllocations; i++)
 		handles[i] = args->pAllocationInfo[i].hAllocation;
 	if (device->cb->pfnDeallocateCb(device->handle, &end) != S_OK)
-		refusal_wrong(r, "cannot deallocate what is larger than all", index);
+		refusal_wrong(r, "cannot deallocate it", index);
 }
 
 static void create(struct refusal *r)
 {
-	struct spoiling s = {.r = r, .kind = refusal_draw(r, 16)};
+	struct spoiling s = {.r = r, .kind = refusal_draw(r, ANYTHING + 1)};
 	D3DDDI_ALLOCATIONINFO info[ITEMS] = {{0}};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1 + refusal_draw(r, ITEMS),
 				  .pAllocationInfo = info,
@@ -161,21 +184,21 @@ static void create(struct refusal *r)
 	s.index = refusal_draw(r, args.NumAllocations);
 	r->what = "create";
 	r->detail = s.kind;
-	if (s.kind == 15)
+	if (s.kind == FAILING)
 		fail_a_call(r);
 	r->w.m->hook_context = &s;
 	r->w.m->hook = answer;
 	HRESULT result = r->w.device.cb->pfnAllocateCb(r->w.device.handle, &args);
 	r->w.m->hook = NULL;
-	if (result == S_OK && s.kind == LARGER_THAN_ALL) {
-		use_larger_than_all(r, &args, s.index);
+	if (result == S_OK && (s.kind == LARGER_THAN_ALL || s.kind == ANYTHING)) {
+		end_again(r, &args, s.index, s.kind == LARGER_THAN_ALL);
 		return;
 	}
 	if (result >= 0)
 		refusal_wrong(r, "the miniport's answer was taken", s.index);
-	if (s.kind < 15)
+	if (s.kind != FAILING)
 		refusal_expect(r, result);
-	if (result == E_INVALIDARG && s.kind < 15 && !r->w.client.findings)
+	if (result == E_INVALIDARG && s.kind != FAILING && !r->w.client.findings)
 		refusal_wrong(r, "refused without a finding", s.index);
 	for (uint32_t i = 0; i < ITEMS; i++)
 		if (info[i].hAllocation)

@@ -42,6 +42,35 @@ uint64_t refusal_wide(struct refusal *r)
 	}
 }
 
+D3DKMT_HANDLE refusal_bad_handle(struct refusal *r)
+{
+	const D3DKMT_HANDLE known[] = {0,
+				       1,
+				       UINT32_MAX,
+				       r->stale,
+				       r->stale,
+				       r->kmt_adapter,
+				       r->kmt_device,
+				       r->kmt_context,
+				       r->kmt_resource};
+	uint32_t which = refusal_draw(r, 12);
+
+	if (which < sizeof(known) / sizeof(known[0]))
+		return known[which];
+	/* Live handles are few and small in number; this is none of them. */
+	return refusal_draw(r, UINT32_MAX) | 0xE0000000u;
+}
+
+uint32_t refusal_bad_list(struct refusal *r, D3DKMT_HANDLE *list, D3DKMT_HANDLE good)
+{
+	uint32_t count = 1 + refusal_draw(r, 4);
+
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = good;
+	list[refusal_draw(r, count)] = refusal_bad_handle(r);
+	return count;
+}
+
 void refusal_wrong(const struct refusal *r, const char *what, uint64_t got)
 {
 	fail_msg("seed %" PRIu64 ", step %u, %s (0x%x): %s (0x%" PRIx64 "); last finding: %s",
@@ -58,7 +87,8 @@ void refusal_expect(const struct refusal *r, HRESULT result)
 					     D3DDDIERR_INVALIDHANDLE,
 					     D3DDDIERR_INVALIDUSERBUFFER,
 					     D3DDDIERR_CANTRENDERLOCKEDALLOCATION,
-					     D3DDDIERR_INVALIDINSTRUCTION};
+					     D3DDDIERR_INVALIDINSTRUCTION,
+					     (HRESULT)0xC0262115 /* another device's */};
 
 	for (size_t i = 0; i < sizeof(documented) / sizeof(documented[0]); i++)
 		if (result == documented[i])
@@ -118,6 +148,31 @@ static void with_banks(struct scripted_miniport *m)
 	m->settings.segment[0].bank_table = borders;
 }
 
+static void set_up_kmt(struct refusal *r)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	struct scripted_allocation spec = {.size_bytes = 4096, .flags = WORLD_CPU_VISIBLE};
+	D3DDDI_ALLOCATIONINFO item = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+
+	vidmm_d3dkmt_attach(r->w.device.process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = r->kmt_adapter = info.hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	r->kmt_device = device.hDevice;
+	D3DKMT_CREATECONTEXT context = {.hDevice = r->kmt_device};
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	r->kmt_context = context.hContext;
+	D3DKMT_CREATEALLOCATION create = {.hDevice = r->kmt_device,
+					  .NumAllocations = 1,
+					  .pAllocationInfo = &item,
+					  .Flags.CreateResource = 1};
+	assert_int_equal(D3DKMTCreateAllocation(&create), STATUS_SUCCESS);
+	r->kmt_resource = create.hResource;
+	r->kmt_allocation = item.hAllocation;
+}
+
 static void set_up(struct refusal *r, void **kind)
 {
 	static const uint32_t sets[WITNESSES] = {WORLD_MEMORY, WORLD_APERTURE, 0, 0};
@@ -143,8 +198,12 @@ static void set_up(struct refusal *r, void **kind)
 	r->stale = world_allocate(w, 4096, 0);
 	assert_int_equal(client_deallocate(&w->device, r->stale), S_OK);
 	client_idle(&w->client);
+	/* Whoever wants pages collects those that paging no longer reads; from here on there are none to collect. */
+	D3DKMT_HANDLE last = world_allocate(w, 4096, 0);
+	client_write(&w->device, last, 4096, 0);
+	assert_int_equal(client_deallocate(&w->device, last), S_OK);
 	r->locked = client_lock(&w->device, r->witness[WITNESSES - 1], 0);
-	vidmm_d3dkmt_attach(w->device.process);
+	set_up_kmt(r);
 	take(r, &r->before);
 }
 
@@ -162,6 +221,8 @@ static void tear_down(struct refusal *r)
 	world_submit_write(&w->context, r->witness[0], 4, 77); /* the adapter goes on */
 	client_idle(&w->client);
 	assert_int_equal(world_word(w, r->witness[0], 4), 77);
+	const D3DKMT_DESTROYDEVICE end_kmt = {.hDevice = r->kmt_device};
+	assert_int_equal(D3DKMTDestroyDevice(&end_kmt), STATUS_SUCCESS);
 	vidmm_d3dkmt_attach(NULL);
 	scripted_forget(w->m);
 	client_close(&r->other);

@@ -32,6 +32,8 @@ struct refusal {
 	struct client_device other; /* of another process */
 	D3DKMT_HANDLE foreign;      /* an allocation of its */
 	D3DKMT_HANDLE stale;
+	/* Of the same process, by D3DKMT: a device of its own, a context of that, a resource with one allocation. */
+	D3DKMT_HANDLE kmt_adapter, kmt_device, kmt_context, kmt_resource, kmt_allocation;
 	struct refusal_snapshot before;
 };
 
@@ -42,6 +44,10 @@ int refusal_main(int count, char **arguments, const char *name, refusal_step *st
 uint32_t refusal_draw(struct refusal *r, uint32_t below);
 uint64_t refusal_wide(
 	struct refusal *r); /* a random number that is small, round, huge, or anything */
+/* What is no allocation of the witnesses' device, nor of the D3DKMT client's. */
+D3DKMT_HANDLE refusal_bad_handle(struct refusal *r);
+/* Up to four handles, one of them bad. Returns the count. */
+uint32_t refusal_bad_list(struct refusal *r, D3DKMT_HANDLE *list, D3DKMT_HANDLE good);
 /* Ends the test with seed, step and the call. */
 void refusal_wrong(const struct refusal *r, const char *what, uint64_t got);
 /* The result must be one of those that the interface documents for bad input. */

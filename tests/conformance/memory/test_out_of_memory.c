@@ -572,6 +572,29 @@ static void spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out(void 
 	world_stop(&w);
 }
 
+/* An MDL describes less than 4 GiB; that is no fault of the caller's. */
+static void lock_32_four_gib_in_one_piece_have_no_backing_store(void **state)
+{
+	struct softgpu_allocation wish = wish_of((uint64_t)4 << 30, CPU, 0);
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, NULL);
+	struct before before = look(&w);
+	uint64_t reasons = client_events(&w.client, VIDMM_EVENT_REASON);
+	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &a, 0, NULL), E_OUTOFMEMORY);
+	assert_int_equal(client_events(&w.client, VIDMM_EVENT_REASON), reasons + 1);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	wish.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM; /* which has one from the start */
+	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_OUTOFMEMORY);
+	expect_unchanged(&w, before);
+	wish.size_bytes = PAGE;
+	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), S_OK);
+	client_write(&w.device, a, PAGE, 1);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +602,7 @@ int main(void)
 		BOTH(creating_what_is_kept_in_system_memory),
 		BOTH(creating_what_is_pinned),
 		BOTH(lock_32_locking),
+		BOTH(lock_32_four_gib_in_one_piece_have_no_backing_store),
 		BOTH(lock_32_discarding),
 		BOTH(lock_32_leaving_a_hidden_segment),
 		BOTH(creating_contexts_and_devices),

@@ -212,10 +212,54 @@ static void clients_that_want_too_much_get_their_own_bytes(void **state)
 		run_clients(state, seed, 3, sim ? 250 : 300);
 }
 
+/* ---- somebody who only looks ---- */
+
+struct onlooker {
+	struct world *world;
+	struct vidmm_thread *thread;
+	_Atomic bool enough;
+};
+
+static void look_on(void *argument)
+{
+	struct onlooker *o = argument;
+	struct vidmm_host *host = o->world->client.host;
+
+	while (!atomic_load(&o->enough)) {
+		vidmm_adapter_check(o->world->client.adapter);
+		if (o->world->kind == VIDMM_HOST_SIM)
+			vidmm_sleep_until_ns(host, vidmm_now_ns(host) + 200);
+	}
+}
+
+/* What completes while a check holds the lock makes room for packets that wait for it; nobody else would submit them. */
+static void sub_16_a_check_leaves_no_packet_behind(void **state)
+{
+	struct onlooker o = {.enough = false};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	o.world = &w;
+	D3DKMT_HANDLE a = client_allocate(&w.device, 16 * KIB, CPU);
+	assert_int_equal(vidmm_thread_create(w.client.host, "onlooker", look_on, &o, &o.thread), 0);
+	for (uint32_t round = 0; round < 300; round++) {
+		for (uint32_t i = 0; i < 40; i++) { /* more than the node takes at once */
+			client_reference(&w.context, a, true);
+			client_submit(&w.context);
+		}
+		client_lock(&w.device, a, 0);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+	}
+	atomic_store(&o.enough, true);
+	vidmm_thread_join(o.thread);
+	world_stop(&w);
+}
+
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(clients_that_want_too_much_get_their_own_bytes),
+		BOTH(sub_16_a_check_leaves_no_packet_behind),
 	};
 
 	if (count > 1) { /* one seed of the simulator's, again and again the same */

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_kmt [SECONDS [SEED]]: D3DKMT functions with arguments that no client may pass. */
+#include "refusal.h"
+
+#include <d3dkmthk.h>
+#include <string.h>
+
+enum { GUARD = 0x5A, COUNT_MAX = 100000, ALLOCATION_FLAGS_BAD = 0x400000 };
+
+/* Anything but the device. */
+static D3DKMT_HANDLE bad_device(struct refusal *r)
+{
+	const D3DKMT_HANDLE others[] = {
+		0, r->kmt_context, r->kmt_resource, r->kmt_adapter, r->kmt_allocation, r->stale};
+	uint32_t which = refusal_draw(r, 8);
+
+	return which < 6 ? others[which] : refusal_draw(r, UINT32_MAX) | 0xE0000000u;
+}
+
+static bool wrong_device(struct refusal *r, D3DKMT_HANDLE *device)
+{
+	bool wrong = refusal_draw(r, 3) == 0;
+
+	*device = wrong ? bad_device(r) : r->kmt_device;
+	return wrong;
+}
+
+/* Of a wrong device everything else may be right. */
+static uint32_t list_for(struct refusal *r, D3DKMT_HANDLE *list, const D3DKMT_HANDLE **given)
+{
+	uint32_t count = refusal_bad_list(r, list, r->kmt_allocation);
+
+	*given = list;
+	switch (r->detail = refusal_draw(r, 4)) {
+	case 0:
+		*given = NULL;
+		return 1 + (uint32_t)refusal_wide(r) % COUNT_MAX;
+	case 1:
+		return UINT32_MAX - refusal_draw(r, 100000);
+	default:
+		return count;
+	}
+}
+
+static NTSTATUS create_allocation(struct refusal *r)
+{
+	D3DDDI_ALLOCATIONINFO2 info[3] = {{.hAllocation = 0}};
+	D3DKMT_CREATEALLOCATION args = {.NumAllocations = 1 + refusal_draw(r, 3),
+					.pAllocationInfo = (D3DDDI_ALLOCATIONINFO *)info};
+	uint32_t flags = 0;
+
+	if (!wrong_device(r, &args.hDevice)) {
+		switch (r->detail = refusal_draw(r, 6)) {
+		case 0:
+			args.pAllocationInfo = NULL;
+			break;
+		case 1:
+			args.NumAllocations = UINT32_MAX - refusal_draw(r, 1000000);
+			break;
+		case 2:
+			args.hResource = refusal_draw(r, 2) ? r->kmt_resource : r->stale;
+			break;
+		case 3:
+			flags = (uint32_t)ALLOCATION_FLAGS_BAD << refusal_draw(r, 10);
+			break;
+		case 4: /* CreateShared without CreateResource */
+			flags = 2;
+			break;
+		default:
+			args.PrivateDriverDataSize = 1 + (UINT)refusal_wide(r) % 1000000;
+		}
+		memcpy(&args.Flags, &flags, sizeof(flags));
+	}
+	NTSTATUS status =
+		refusal_draw(r, 2) ? D3DKMTCreateAllocation2(&args) : D3DKMTCreateAllocation(&args);
+	if (args.hGlobalShare || info[0].hAllocation)
+		refusal_wrong(r, "a handle came out", info[0].hAllocation);
+	return status;
+}
+
+static NTSTATUS destroy_allocation(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	D3DKMT_DESTROYALLOCATION args = {.hDevice = r->kmt_device};
+
+	args.AllocationCount = list_for(r, list, &args.phAllocationList);
+	if (refusal_draw(r, 3) == 0)
+		args.hDevice = bad_device(r);
+	else if (refusal_draw(r, 3) == 0)
+		args.hResource = refusal_draw(r, 2) ? r->kmt_allocation : r->stale;
+	return D3DKMTDestroyAllocation(&args);
+}
+
+static NTSTATUS lock(struct refusal *r)
+{
+	UINT pages[2] = {0, 1 + (UINT)refusal_wide(r) % 1000000};
+	D3DKMT_LOCK args = {.hAllocation = r->kmt_allocation, .pData = pages};
+
+	if (!wrong_device(r, &args.hDevice)) {
+		switch (r->detail = refusal_draw(r, 4)) {
+		case 0:
+			args.hAllocation = refusal_bad_handle(r);
+			break;
+		case 1:
+			args.Flags.Value = 0x800u << refusal_draw(r, 21);
+			break;
+		case 2:
+			args.NumPages = 2;
+			args.pPages = pages;
+			break;
+		default: /* of another device of the process */
+			args.hAllocation = r->witness[0];
+		}
+	}
+	NTSTATUS status = D3DKMTLock(&args);
+	if (args.pData)
+		refusal_wrong(r, "a refused lock has an address", (uintptr_t)args.pData);
+	return status;
+}
+
+static NTSTATUS unlock(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	D3DKMT_UNLOCK args = {.hDevice = r->kmt_device};
+
+	args.NumAllocations = list_for(r, list, &args.phAllocations);
+	if (refusal_draw(r, 3) == 0) {
+		args.hDevice = bad_device(r);
+	} else if (refusal_draw(r, 3) == 0) { /* not locked */
+		args.phAllocations = &r->kmt_allocation;
+		args.NumAllocations = 1;
+	}
+	return D3DKMTUnlock(&args);
+}
+
+static NTSTATUS offer(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	D3DKMT_OFFERALLOCATIONS args = {.hDevice = r->kmt_device, .Priority = 1};
+
+	args.NumAllocations = list_for(r, list, &args.HandleList);
+	switch (refusal_draw(r, 5)) {
+	case 0:
+		args.hDevice = bad_device(r);
+		break;
+	case 1: /* both */
+		args.HandleList = list;
+		args.pResources = &r->kmt_resource;
+		args.NumAllocations = 1;
+		break;
+	case 2:
+		args.pResources = &r->kmt_allocation;
+		args.HandleList = NULL;
+		args.NumAllocations = 1;
+		break;
+	case 3:
+		args.HandleList = &r->kmt_allocation;
+		args.NumAllocations = 1;
+		args.Priority = refusal_draw(r, 2) ? 0 : 5 + refusal_draw(r, 1000);
+		break;
+	default:
+		break;
+	}
+	return D3DKMTOfferAllocations(&args);
+}
+
+static NTSTATUS reclaim(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	BOOL discarded[4];
+	D3DKMT_RECLAIMALLOCATIONS args = {.hDevice = r->kmt_device, .pDiscarded = discarded};
+
+	memset(discarded, GUARD, sizeof(discarded));
+	args.NumAllocations = list_for(r, list, &args.HandleList);
+	if (refusal_draw(r, 3) == 0)
+		args.hDevice = bad_device(r);
+	NTSTATUS status = D3DKMTReclaimAllocations(&args);
+	for (size_t i = 0; i < sizeof(discarded); i++)
+		if (((unsigned char *)discarded)[i] != GUARD)
+			refusal_wrong(r, "a refused reclaim says something", i);
+	return status;
+}
+
+static NTSTATUS set_priority(struct refusal *r)
+{
+	static const UINT values[COUNT_MAX + 1];
+	D3DKMT_HANDLE list[4];
+	D3DKMT_SETALLOCATIONPRIORITY args = {.hDevice = r->kmt_device, .pPriorities = values};
+
+	args.AllocationCount = list_for(r, list, &args.phAllocationList);
+	if (refusal_draw(r, 3) == 0)
+		args.hDevice = bad_device(r);
+	else if (refusal_draw(r, 3) == 0)
+		args.hResource = r->kmt_resource; /* both shapes */
+	else if (refusal_draw(r, 3) == 0)
+		args.pPriorities = NULL;
+	return D3DKMTSetAllocationPriority(&args);
+}
+
+static NTSTATUS query_residency(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	D3DKMT_ALLOCATIONRESIDENCYSTATUS status[4];
+	D3DKMT_QUERYALLOCATIONRESIDENCY args = {.hDevice = r->kmt_device,
+						.pResidencyStatus = status};
+
+	memset(status, GUARD, sizeof(status));
+	args.AllocationCount = list_for(r, list, &args.phAllocationList);
+	if (refusal_draw(r, 3) == 0)
+		args.hDevice = bad_device(r);
+	else if (refusal_draw(r, 3) == 0)
+		args.hResource = r->kmt_resource;
+	NTSTATUS result = D3DKMTQueryAllocationResidency(&args);
+	for (size_t i = 0; i < sizeof(status); i++)
+		if (((unsigned char *)status)[i] != GUARD)
+			refusal_wrong(r, "a refused query says something", i);
+	return result;
+}
+
+static NTSTATUS adapters(struct refusal *r)
+{
+	D3DKMT_ADAPTERINFO info;
+	uint32_t word;
+
+	switch (r->detail = refusal_draw(r, 6)) {
+	case 0: {
+		D3DKMT_ENUMADAPTERS2 args = {.NumAdapters = 0, .pAdapters = &info};
+		return D3DKMTEnumAdapters2(&args);
+	}
+	case 1: {
+		D3DKMT_ENUMADAPTERS3 args = {.NumAdapters = 1, .pAdapters = &info};
+		args.Filter.Value = (ULONGLONG)8 << refusal_draw(r, 61);
+		return D3DKMTEnumAdapters3(&args);
+	}
+	case 2: {
+		D3DKMT_OPENADAPTERFROMLUID args = {
+			.AdapterLuid = {.LowPart = (ULONG)refusal_wide(r), .HighPart = 1}};
+		return D3DKMTOpenAdapterFromLuid(&args);
+	}
+	case 3: {
+		D3DKMT_CLOSEADAPTER args = {.hAdapter =
+						    refusal_draw(r, 2) ? r->kmt_device : r->stale};
+		return D3DKMTCloseAdapter(&args);
+	}
+	case 4: {
+		D3DKMT_QUERYADAPTERINFO args = {.hAdapter = r->kmt_device,
+						.Type = KMTQAITYPE_DRIVERVERSION,
+						.pPrivateDriverData = &word,
+						.PrivateDriverDataSize = sizeof(word)};
+		return D3DKMTQueryAdapterInfo(&args);
+	}
+	default: {
+		D3DKMT_QUERYADAPTERINFO args = {.hAdapter = r->kmt_adapter,
+						.Type = KMTQAITYPE_DRIVERVERSION,
+						.pPrivateDriverData =
+							refusal_draw(r, 2) ? &word : NULL,
+						.PrivateDriverDataSize = refusal_draw(r, 4)};
+		return D3DKMTQueryAdapterInfo(&args);
+	}
+	}
+}
+
+static NTSTATUS devices(struct refusal *r)
+{
+	switch (r->detail = refusal_draw(r, 6)) {
+	case 0: {
+		D3DKMT_CREATEDEVICE args = {.hAdapter =
+						    refusal_draw(r, 2) ? r->kmt_device : r->stale};
+		return D3DKMTCreateDevice(&args);
+	}
+	case 1: {
+		D3DKMT_CREATEDEVICE args = {.hAdapter = r->kmt_adapter};
+		args.Flags.Reserved = 1u + refusal_draw(r, 1000);
+		return D3DKMTCreateDevice(&args);
+	}
+	case 2: {
+		D3DKMT_DESTROYDEVICE args = {.hDevice = bad_device(r)};
+		return D3DKMTDestroyDevice(&args);
+	}
+	case 3: {
+		D3DKMT_GETDEVICESTATE args = {.hDevice = bad_device(r)};
+		return D3DKMTGetDeviceState(&args);
+	}
+	case 4: {
+		D3DKMT_CREATECONTEXT args = {.hDevice = r->kmt_device};
+		if (refusal_draw(r, 2))
+			args.hDevice = bad_device(r);
+		else
+			args.NodeOrdinal = 2 + (UINT)refusal_wide(r) % 1000000;
+		return D3DKMTCreateContext(&args);
+	}
+	default: {
+		D3DKMT_DESTROYCONTEXT args = {.hContext = refusal_draw(r, 2) ? r->kmt_device
+									     : r->stale};
+		return D3DKMTDestroyContext(&args);
+	}
+	}
+}
+
+static NTSTATUS render(struct refusal *r)
+{
+	D3DKMT_RENDER args = {.hContext = r->kmt_context};
+
+	switch (r->detail = refusal_draw(r, 5)) {
+	case 0:
+		args.hContext = refusal_draw(r, 2) ? r->kmt_device : r->stale;
+		break;
+	case 1:
+		args.CommandLength = UINT32_MAX - refusal_draw(r, 1000000);
+		break;
+	case 2:
+		args.AllocationCount = UINT32_MAX - refusal_draw(r, 1000000);
+		break;
+	case 3:
+		args.PatchLocationCount = UINT32_MAX - refusal_draw(r, 1000000);
+		break;
+	default:
+		args.BroadcastContextCount = 1 + (ULONG)refusal_wide(r) % 1000000;
+	}
+	return D3DKMTRender(&args);
+}
+
+static NTSTATUS shares(struct refusal *r)
+{
+	D3DKMT_HANDLE global = refusal_draw(r, 2) ? r->kmt_resource : refusal_bad_handle(r);
+	D3DKMT_QUERYRESOURCEINFO query = {.hDevice = r->kmt_device, .hGlobalShare = global};
+	D3DKMT_OPENRESOURCE open = {.hDevice = r->kmt_device,
+				    .hGlobalShare = global,
+				    .NumAllocations = (UINT)refusal_wide(r)};
+
+	switch (r->detail = refusal_draw(r, 3)) {
+	case 0:
+		return D3DKMTQueryResourceInfo(&query);
+	case 1:
+		return D3DKMTOpenResource(&open);
+	default:
+		return D3DKMTOpenResource2(&open);
+	}
+}
+
+static NTSTATUS nothing(struct refusal *r)
+{
+	switch (r->detail = refusal_draw(r, 12)) {
+	case 0:
+		return D3DKMTCreateAllocation(NULL);
+	case 1:
+		return D3DKMTDestroyAllocation(NULL);
+	case 2:
+		return D3DKMTLock(NULL);
+	case 3:
+		return D3DKMTUnlock(NULL);
+	case 4:
+		return D3DKMTRender(NULL);
+	case 5:
+		return D3DKMTOpenResource(NULL);
+	case 6:
+		return D3DKMTCreateContext(NULL);
+	case 7:
+		return D3DKMTDestroyDevice(NULL);
+	case 8:
+		return D3DKMTQueryAdapterInfo(NULL);
+	case 9:
+		return D3DKMTOfferAllocations(NULL);
+	case 10:
+		return D3DKMTReclaimAllocations(NULL);
+	default:
+		return D3DKMTEnumAdapters3(NULL);
+	}
+}
+
+static void step(struct refusal *r)
+{
+	static const struct {
+		const char *name;
+		NTSTATUS (*call)(struct refusal *r);
+	} calls[] = {
+		{"D3DKMTCreateAllocation", create_allocation},
+		{"D3DKMTDestroyAllocation", destroy_allocation},
+		{"D3DKMTLock", lock},
+		{"D3DKMTUnlock", unlock},
+		{"D3DKMTOfferAllocations", offer},
+		{"D3DKMTReclaimAllocations", reclaim},
+		{"D3DKMTSetAllocationPriority", set_priority},
+		{"D3DKMTQueryAllocationResidency", query_residency},
+		{"adapters", adapters},
+		{"devices", devices},
+		{"D3DKMTRender", render},
+		{"shares", shares},
+		{"no argument", nothing},
+	};
+	static const NTSTATUS documented[] = {STATUS_INVALID_PARAMETER, STATUS_INVALID_HANDLE,
+					      STATUS_NOT_SUPPORTED, STATUS_NO_MEMORY,
+					      STATUS_BUFFER_TOO_SMALL};
+	uint32_t which = refusal_draw(r, sizeof(calls) / sizeof(calls[0]));
+
+	r->what = calls[which].name;
+	NTSTATUS status = calls[which].call(r);
+	for (size_t i = 0; i < sizeof(documented) / sizeof(documented[0]); i++)
+		if (status == documented[i])
+			return;
+	refusal_wrong(r, "not a documented refusal", (uint32_t)status);
+}
+
+int main(int count, char **arguments)
+{
+	return refusal_main(count, arguments, "fuzz_kmt", step);
+}
