@@ -156,6 +156,9 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
 		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
 			     "UseAlternateVA on a shared allocation");
+	if ((flags & USE_ALTERNATE_VA) && allocation->primary)
+		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
+			     "UseAlternateVA on a primary that was created without that flag");
 	if ((flags & ACQUIRE_APERTURE) && !(flags & USE_ALTERNATE_VA) &&
 	    !vmm_swizzle_memory_set(allocation))
 		return broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,

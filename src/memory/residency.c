@@ -652,7 +652,10 @@ static vmm_status reswizzle(struct vmm_memory *memory, struct vmm_instance *inst
 		return status;
 	if (!vmm_instance_unused(instance)) /* PAG-21: by the paging itself */
 		return VMM_PENDING;
-	return evict(memory, instance, VIDMM_RESIDENCY_REFERENCED, preparation);
+	status = evict(memory, instance, VIDMM_RESIDENCY_REFERENCED, preparation);
+	return status == VMM_OK && instance->allocation->content_lost /* PAG-20 */
+		       ? STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
+		       : status;
 }
 
 vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,

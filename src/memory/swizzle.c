@@ -253,9 +253,10 @@ static NTSTATUS page_in(struct vmm_memory *memory, struct vmm_aperture_lock *loc
 	struct vmm_instance *instance = lock->instance;
 	vmm_status status;
 
+	/* In an aperture it may be in use; elsewhere, by the paging that took it out (PAG-21). */
+	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
+		return wait_for_gpu(memory, lock);
 	if (instance->place == VMM_PLACE_APERTURE) {
-		if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
-			return wait_for_gpu(memory, lock);
 		status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK);
 		if (status != VMM_OK)
 			return status;

@@ -255,6 +255,46 @@ static void lock_32_leaving_a_hidden_segment(void **state)
 	world_stop(&w);
 }
 
+/* A range, or room for the unswizzled copy: resident, or paged in for it. */
+static void lock_32_seeing_the_linear_image(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t shape = 0; shape < 4; shape++)
+		for (uint32_t n = 1; n < DEPTH; n++) {
+			struct softgpu_allocation wish = wish_of(
+				16 * KIB, CPU | (shape & 1 ? SOFTGPU_ALLOCATION_TILED_Y : 0), VRAM);
+			wish.stride_bytes = shape & 1 ? 512 : 0;
+			D3DKMT_HANDLE a = allocate_wish(&w.device, &wish), handle = a;
+			void *data = &w;
+
+			client_write(&w.device, a, 16 * KIB, n);
+			if (shape & 2)
+				use_now(&w, a, true);
+			uint32_t before = client_residency(&w.device, a);
+			vmm_calloc_fail_after(n);
+			HRESULT result = client_try_lock(&w.device, &handle,
+							 ACQUIRE_APERTURE | LOCK_ENTIRE, &data);
+			vmm_calloc_fail_after(0);
+			if (result == S_OK) {
+				assert_int_equal(*(uint32_t *)data, n);
+				assert_int_equal(client_unlock(&w.device, a), S_OK);
+				use_now(&w, a, true); /* tiled, it gets its form back */
+			} else {
+				assert_int_equal(result, E_OUTOFMEMORY);
+				assert_null(data);
+				assert_int_equal(w.client.findings, 0);
+				/* Putting it back needs memory as well. */
+				assert_true(client_residency(&w.device, a) == before ||
+					    before == EVICTED);
+			}
+			client_expect(&w.device, a, 16 * KIB, n);
+			assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		}
+	world_stop(&w);
+}
+
 static void creating_contexts_and_devices(void **state)
 {
 	struct world w;
@@ -605,6 +645,7 @@ int main(void)
 		BOTH(lock_32_four_gib_in_one_piece_have_no_backing_store),
 		BOTH(lock_32_discarding),
 		BOTH(lock_32_leaving_a_hidden_segment),
+		BOTH(lock_32_seeing_the_linear_image),
 		BOTH(creating_contexts_and_devices),
 		BOTH(rendering),
 		BOTH(calls_with_long_lists),

@@ -68,6 +68,19 @@ static void expect_refused(struct world *w, uint32_t client_flags, struct answer
 
 static const struct answer anywhere = {0, VRAM | APERTURE, VRAM | APERTURE, 0};
 
+static void swz_26_usealternateva_needs_a_primary_that_was_created_for_it(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_primary(&w, anywhere);
+
+	expect_lock_refused(&w, a, ACQUIRE_APERTURE | USE_ALTERNATE_VA, E_INVALIDARG, "SWZ-26");
+	client_lock(&w.device, a, ACQUIRE_APERTURE);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
 static void alf_31_a_primary_is_cpu_accessible_without_being_asked(void **state)
 {
 	struct world w;
@@ -268,6 +281,7 @@ static void ofr_11_a_resource_with_a_primary_is_offered_by_handle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		BOTH(swz_26_usealternateva_needs_a_primary_that_was_created_for_it),
 		BOTH(alf_06_what_a_primary_must_not_be),
 		BOTH(alf_31_a_primary_is_cpu_accessible_without_being_asked),
 		BOTH(alf_31_every_segment_that_it_is_written_in_is_cpu_accessible),

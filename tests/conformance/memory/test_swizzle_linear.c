@@ -385,6 +385,36 @@ static void swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up(void **sta
 	world_stop(&w);
 }
 
+static void page_synchronously(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)context;
+	(void)index;
+	info->Flags.SynchronousPaging = 1;
+}
+
+static void pag_21_synchronous_paging_ends_before_the_next_begins(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	probe.edit_allocation = page_synchronously;
+	D3DKMT_HANDLE a = tiled(&w, VRAM);
+	HANDLE kmd = probe_last_created();
+
+	probe.edit_allocation = NULL;
+	draw(&w, a, 0xF000);
+	use_now(&w, a, true);
+	evict_by_pressure(&w, a);
+	probe_forget();
+	/* In, and out again unswizzled; DonotWait is about the GPU's use alone. */
+	const uint32_t *words = client_lock(&w.device, a, ENTIRE | DONOT_WAIT);
+
+	assert_int_equal(words[WORDS - 1], 0xF000 + WORDS - 1);
+	assert_int_equal(transfers(kmd), 2);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
 static void swz_04_no_room_in_memory_segments(void **state)
 {
 	struct world w;
@@ -450,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(swz_04_no_room_in_memory_segments),
+		BOTH(pag_21_synchronous_paging_ends_before_the_next_begins),
 		BOTH(swz_05_once_linear_it_is_just_shown),
 		BOTH(swz_09_without_a_range_it_is_unswizzled_into_system_memory),
 		BOTH(swz_09_pag_17_also_on_the_way_through_an_aperture),

@@ -24,6 +24,8 @@ struct item {
 	uint64_t bytes;
 	uint32_t pattern; /* word i is pattern + i; 0: all zero */
 	bool offered;
+	uint32_t lock_flags; /* that it must be locked with, to be seen row by row */
+	bool in_memory;      /* its set names the memory segment */
 };
 
 struct client_thread {
@@ -31,6 +33,7 @@ struct client_thread {
 	struct vidmm_thread *thread;
 	uint64_t seed, state;
 	uint32_t steps;
+	bool apertures; /* some items are tiled, and locks ask for the linear image (SWZ) */
 	struct client_device device;
 	struct client_context context;
 	struct item item[ALLOCATIONS];
@@ -49,8 +52,13 @@ static void create_item(struct client_thread *c, struct item *item)
 	struct softgpu_allocation wish =
 		wish_of((1 + draw(c, 48)) * 16 * KIB, CPU, sets[draw(c, 4)]);
 
-	*item = (struct item){.bytes = wish.size_bytes};
+	*item = (struct item){.bytes = wish.size_bytes, .in_memory = wish.segment_set != APERTURE};
 	wish.renaming_limit = draw(c, 3);
+	if (c->apertures && item->in_memory && draw(c, 2)) {
+		wish.flags |= SOFTGPU_ALLOCATION_TILED_Y;
+		wish.stride_bytes = 512; /* a row of tiles is 16 KiB */
+		item->lock_flags = ACQUIRE_APERTURE | LOCK_ENTIRE;
+	}
 	CHECK(client_try_allocate(&c->device, &wish, NULL, &item->handle, NULL) == S_OK);
 }
 
@@ -67,11 +75,19 @@ static void write_all(struct client_thread *c, struct item *item, uint32_t *word
 		words[i] = item->pattern + (uint32_t)i;
 }
 
+/* Bytes that are not swizzled look the same through a range. */
+static uint32_t view_flags(struct client_thread *c, const struct item *item)
+{
+	if (c->apertures && item->in_memory && draw(c, 2))
+		return ACQUIRE_APERTURE | LOCK_ENTIRE;
+	return item->lock_flags;
+}
+
 static void lock_and_look(struct client_thread *c, struct item *item)
 {
 	void *data;
 
-	CHECK(client_try_lock(&c->device, &item->handle, 0, &data) == S_OK);
+	CHECK(client_try_lock(&c->device, &item->handle, view_flags(c, item), &data) == S_OK);
 	verify(c, item, data);
 	if (draw(c, 2))
 		write_all(c, item, data);
@@ -81,11 +97,12 @@ static void lock_and_look(struct client_thread *c, struct item *item)
 static void discard(struct client_thread *c, struct item *item)
 {
 	void *data;
-	HRESULT result = client_try_lock(&c->device, &item->handle, DISCARD, &data);
+	uint32_t flags = DISCARD | view_flags(c, item);
+	HRESULT result = client_try_lock(&c->device, &item->handle, flags, &data);
 
 	if (result ==
 	    D3DERR_WASSTILLDRAWING) /* the list is full of what was never superseded in use */
-		result = client_try_lock(&c->device, &item->handle, DISCARD | NO_EXISTING_REFERENCE,
+		result = client_try_lock(&c->device, &item->handle, flags | NO_EXISTING_REFERENCE,
 					 &data);
 	CHECK(result == S_OK);
 	write_all(c, item, data);
@@ -96,7 +113,8 @@ static void copy(struct client_thread *c, struct item *from, struct item *to)
 {
 	uint64_t bytes = from->bytes < to->bytes ? from->bytes : to->bytes;
 
-	if (from == to || from->offered || to->offered || bytes != to->bytes)
+	if (from == to || from->offered || to->offered || bytes != to->bytes ||
+	    (from->lock_flags | to->lock_flags)) /* the GPU copies raw bytes */
 		return;
 	client_copy(&c->context, from->handle, to->handle, bytes);
 	CHECK(client_try_submit(&c->context) == S_OK);
@@ -179,27 +197,32 @@ static void client_main(void *argument)
 	client_close(&c->device);
 }
 
-static void run_clients(void **state, uint64_t seed, uint32_t threads, uint32_t steps)
+static void run_clients(void **state, uint64_t seed, bool apertures, uint32_t steps)
 {
+	enum { THREADS = 3 };
+	struct vidmm_registry_value few = {"SwizzlingRanges", 3};
 	struct client_options options = {.vram_bytes = 3 * MIB,
 					 .aperture_bytes = 16 * MIB,
 					 .seed = seed,
-					 .switch_per_1024 = 200};
-	struct client_thread c[4];
+					 .switch_per_1024 = 200,
+					 .registry = &few,
+					 .registry_count = apertures};
+	struct client_thread c[THREADS];
 	struct world w;
 
 	world_start(&w, state, &options);
-	for (uint32_t i = 0; i < threads; i++) {
+	for (uint32_t i = 0; i < THREADS; i++) {
 		memset(&c[i], 0, sizeof(c[i]));
 		c[i].world = &w;
 		c[i].seed = seed;
 		c[i].state = seed * 1000 + i;
 		c[i].steps = steps;
+		c[i].apertures = apertures;
 		assert_int_equal(vidmm_thread_create(w.client.host, "client", client_main, &c[i],
 						     &c[i].thread),
 				 0);
 	}
-	for (uint32_t i = 0; i < threads; i++)
+	for (uint32_t i = 0; i < THREADS; i++)
 		vidmm_thread_join(c[i].thread);
 	world_stop(&w);
 }
@@ -209,7 +232,16 @@ static void clients_that_want_too_much_get_their_own_bytes(void **state)
 	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
 
 	for (uint64_t seed = 1; seed <= (sim ? 6 : 2); seed++)
-		run_clients(state, seed, 3, sim ? 250 : 300);
+		run_clients(state, seed, false, sim ? 250 : 300);
+}
+
+/* SWZ-08, SWZ-19, SWZ-20, SWZ-28: fewer ranges than those who want one. */
+static void clients_that_see_linear_images_get_their_own_bytes(void **state)
+{
+	bool sim = *(uint32_t *)*state == VIDMM_HOST_SIM;
+
+	for (uint64_t seed = 101; seed <= (sim ? 106 : 102); seed++)
+		run_clients(state, seed, true, sim ? 250 : 300);
 }
 
 /* ---- somebody who only looks ---- */
@@ -260,12 +292,13 @@ int main(int count, char **arguments)
 	const struct CMUnitTest tests[] = {
 		BOTH(clients_that_want_too_much_get_their_own_bytes),
 		BOTH(sub_16_a_check_leaves_no_packet_behind),
+		BOTH(clients_that_see_linear_images_get_their_own_bytes),
 	};
 
 	if (count > 1) { /* one seed of the simulator's, again and again the same */
 		void *kind = &on_sim;
 
-		run_clients(&kind, strtoull(arguments[1], NULL, 0), 3, 250);
+		run_clients(&kind, strtoull(arguments[1], NULL, 0), count > 2, 250);
 		return 0;
 	}
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
