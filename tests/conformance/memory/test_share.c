@@ -100,6 +100,19 @@ static void lock_24_only_the_creating_process_may_lock_a_shared_allocation(void 
 	world_stop(&w);
 }
 
+static void swz_23_no_alternate_address_of_what_is_shared(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	struct shared ours = share_one(&w.device, RESOURCE(0));
+
+	expect_lock_refused(&w, ours.allocation, ACQUIRE_APERTURE | USE_ALTERNATE_VA, E_INVALIDARG,
+			    "SWZ-23");
+	client_write(&w.device, ours.allocation, PAGE, 0x2300);
+	world_stop(&w);
+}
+
 static void lock_24_pag_10_the_process_counts_even_after_its_creating_device(void **state)
 {
 	struct world w;
@@ -539,6 +552,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(lock_24_only_the_creating_process_may_lock_a_shared_allocation),
+		BOTH(swz_23_no_alternate_address_of_what_is_shared),
 		BOTH(lock_24_pag_10_the_process_counts_even_after_its_creating_device),
 		BOTH(lock_24_a_private_allocation_of_a_resource_is_its_owners),
 		BOTH(lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along),
