@@ -21,16 +21,17 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 
 	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
 		return VMM_OK;
-	kept = vmm_calloc(1, sizeof(*kept) + (pages + BITS - 1) / BITS * sizeof(kept->pages[0]));
-	if (!kept)
-		return VMM_NO_MEMORY;
+	/* First the pages, of which there is a limit; then the note about each. */
 	status = vmm_is_existing(allocation)
 			 ? vmm_existing_lock(memory, system_memory, allocation->size_bytes,
 					     &instance->backing)
 			 : vmm_residency_give_backing(memory, instance);
-	if (!vmm_ok(status)) {
-		vmm_free(kept);
+	if (!vmm_ok(status))
 		return status;
+	kept = vmm_calloc(1, sizeof(*kept) + (pages + BITS - 1) / BITS * sizeof(kept->pages[0]));
+	if (!kept) {
+		vmm_backing_destroy(memory, &instance->backing);
+		return VMM_NO_MEMORY;
 	}
 	kept->instance = instance;
 	kept->page_count = pages;

@@ -162,7 +162,7 @@ static bool allocate(struct actor *a, struct buffer *b)
 	b->permanent = b->number % 4 == 2;
 	if (b->permanent)
 		spec.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM;
-	bool over = b->number % 5 == 3 && !b->permanent;
+	bool over = b->number % 5 == 3 && !b->permanent && !a->run->workload->no_existing_memory;
 	if (a->run->workload->wide && !over)
 		wide_wish(b, &spec);
 	bool good = over ? allocate_over(a, b, &spec) : is_ok(a, create(a, b, &spec), "allocate");

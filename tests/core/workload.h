@@ -17,6 +17,7 @@ struct workload {
 	uint64_t seed;
 	uint32_t switch_per_1024;
 	uint32_t actors, operations; /* each */
+	bool no_existing_memory; /* of the program's own, where a lock may write beside an update that reads (LOCK-08) */
 	bool wide; /* everything that may be asked for (wide.c); smaller memory and buffers */
 };
 

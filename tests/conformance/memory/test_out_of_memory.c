@@ -628,6 +628,9 @@ static void lock_32_four_gib_in_one_piece_have_no_backing_store(void **state)
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	wish.flags |= SOFTGPU_ALLOCATION_PERMANENT_SYSTEM; /* which has one from the start */
 	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_OUTOFMEMORY);
+	wish.size_bytes = (uint64_t)1
+			  << 46; /* nor is there a note for each page of what has none */
+	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), E_OUTOFMEMORY);
 	expect_unchanged(&w, before);
 	wish.size_bytes = PAGE;
 	assert_int_equal(client_try_allocate(&w.device, &wish, NULL, &a, NULL), S_OK);
