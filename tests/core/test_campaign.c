@@ -21,20 +21,8 @@
 #define OPERATIONS_EACH  500u
 #define OPERATIONS_LEAST 100000u
 
-/*
- * The sanitizer of threads has the real threads to look at, which are every eighth seed. It would call it a race that a
- * program may write into its own memory while an update of the GPU's copy reads it; what it writes follows later.
- */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define OPERATIONS         200000u
-#define NO_EXISTING_MEMORY true
-#endif
-#endif
-#ifndef OPERATIONS
-#define OPERATIONS         1000000u
-#define NO_EXISTING_MEMORY false
-#endif
+/* The sanitizer of threads has the real threads to look at, which are every eighth seed. */
+#define OPERATIONS (WORKLOAD_UNDER_TSAN ? 200000u : 1000000u)
 
 static uint64_t first_seed = 1, operations = OPERATIONS;
 static double seconds = 90;
@@ -64,7 +52,7 @@ static void run(uint64_t seed, struct workload_result *totals)
 					  .switch_per_1024 = switches[seed % 4],
 					  .actors = ACTORS,
 					  .operations = OPERATIONS_EACH,
-					  .no_existing_memory = NO_EXISTING_MEMORY,
+					  .no_existing_memory = WORKLOAD_UNDER_TSAN,
 					  .wide = true};
 	struct workload_result result;
 

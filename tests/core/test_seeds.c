@@ -27,7 +27,9 @@ static void run(uint32_t kind, uint64_t seed)
 				    .seed = seed,
 				    .switch_per_1024 = switches[seed % 4],
 				    .actors = 4,
-				    .operations = operations};
+				    .operations = operations,
+				    .no_existing_memory =
+					    WORKLOAD_UNDER_TSAN && kind == VIDMM_HOST_LINUX};
 	struct workload_result result;
 
 	workload_run(&workload, &result);

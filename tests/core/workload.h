@@ -12,6 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * The sanitizer of threads would call it a race that a program may write into its own memory while an update of the
+ * GPU's copy reads it; what it writes follows later.
+ */
+#define WORKLOAD_UNDER_TSAN false
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef WORKLOAD_UNDER_TSAN
+#define WORKLOAD_UNDER_TSAN true
+#endif
+#endif
+
 struct workload {
 	uint32_t kind; /* enum vidmm_host_kind */
 	uint64_t seed;

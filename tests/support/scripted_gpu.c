@@ -411,6 +411,25 @@ static bool take(struct scripted_miniport *m, struct scripted_node *n,
 	return any;
 }
 
+/* A node executes one packet after the other: a second thread that drives it leaves its packets to the first. */
+static bool start_running(struct scripted_miniport *m, struct scripted_node *n)
+{
+	scripted_guard(m);
+	bool free = n->count && (!n->drivers || pthread_equal(n->driver, pthread_self()));
+	if (free)
+		n->driver = pthread_self();
+	n->drivers += free;
+	scripted_unguard(m);
+	return free;
+}
+
+static void stop_running(struct scripted_miniport *m, struct scripted_node *n)
+{
+	scripted_guard(m);
+	n->drivers--;
+	scripted_unguard(m);
+}
+
 uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count)
 {
 	struct scripted_node *n = &m->node[node];
@@ -418,12 +437,15 @@ uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t 
 	uint32_t done = 0;
 
 	atomic_fetch_add(&m->completing, 1);
-	while (done < count && take(m, n, &packet)) {
-		run_packet(m, &packet.submit);
-		n->completed_fence = packet.submit.SubmissionFenceId;
-		if (!m->settings.ignore_fences)
-			scripted_report(m, node, n->completed_fence);
-		done++;
+	while (done < count && start_running(m, n)) {
+		while (done < count && take(m, n, &packet)) {
+			run_packet(m, &packet.submit);
+			n->completed_fence = packet.submit.SubmissionFenceId;
+			if (!m->settings.ignore_fences)
+				scripted_report(m, node, n->completed_fence);
+			done++;
+		}
+		stop_running(m, n);
 	}
 	atomic_fetch_sub(&m->completing, 1);
 	return done;

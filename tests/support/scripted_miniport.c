@@ -135,21 +135,34 @@ void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS sta
 	m->failure[ddi] = (struct scripted_failure){status, times};
 }
 
+const struct scripted_call *scripted_at(const struct scripted_miniport *log, uint32_t index)
+{
+	struct scripted_miniport *m = (struct scripted_miniport *)(uintptr_t)log;
+
+	scripted_guard(m);
+	const struct scripted_call *call = index < m->call_count ? m->calls[index] : NULL;
+	scripted_unguard(m);
+	return call;
+}
+
 uint32_t scripted_count(const struct scripted_miniport *m, enum vidmm_ddi ddi)
 {
+	const struct scripted_call *call;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < m->call_count; i++)
-		count += m->calls[i]->ddi == ddi;
+	for (uint32_t i = 0; (call = scripted_at(m, i)) != NULL; i++)
+		count += call->ddi == ddi;
 	return count;
 }
 
 const struct scripted_call *scripted_nth(const struct scripted_miniport *m, enum vidmm_ddi ddi,
 					 uint32_t n)
 {
-	for (uint32_t i = 0; i < m->call_count; i++) {
-		if (m->calls[i]->ddi == ddi && n-- == 0)
-			return m->calls[i];
+	const struct scripted_call *call;
+
+	for (uint32_t i = 0; (call = scripted_at(m, i)) != NULL; i++) {
+		if (call->ddi == ddi && n-- == 0)
+			return call;
 	}
 	return NULL;
 }
@@ -166,9 +179,11 @@ const char *scripted_order(const struct scripted_miniport *m)
 	static char text[4096];
 	size_t used = 0;
 
+	const struct scripted_call *call;
+
 	text[0] = '\0';
-	for (uint32_t i = 0; i < m->call_count; i++) {
-		const char *name = names[m->calls[i]->ddi];
+	for (uint32_t i = 0; (call = scripted_at(m, i)) != NULL; i++) {
+		const char *name = names[call->ddi];
 		size_t length = strlen(name);
 
 		if (used + length + 2 > sizeof(text))
@@ -183,12 +198,14 @@ const char *scripted_order(const struct scripted_miniport *m)
 
 void scripted_forget(struct scripted_miniport *m)
 {
+	scripted_guard(m);
 	for (uint32_t i = 0; i < m->call_count; i++) {
 		free(m->calls[i]->allocations);
 		free(m->calls[i]->patches);
 		free(m->calls[i]);
 	}
 	m->call_count = 0;
+	scripted_unguard(m);
 }
 
 /* ---- device ---- */

@@ -25,6 +25,7 @@
 #ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 #define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -165,6 +166,8 @@ struct scripted_packet {
 struct scripted_node {
 	struct scripted_packet queue[SCRIPTED_QUEUE_MAX];
 	uint32_t head, count;
+	uint32_t drivers; /* calls of the thread that executes its packets, inside one another */
+	pthread_t driver;
 	uint32_t completed_fence, reported_fence;
 };
 
@@ -218,6 +221,8 @@ void scripted_set_version(struct scripted_miniport *m, ULONG version);
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status,
 		   uint32_t times);
 
+/* The call of that number in the log, also while calls are made; NULL: there are fewer. */
+const struct scripted_call *scripted_at(const struct scripted_miniport *log, uint32_t index);
 uint32_t scripted_count(const struct scripted_miniport *m, enum vidmm_ddi ddi);
 /* The n-th recorded call of the DDI, from 0; NULL when there are fewer. */
 const struct scripted_call *scripted_nth(const struct scripted_miniport *m, enum vidmm_ddi ddi,

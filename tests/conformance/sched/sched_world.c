@@ -235,17 +235,9 @@ void world_run(struct world *w)
 	w->m->settings.complete_at_once = at_once;
 }
 
-static uint32_t count_calls(struct world *w, enum vidmm_ddi ddi)
-{
-	scripted_guard(w->m);
-	uint32_t count = scripted_count(w->m, ddi);
-	scripted_unguard(w->m);
-	return count;
-}
-
 void world_await(struct world *w, enum vidmm_ddi ddi, uint32_t count)
 {
-	while (count_calls(w, ddi) < count)
+	while (scripted_count(w->m, ddi) < count)
 		vidmm_settle(w->client.host);
 }
 
@@ -258,9 +250,9 @@ static bool is_paging(const struct scripted_call *call)
 const struct scripted_call *world_nth_of(const struct world *w, enum vidmm_ddi ddi, bool paging,
 					 uint32_t n)
 {
-	for (uint32_t i = 0; i < w->m->call_count; i++) {
-		const struct scripted_call *call = w->m->calls[i];
+	const struct scripted_call *call;
 
+	for (uint32_t i = 0; (call = scripted_at(w->m, i)) != NULL; i++) {
 		if (call->ddi == ddi && is_paging(call) == paging && n-- == 0)
 			return call;
 	}

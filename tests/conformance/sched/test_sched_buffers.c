@@ -163,8 +163,8 @@ static void dma_04_without_a_segment_the_buffer_is_in_system_memory(void **state
 
 static uint32_t first_call(const struct world *w, const struct scripted_call *wanted)
 {
-	for (uint32_t i = 0; i < w->m->call_count; i++)
-		if (w->m->calls[i] == wanted)
+	for (uint32_t i = 0; scripted_at(w->m, i); i++)
+		if (scripted_at(w->m, i) == wanted)
 			return i;
 	fail_msg("no such call");
 	return 0;

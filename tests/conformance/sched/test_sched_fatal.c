@@ -92,14 +92,9 @@ static void set_the_scene(struct scene *s, void **state)
 	assert_int_equal(scripted_outstanding(w->m, 0), 2);
 }
 
-/* Others may be rendering. */
 static uint32_t first_fence(struct world *w)
 {
-	scripted_guard(w->m);
-	uint32_t fence =
-		world_nth_of(w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.SubmissionFenceId;
-	scripted_unguard(w->m);
-	return fence;
+	return world_nth_of(w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.SubmissionFenceId;
 }
 
 static void violate(struct world *w, uint32_t cause)
