@@ -6,7 +6,13 @@
 
 /* Through this offset DXGK_DRIVERCAPS is the same in every version. */
 #define DRIVERCAPS_SIZE_1_0 336u
-#define SEGMENT_COUNT       2u
+#define SEGMENT_COUNT_MAX   2u
+
+/* ApertureSize 0: there is video memory and nothing else. */
+static UINT segment_count(const struct softgpu_adapter *adapter)
+{
+	return adapter->settings.aperture_bytes ? 2 : 1;
+}
 
 static NTSTATUS query_driver_private(const struct softgpu_adapter *adapter,
 				     const DXGKARG_QUERYADAPTERINFO *query)
@@ -61,9 +67,8 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 			      DXGK_SEGMENTDESCRIPTOR3 *segments)
 {
 	DXGK_SEGMENTDESCRIPTOR3 *vram = &segments[SOFTGPU_SEGMENT_VRAM - 1];
-	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
 
-	memset(segments, 0, SEGMENT_COUNT * sizeof(*segments));
+	memset(segments, 0, segment_count(adapter) * sizeof(*segments));
 	vram->CpuTranslatedAddress = adapter->vram_address;
 	vram->Size = (SIZE_T)adapter->memory.vram_bytes;
 	vram->CommitLimit = vram->Size;
@@ -73,6 +78,9 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 		vram->NbOfBanks = adapter->settings.vram_banks;
 		vram->pBankRangeTable = (SIZE_T *)adapter->bank_ends;
 	}
+	if (segment_count(adapter) < SOFTGPU_SEGMENT_APERTURE)
+		return;
+	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
 	aperture->BaseAddress.QuadPart = (LONGLONG)SOFTGPU_APERTURE_BASE;
 	aperture->Size = (SIZE_T)adapter->settings.aperture_bytes;
 	aperture->CommitLimit = aperture->Size;
@@ -85,11 +93,12 @@ static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 			       const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT3 *out = query->pOutputData;
+	UINT count = segment_count(adapter);
 
 	if (query->OutputDataSize < sizeof(*out) ||
-	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+	    (out->pSegmentDescriptor && out->NbSegment < count))
 		return STATUS_BUFFER_TOO_SMALL;
-	out->NbSegment = SEGMENT_COUNT;
+	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
 	describe_segments(adapter, out->pSegmentDescriptor);
@@ -104,17 +113,17 @@ static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 			      const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT *out = query->pOutputData;
-	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT];
-	UINT i;
+	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT_MAX];
+	UINT count = segment_count(adapter), i;
 
 	if (query->OutputDataSize < sizeof(*out) ||
-	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+	    (out->pSegmentDescriptor && out->NbSegment < count))
 		return STATUS_BUFFER_TOO_SMALL;
-	out->NbSegment = SEGMENT_COUNT;
+	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
 	describe_segments(adapter, segments);
-	for (i = 0; i < SEGMENT_COUNT; i++) {
+	for (i = 0; i < count; i++) {
 		DXGK_SEGMENTDESCRIPTOR *segment = &out->pSegmentDescriptor[i];
 
 		memset(segment, 0, sizeof(*segment));
