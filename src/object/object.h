@@ -108,6 +108,7 @@ struct vmm_device {
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
 	void *kmd_device;
+	bool one_buffer;              /* GuaranteedDmaBufferContract (DMA-30) */
 	struct vmm_list process_link; /* guarded by process->lock */
 	struct vmm_list adapter_link; /* guarded by adapter->state_lock */
 	struct vmm_list contexts;     /* guarded by process->lock */

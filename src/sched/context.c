@@ -234,6 +234,7 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	device->kmd_device = handle;
+	device->one_buffer = info.Flags.GuaranteedDmaBufferContract;
 	vmm_os_mutex_lock(&process->lock);
 	device->handle = vmm_handle_create(&process->handles, VMM_HANDLE_DEVICE, device);
 	if (device->handle)

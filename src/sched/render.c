@@ -377,6 +377,19 @@ static void send_ahead(struct submission *s)
 	vmm_prepare_pump_waiting(s->adapter);
 }
 
+/* DMA-30: the miniport promised that this cannot happen. */
+VMM_COLD static NTSTATUS breaks_contract(const struct submission *s, const struct vmm_dma *dma)
+{
+	vmm_finding(
+		s->adapter->observe, "DMA-30", s->context->device->process->id, s->context->handle,
+		"DxgkDdiRender on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
+		"GuaranteedDmaBufferContract",
+		s->context->handle, dma->used_bytes, s->context->dma_bytes);
+	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, dma->used_bytes,
+		       s->context->dma_bytes);
+	return STATUS_DEVICE_REMOVED;
+}
+
 /* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
 static NTSTATUS translate_all(struct submission *s)
 {
@@ -389,6 +402,8 @@ static NTSTATUS translate_all(struct submission *s)
 		status = translate(s, dma, &multipass);
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
+		if (s->context->device->one_buffer)
+			return breaks_contract(s, dma);
 		if (!dma->used_bytes) {
 			vmm_finding(
 				s->adapter->observe, "DMA-29", s->context->device->process->id,

@@ -286,6 +286,32 @@ static void spl_05_what_is_bound_keeps_its_address(void **state)
 	world_stop(&w);
 }
 
+/*
+ * Room for two, and three of the first buffer's slots hold other allocations than the second's: had it those slots to begin
+ * with, it could not run at all.
+ */
+static void pat_06_a_buffer_begins_with_an_empty_table(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[5];
+
+	world_start(&w, state, little_memory);
+	textures(&w, a, 5);
+	draw(&w.context, a[0], 2, 0x58);
+	draw(&w.context, a[1], 3, 0x59);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 0);
+	draw(&w.context, a[2], 0, 0x5A);
+	draw(&w.context, a[3], 1, 0x5B);
+	draw(&w.context, a[4], 0, 0x5C);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 1);
+	assert_words(&w, a, 5, 0x58);
+	world_stop(&w);
+}
+
 static void spl_06_what_is_reprogrammed_at_the_split_point_may_move(void **state)
 {
 	struct world w;
@@ -802,6 +828,7 @@ int main(void)
 		ON_BOTH(spl_04_on_the_paging_node_as_well),
 		ON_BOTH(spl_04_paging_runs_between_portions),
 		ON_BOTH(spl_05_what_is_bound_keeps_its_address),
+		ON_BOTH(pat_06_a_buffer_begins_with_an_empty_table),
 		ON_BOTH(spl_06_what_is_reprogrammed_at_the_split_point_may_move),
 		ON_BOTH(pat_09_what_is_unbound_may_leave),
 		ON_BOTH(pat_07_without_slots_everything_stays_bound),
