@@ -131,6 +131,24 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 	return append(build, &copy, sizeof(copy));
 }
 
+/*
+ * SWZ-25: between a surface and the pages that stand behind its alternate address while it is evicted. Ranges here show
+ * surfaces as they are, so this is a transfer; its structure goes on with the range where that of a transfer has MdlOffset.
+ */
+static NTSTATUS special_lock_transfer(const struct softgpu_adapter *adapter,
+				      DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	DXGKARG_BUILDPAGINGBUFFER plain = *build;
+	NTSTATUS status;
+
+	if (build->SpecialLockTransfer.SwizzlingRangeId >= adapter->settings.swizzling_ranges)
+		return STATUS_INVALID_PARAMETER;
+	plain.Transfer.MdlOffset = 0;
+	status = transfer(adapter, &plain);
+	build->pDmaBuffer = plain.pDmaBuffer;
+	return status;
+}
+
 static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
 {
 	struct softgpu_paging_fill command = {
@@ -239,8 +257,9 @@ NTSTATUS APIENTRY softgpu_build_paging_buffer(IN_CONST_HANDLE hAdapter,
 		return map(adapter, pBuildPagingBuffer);
 	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
 		return unmap(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
+		return special_lock_transfer(adapter, pBuildPagingBuffer);
 	default:
-		/* SPECIAL_LOCK_TRANSFER goes with alternate addresses, which no allocation here asks for (SWZ-25). */
 		return STATUS_NOT_SUPPORTED;
 	}
 }

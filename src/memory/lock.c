@@ -29,7 +29,8 @@ struct attempt {
 	struct vmm_lock_request *request;
 	struct vmm_ref *ref;
 	struct vmm_instance *instance;
-	bool renamed; /* instance was chosen by Discard */
+	bool renamed;  /* instance was chosen by Discard */
+	char *address; /* of its first page, if it is not that of the view */
 	/* set when the answer is "wait for this, then try again" */
 	bool wait, wait_for_progress;
 	uint32_t timeline, progress_seen;
@@ -129,6 +130,10 @@ static NTSTATUS check_permission(const struct attempt *a)
 	if (allocation->shared && allocation->owner != a->device->process->id)
 		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 			     "a shared allocation that another process created");
+	if ((allocation->flags & VMM_ALLOCATION_ALTERNATE) &&
+	    !(a->request->flags & USE_ALTERNATE_VA))
+		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
+			     "a primary that was created with UseAlternateVA, locked without");
 	if (vmm_is_offered_locked(allocation))
 		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 			     "it is offered and not reclaimed");
@@ -156,10 +161,13 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
 		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
 			     "UseAlternateVA on a shared allocation");
-	if ((flags & USE_ALTERNATE_VA) && allocation->primary)
+	if ((flags & USE_ALTERNATE_VA) && allocation->primary &&
+	    !(allocation->flags & VMM_ALLOCATION_ALTERNATE))
 		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
 			     "UseAlternateVA on a primary that was created without that flag");
-	if ((flags & ACQUIRE_APERTURE) && !(flags & USE_ALTERNATE_VA) &&
+	/* where there are ranges, an alternate address may be one into an aperture. */
+	if ((flags & ACQUIRE_APERTURE) &&
+	    !((flags & USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
 	    !vmm_swizzle_memory_set(allocation))
 		return broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,
 			     "AcquireAperture, but its sets name aperture segments alone");
@@ -169,8 +177,9 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if (a->instance->lock_count)
 		return broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
 			     "AcquireAperture, but it is locked without");
-	if (flags & USE_ALTERNATE_VA)
-		return not_built(a, "UseAlternateVA is not built");
+	if (vmm_unlikely(a->instance->kept && (flags & USE_ALTERNATE_VA)))
+		return not_built(a, "an alternate address of what has a system copy that stays "
+				    "(PermanentSysMem, ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
 		return not_built(a, "a swizzled system copy that stays (PermanentSysMem, "
 				    "ExistingSysMem) is not unswizzled");
@@ -291,6 +300,7 @@ static NTSTATUS bring_back(struct attempt *a)
 	return status;
 }
 
+/* The linear image; or, for a lock without AcquireAperture, anything but a form of the miniport's own. */
 static NTSTATUS acquire_aperture(struct attempt *a)
 {
 	struct vmm_aperture_lock lock = {
@@ -298,7 +308,9 @@ static NTSTATUS acquire_aperture(struct attempt *a)
 		.request = a->request,
 		.may_wait = a->renamed, /* LOCK-09 */
 	};
-	NTSTATUS status = vmm_swizzle_lock(a->memory, &lock);
+	NTSTATUS status = a->request->flags & ACQUIRE_APERTURE
+				  ? vmm_swizzle_lock(a->memory, &lock)
+				  : vmm_swizzle_restore(a->memory, &lock);
 
 	if (lock.rule)
 		return broke(a, lock.rule, status, lock.why);
@@ -315,10 +327,15 @@ static NTSTATUS make_accessible(struct attempt *a)
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (vmm_unlikely(a->request->flags & ACQUIRE_APERTURE))
+	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate))
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
+	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
+		return paging_in_flight(a)
+			       ? STATUS_SUCCESS
+			       : vmm_alternate_show(a->memory, instance, a->request->private_data,
+						    &a->address);
 	if (!cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
@@ -355,12 +372,15 @@ static void let_in(struct attempt *a)
 		vmm_kept_locked(instance, request, !a->renamed);
 	}
 	a->ref->lock_count++; /* LOCK-27: locks nest */
-	if (!instance->lock_count++)
+	if (!instance->lock_count++) {
 		instance->lock_flags = request->flags;
+		instance->lock_data = request->private_data;
+	}
 	request->handle = a->ref->handle;
-	request->data = (vmm_is_existing(instance->allocation) ? instance->backing.address
-							       : instance->view.address) +
-			(first << VMM_PAGE_SHIFT);
+	if (!a->address)
+		a->address = vmm_is_existing(instance->allocation) ? instance->backing.address
+								   : instance->view.address;
+	request->data = a->address + (first << VMM_PAGE_SHIFT);
 }
 
 static NTSTATUS find(struct attempt *a)
@@ -405,6 +425,7 @@ static NTSTATUS attempt(struct attempt *a)
 	NTSTATUS status;
 
 	a->wait = a->wait_for_progress = a->renamed = false;
+	a->address = NULL;
 	status = find(a);
 	if (NT_SUCCESS(status))
 		status = check_all(a);

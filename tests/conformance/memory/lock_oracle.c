@@ -78,7 +78,7 @@ static struct oracle_answer unswizzled(uint32_t flags, const struct oracle_alloc
 		return (struct oracle_answer){.result = D3DERR_WASSTILLDRAWING};
 	if (a->away && !a->swizzled) /* SWZ-05, SWZ-22 */
 		return (struct oracle_answer){.result = S_OK, .waits = waits};
-	if (a->unswizzles) /* SWZ-01, SWZ-04 */
+	if (HAS(ALTVA) ? a->alternates : a->unswizzles) /* SWZ-01, SWZ-04, SWZ-24 */
 		return (struct oracle_answer){.result = S_OK, .waits = waits, .pages_in = true};
 	if (HAS(NOEVICT))
 		return unavailable("SWZ-10", waits);
@@ -130,9 +130,9 @@ struct oracle_answer oracle_lock(uint32_t flags, const struct oracle_allocation 
 		return refused(a->cpu_visible ? "LOCK-13" : "LOCK-13 LOCK-23");
 	if (!a->cpu_visible)
 		return refused("LOCK-23");
-	if (HAS(RANGE | ALTVA)) /* legal, and not built in this version */
-		return (struct oracle_answer){.result = E_NOTIMPL};
-	if (HAS(RANGE) && !a->memory)
+	if (HAS(ALTVA) && a->shared)
+		return refused("SWZ-23");
+	if (HAS(RANGE) && !a->memory && !(HAS(ALTVA) && a->ranges)) /* */
 		return refused("SWZ-16");
 	if (HAS(RANGE))
 		return discard ? unswizzled_discard(flags, a) : unswizzled(flags, a);

@@ -13,6 +13,8 @@ struct oracle_allocation {
 	bool cpu_visible, aperture, swizzled, cached, shared;
 	bool memory;           /* its set names a memory segment */
 	bool unswizzles;       /* the miniport has a range for it, and the CPU sees the memory */
+	bool alternates;       /* it has a range for an address of its own (UseAlternateVA) */
+	bool ranges;           /* it has ranges at all */
 	bool away;             /* its content is in system memory, and in no segment */
 	bool coherent;         /* the adapter has a coherent aperture */
 	bool hidden;           /* now in a segment that the CPU cannot see */

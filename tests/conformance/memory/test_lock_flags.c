@@ -35,6 +35,9 @@ static struct oracle_allocation describe(const struct kind *k, enum state s, uin
 		.swizzled = k->stride != 0,
 		.memory = !k->segment_set || (k->segment_set & VRAM),
 		.unswizzles = !k->stride && !k->hidden_vram && !k->no_ranges, /* softgpu's ranges */
+		.alternates =
+			!k->stride && !k->no_ranges && (!k->segment_set || (k->segment_set & VRAM)),
+		.ranges = !k->no_ranges,
 		.away = s == AWAY,
 		.cached = k->flags & SOFTGPU_ALLOCATION_CACHED,
 		.coherent = !k->incoherent,

@@ -528,19 +528,6 @@ static void swz_19_evicted_under_the_lock_it_is_seen_as_before(void **state)
 	world_stop(&w);
 }
 
-static void swz_23_usealternateva_is_not_built(void **state)
-{
-	struct world w;
-
-	world_start(&w, state, NULL);
-	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU);
-
-	expect_lock_refused(&w, a, USE_ALTERNATE_VA, E_INVALIDARG, "SWZ-23");
-	expect_lock_refused(&w, a, USE_ALTERNATE_VA | ACQUIRE_APERTURE, E_NOTIMPL, NULL);
-	expect_calls(0, 0);
-	world_stop(&w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -562,7 +549,6 @@ int main(void)
 		BOTH(swz_18_lkr_06_no_rendering_under_such_a_lock),
 		BOTH(swz_18_what_was_submitted_before_goes_on_beside_it),
 		BOTH(swz_19_evicted_under_the_lock_it_is_seen_as_before),
-		BOTH(swz_23_usealternateva_is_not_built),
 	};
 
 	return cmocka_run_group_tests_name("swizzling ranges", tests, NULL, NULL);

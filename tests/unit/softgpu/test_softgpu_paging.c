@@ -188,7 +188,7 @@ static void pag_11_physical_accesses_change_nothing(void **state)
 static void what_is_not_built_says_so(void **state)
 {
 	const DXGK_BUILDPAGINGBUFFER_OPERATION operations[] = {
-		DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, DXGK_OPERATION_VIRTUAL_FILL,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, DXGK_OPERATION_VIRTUAL_FILL,
 		DXGK_OPERATION_INIT_CONTEXT_RESOURCE};
 	struct gpu *gpu = *state;
 	int i;
@@ -198,6 +198,31 @@ static void what_is_not_built_says_so(void **state)
 
 		assert_int_equal(build_and_drop(gpu, build), STATUS_NOT_SUPPORTED);
 	}
+}
+
+static void swz_25_a_special_lock_transfer_moves_what_a_range_shows(void **state)
+{
+	struct gpu *gpu = *state;
+	struct softgpu_allocation wish = gpu_wish(2 * PAGE);
+	HANDLE allocation = gpu_allocate(gpu, &wish)->info.hAllocation;
+	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE); /* an image may be larger */
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_SPECIAL_LOCK_TRANSFER};
+
+	build.SpecialLockTransfer.hAllocation = allocation;
+	build.SpecialLockTransfer.TransferSize = 2 * PAGE;
+	build.SpecialLockTransfer.Flags.Value = 0x18 | 0x2;
+	build.SpecialLockTransfer.SwizzlingRangeId = 63;
+	build.SpecialLockTransfer.SwizzlingRangeData = 3;
+	gpu_side_segment(&build.SpecialLockTransfer.Source, VRAM, MIB);
+	build.SpecialLockTransfer.Destination.pMdl = mdl;
+	scribble(gpu->vram.base + MIB, 2 * PAGE, 25);
+	memset(gpu->system.base, 0, 4 * PAGE);
+	page(gpu, build);
+	assert_memory_equal(gpu->system.base, gpu->vram.base + MIB, 2 * PAGE);
+	assert_int_equal(gpu->system.base[2 * PAGE], 0);
+	build.SpecialLockTransfer.SwizzlingRangeId = 64;
+	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
+	gpu_free_mdl(gpu, mdl);
 }
 
 static void ranges_outside_their_segment_are_refused(void **state)
@@ -380,6 +405,7 @@ int main(void)
 		TEST(pag_07_what_does_not_fit_asks_for_another_buffer),
 		TEST(pag_11_physical_accesses_change_nothing),
 		TEST(what_is_not_built_says_so),
+		TEST(swz_25_a_special_lock_transfer_moves_what_a_range_shows),
 		TEST(ranges_outside_their_segment_are_refused),
 		TEST(swz_09_swz_20_surfaces_change_their_form_on_the_way),
 		TEST(pag_03_surfaces_may_be_converted_in_pieces),
