@@ -100,7 +100,7 @@ vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *in
 		*address = range->alternate->view.address;
 		return VMM_OK;
 	}
-	vmm_assert(instance->place == VMM_PLACE_SYSTEM);
+	vmm_assert(instance->place == VMM_PLACE_SYSTEM || instance->partial);
 	if (!instance->alternate) {
 		pages = vmm_backing_memory(memory, &instance->backing, &offset);
 		status = make(memory, pages, offset, instance->allocation->size_bytes,

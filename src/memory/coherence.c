@@ -20,7 +20,7 @@ static const char *memory_seen(struct vmm_memory *memory, const struct vmm_insta
 {
 	const struct vmm_segment *segment;
 
-	if (seen != VMM_PLACE_MEMORY || instance->kept)
+	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial)
 		return instance->backing.address;
 	segment = vmm_memory_segment(memory, instance->segment);
 	return segment->cpu_memory

@@ -242,7 +242,7 @@ static bool paging_in_flight(struct attempt *a)
 
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	return instance->place != VMM_PLACE_MEMORY || instance->kept ||
+	return instance->place != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
 	       memory->segment[instance->segment - 1].cpu_memory;
 }
 
@@ -327,7 +327,8 @@ static NTSTATUS make_accessible(struct attempt *a)
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate))
+	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate ||
+			 instance->partial))
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
@@ -371,6 +372,8 @@ static void let_in(struct attempt *a)
 		vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
 		vmm_kept_locked(instance, request, !a->renamed);
 	}
+	if (vmm_unlikely(instance->partial != NULL))
+		vmm_partial_locked(instance, request->flags);
 	a->ref->lock_count++; /* LOCK-27: locks nest */
 	if (!instance->lock_count++) {
 		instance->lock_flags = request->flags;
@@ -520,11 +523,14 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 		ref->instance->lock_count--;
 		if (vmm_unlikely(ref->instance->kept != NULL))
 			vmm_kept_upload_soon(adapter->memory, ref->instance);
+		if (vmm_unlikely(ref->instance->partial != NULL))
+			vmm_partial_unlocked(adapter->memory, ref->instance);
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
 			  0, 0, 0, 0);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_kept_upload_all(adapter->memory);
+	vmm_partial_settle_all(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

@@ -121,6 +121,7 @@ struct vmm_memory {
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
+	struct vmm_list partials; /* vmm_partial, the same */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
@@ -385,6 +386,22 @@ static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
 }
 /* The same, and the image is not that of the allocation: only this address and the miniport understand it. */
 bool vmm_alternate_is_foreign(const struct vmm_instance *instance);
+
+/* ---- partial.c: pages of an instance in a memory segment, unswizzled for the CPU (LOCK-21) ---- */
+/* The pages of the request are on their way to system memory. */
+vmm_status vmm_partial_begin(struct vmm_memory *memory, struct vmm_instance *instance,
+			     const struct vmm_lock_request *request);
+bool vmm_partial_covers(const struct vmm_instance *instance,
+			const struct vmm_lock_request *request);
+void vmm_partial_locked(struct vmm_instance *instance, uint32_t flags);
+void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Those that were unlocked go back if the GPU allows it. */
+void vmm_partial_settle_all(struct vmm_memory *memory);
+/* Back; nobody has it locked. VMM_PENDING: the GPU reads it just now. */
+vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The other pages follow: all of it is on its way to system memory. */
+vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance);
 
 /* ---- existing.c: memory of the caller's own ---- */
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,

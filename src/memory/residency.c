@@ -209,10 +209,28 @@ static vmm_status move_alternate(struct vmm_memory *memory, struct vmm_instance 
 	return status;
 }
 
+/* LOCK-21: the pages that are not in system memory yet follow those that are; what the CPU sees stays the same. */
+static vmm_status move_rest(struct vmm_memory *memory, struct vmm_instance *instance,
+			    uint32_t reason)
+{
+	uint32_t old_segment = instance->segment;
+	vmm_status status = vmm_partial_leave(memory, instance);
+
+	if (!vmm_ok(status))
+		return status;
+	leave_segment(memory, instance);
+	instance->place = VMM_PLACE_SYSTEM;
+	memory->figures.evictions++;
+	residency_event(memory, instance, reason, old_segment);
+	return VMM_OK;
+}
+
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason)
 {
 	uint32_t old_segment = instance->segment;
 
+	if (vmm_unlikely(instance->partial != NULL))
+		vmm_partial_drop(memory, instance);
 	if (instance->place == VMM_PLACE_MEMORY) {
 		vmm_swizzle_release(memory, instance);
 		if (reason == VIDMM_RESIDENCY_DISCARDED)
@@ -280,6 +298,8 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (vmm_unlikely(is_locked_through_alternate(memory, instance)))
 		return move_alternate(memory, instance, reason);
+	if (vmm_unlikely(instance->partial != NULL))
+		return move_rest(memory, instance, reason);
 	if (instance->place == VMM_PLACE_MEMORY) {
 		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))

@@ -258,7 +258,7 @@ static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_apertur
 	return STATUS_SUCCESS;
 }
 
-/* SWZ-09: all of it leaves, whatever pages were listed; more than these need not be valid (LOCK-21), but may be. */
+/* SWZ-09: all of it leaves, or a copy of the pages that were listed (LOCK-21). */
 static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
@@ -280,6 +280,8 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 			      "could be unswizzled");
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
 		return wait_for_gpu(memory, lock);
+	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY) /* LOCK-21 */
+		return vmm_partial_begin(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
 		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and what is pinned in its eviction "
@@ -413,12 +415,25 @@ static bool is_linear_image(const struct vmm_aperture_lock *lock)
 
 	if (instance->kept)
 		return true;
+	if (vmm_unlikely(instance->partial != NULL)) /* of a lock that then failed or waits */
+		return vmm_partial_covers(instance, lock->request);
 	if (instance->place != VMM_PLACE_SYSTEM)
 		return false;
 	if (vmm_alternate_is_foreign(instance))
 		return wants_alternate(lock) &&
 		       instance->alternate->private_data == lock->request->private_data;
 	return instance->linear || !vmm_instance_is_swizzled(instance);
+}
+
+/* Pages that an earlier lock had go back first. */
+static NTSTATUS settle_partial(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	vmm_status status = vmm_partial_settle(memory, lock->instance);
+
+	if (status != VMM_PENDING)
+		return status;
+	vmm_instance_busy(lock->instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence);
+	return wait_for_gpu(memory, lock);
 }
 
 NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
@@ -431,6 +446,10 @@ NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *l
 	if (is_linear_image(lock))
 		return STATUS_SUCCESS;
 	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
+	if (vmm_unlikely(instance->partial != NULL))
+		status = settle_partial(memory, lock);
+	if (!NT_SUCCESS(status) || lock->wait)
+		return status;
 	if (place == VMM_PLACE_APERTURE && wants_alternate(lock)) {
 		status = see_in_aperture(memory, lock);
 	} else if (place == VMM_PLACE_APERTURE && instance->allocation->pinned) {
@@ -448,9 +467,11 @@ NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *l
 
 NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
+	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
+	if (vmm_unlikely(lock->instance->partial != NULL))
+		return settle_partial(memory, lock);
 	if (lock->instance->place != VMM_PLACE_SYSTEM || !vmm_alternate_is_foreign(lock->instance))
 		return STATUS_SUCCESS;
-	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
 	return page_in(memory, lock);
 }
 

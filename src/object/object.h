@@ -174,6 +174,7 @@ struct vmm_backing {
 
 struct vmm_allocation;
 struct vmm_kept;
+struct vmm_partial;
 struct vmm_alternate;
 
 /* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
@@ -208,6 +209,8 @@ struct vmm_instance {
 	struct vmm_backing backing;
 	struct vmm_kept
 		*kept; /* its system copy stays while it is resident (PAG-13); NULL for most */
+	struct vmm_partial
+		*partial; /* some pages are locked in system memory (LOCK-21); NULL for most */
 	struct vmm_os_view view;
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
