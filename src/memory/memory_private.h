@@ -388,9 +388,9 @@ static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
 bool vmm_alternate_is_foreign(const struct vmm_instance *instance);
 
 /* ---- partial.c: pages of an instance in a memory segment, unswizzled for the CPU (LOCK-21) ---- */
-/* The pages of the request are on their way to system memory. */
-vmm_status vmm_partial_begin(struct vmm_memory *memory, struct vmm_instance *instance,
-			     const struct vmm_lock_request *request);
+/* Those pages of the request that are not there yet are on their way to system memory. */
+vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    const struct vmm_lock_request *request);
 bool vmm_partial_covers(const struct vmm_instance *instance,
 			const struct vmm_lock_request *request);
 void vmm_partial_locked(struct vmm_instance *instance, uint32_t flags);

@@ -4,8 +4,8 @@
  * the pages listed are copied to system memory, unswizzled on the way. They go back at the unlock, or before the GPU uses
  * the instance where it reads it at that moment.
  *
- * In between these pages count in the system copy, all others in the segment. An eviction brings the others along, and
- * then it is like any other that was unswizzled for the CPU (SWZ-09).
+ * In between these pages count in the system copy, all others in the segment. A lock of other pages adds to them. An
+ * eviction brings the rest along, and then it is like any other that was unswizzled for the CPU (SWZ-09).
  */
 #include "memory/memory_private.h"
 
@@ -25,8 +25,8 @@ static bool is_listed(const struct vmm_partial *partial, uint64_t page)
 }
 
 /* One transfer for each run of neighbours that are listed, or that are not. */
-static vmm_status transfer_pages(struct vmm_memory *memory, const struct vmm_partial *partial,
-				 bool listed, bool in)
+static vmm_status transfer_pages(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_partial *partial, bool listed, bool in)
 {
 	vmm_status status = VMM_OK;
 	uint64_t end;
@@ -36,7 +36,7 @@ static vmm_status transfer_pages(struct vmm_memory *memory, const struct vmm_par
 			if (is_listed(partial, end) != is_listed(partial, first))
 				break;
 		if (is_listed(partial, first) == listed)
-			status = vmm_paging_transfer_part(memory, partial->instance, in,
+			status = vmm_paging_transfer_part(memory, instance, in,
 							  first << VMM_PAGE_SHIFT,
 							  (end - first) << VMM_PAGE_SHIFT);
 	}
@@ -58,42 +58,79 @@ bool vmm_partial_covers(const struct vmm_instance *instance, const struct vmm_lo
 	return request->page_count != 0;
 }
 
-vmm_status vmm_partial_begin(struct vmm_memory *memory, struct vmm_instance *instance,
-			     const struct vmm_lock_request *request)
+static struct vmm_partial *list_of(const struct vmm_instance *instance,
+				   const struct vmm_lock_request *request)
 {
 	uint64_t pages = instance->allocation->size_bytes >> VMM_PAGE_SHIFT;
-	struct vmm_partial *partial;
-	vmm_status status;
+	struct vmm_partial *partial = vmm_calloc(
+		1, sizeof(*partial) + (pages + BITS - 1) / BITS * sizeof(partial->pages[0]));
 
-	partial = vmm_calloc(1, sizeof(*partial) +
-					(pages + BITS - 1) / BITS * sizeof(partial->pages[0]));
 	if (!partial)
-		return VMM_NO_MEMORY;
-	/* The CPU sees all of these pages, so nothing of a former owner is in those that are not listed. */
-	status = vmm_backing_create(memory, instance->allocation->size_bytes, true,
-				    &instance->backing);
-	if (!vmm_ok(status)) {
-		vmm_free(partial);
-		return status;
-	}
-	partial->instance = instance;
+		return NULL;
 	partial->page_count = pages;
 	vmm_list_init(&partial->waiting);
 	for (uint32_t i = 0; i < request->page_count; i++)
 		partial->pages[request->pages[i] / BITS] |= 1ull << request->pages[i] % BITS;
+	return partial;
+}
+
+/* The first pages: from here on the instance has a system copy beside its place. */
+static vmm_status begin(struct vmm_memory *memory, struct vmm_instance *instance,
+			struct vmm_partial *partial)
+{
+	/* The CPU sees all of these pages, so nothing of a former owner is in those that are not listed. */
+	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, true,
+					       &instance->backing);
+
+	if (!vmm_ok(status))
+		return status;
 	vmm_swizzle_release(memory, instance); /* SWZ-12 */
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
-	instance->linear = vmm_instance_is_swizzled(instance);
-	status = transfer_pages(memory, partial, true, false);
+	instance->linear = vmm_instance_is_swizzled(instance); /* others without the flag */
+	partial->instance = instance;
+	status = transfer_pages(memory, instance, partial, true, false);
 	if (!vmm_ok(status)) {
 		instance->linear = false;
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
-		vmm_free(partial);
 		return status;
 	}
-	vmm_residency_mark_paged(memory, instance, true);
 	hide(instance);
 	instance->partial = partial;
+	return VMM_OK;
+}
+
+/* Those of `more` that are not here yet. */
+static vmm_status add(struct vmm_memory *memory, struct vmm_instance *instance,
+		      struct vmm_partial *more)
+{
+	struct vmm_partial *partial = instance->partial;
+	uint64_t words = (partial->page_count + BITS - 1) / BITS;
+	vmm_status status;
+
+	for (uint64_t i = 0; i < words; i++)
+		more->pages[i] &= ~partial->pages[i];
+	status = transfer_pages(memory, instance, more, true, false);
+	for (uint64_t i = 0; i < words && vmm_ok(status); i++)
+		partial->pages[i] |= more->pages[i];
+	return status;
+}
+
+vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    const struct vmm_lock_request *request)
+{
+	struct vmm_partial *partial = list_of(instance, request);
+	vmm_status status;
+
+	if (!partial)
+		return VMM_NO_MEMORY;
+	status = instance->partial ? add(memory, instance, partial)
+				   : begin(memory, instance, partial);
+	if (instance->partial != partial)
+		vmm_free(partial);
+	if (!vmm_ok(status))
+		return status;
+	vmm_residency_mark_paged(memory, instance, true);
+	instance->handover = true; /* whatever becomes of the lock */
 	return VMM_OK;
 }
 
@@ -127,10 +164,13 @@ vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *in
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
 		vmm_coherence_to_gpu(memory, instance, VMM_PLACE_SYSTEM);
-		status = transfer_pages(memory, instance->partial, true, true);
+		status = transfer_pages(memory, instance, instance->partial, true, true);
+		/* LOCK-08: no use by the GPU; but the CPU does not see them there before they are. */
+		vmm_mark_used(&instance->updated, vmm_paging_sequence(memory));
+		vmm_mark_used(&instance->written[memory->adapter->paging_timeline],
+			      vmm_paging_sequence(memory));
 		if (!vmm_ok(status))
 			return status;
-		vmm_residency_mark_paged(memory, instance, true);
 	}
 	forget(memory, instance);
 	return VMM_OK;
@@ -140,7 +180,6 @@ void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	if (instance->lock_count)
 		return;
-	instance->handover = true; /* at the latest */
 	vmm_list_remove(&instance->partial->waiting);
 	vmm_list_push_back(&memory->partials, &instance->partial->waiting);
 }
@@ -158,16 +197,24 @@ void vmm_partial_settle_all(struct vmm_memory *memory)
 
 vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	struct vmm_adapter *adapter = memory->adapter;
 	vmm_status status;
 
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
-	/* What is listed stays where it is, under the CPU's stores; nobody is owed the rest until it is here. */
-	status = transfer_pages(memory, instance->partial, false, false);
+	/* What is listed stays where it is, under the CPU's stores. */
+	status = transfer_pages(memory, instance, instance->partial, false, false);
+	instance->handover = true;
 	if (!vmm_ok(status))
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	free_partial(instance);
-	return VMM_OK;
+	if (!instance->lock_count)
+		return VMM_OK;
+	/* Beside what is locked the CPU may have looked at pages that only now get their content. */
+	status = memory->engine->wait_locked(adapter, adapter->paging_timeline,
+					     vmm_memory_flush_locked(adapter), VIDMM_WAIT_LOCK);
+	vmm_coherence_to_cpu(memory, instance, false);
+	return status;
 }
 
 void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance)

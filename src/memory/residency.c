@@ -216,13 +216,13 @@ static vmm_status move_rest(struct vmm_memory *memory, struct vmm_instance *inst
 	uint32_t old_segment = instance->segment;
 	vmm_status status = vmm_partial_leave(memory, instance);
 
-	if (!vmm_ok(status))
+	if (instance->partial) /* it has not left */
 		return status;
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
 	memory->figures.evictions++;
 	residency_event(memory, instance, reason, old_segment);
-	return VMM_OK;
+	return status;
 }
 
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason)

@@ -280,8 +280,10 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 			      "could be unswizzled");
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
 		return wait_for_gpu(memory, lock);
-	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY) /* LOCK-21 */
-		return vmm_partial_begin(memory, instance, lock->request);
+	/* Where the way out leads through an aperture (PAG-17), it is taken as a whole. */
+	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY &&
+	    !instance->allocation->eviction_set)
+		return vmm_partial_take(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
 		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and what is pinned in its eviction "
@@ -425,7 +427,7 @@ static bool is_linear_image(const struct vmm_aperture_lock *lock)
 	return instance->linear || !vmm_instance_is_swizzled(instance);
 }
 
-/* Pages that an earlier lock had go back first. */
+/* Pages that an earlier lock had go back first, if this one names none. */
 static NTSTATUS settle_partial(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	vmm_status status = vmm_partial_settle(memory, lock->instance);
@@ -446,8 +448,11 @@ NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *l
 	if (is_linear_image(lock))
 		return STATUS_SUCCESS;
 	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
-	if (vmm_unlikely(instance->partial != NULL))
+	if (vmm_unlikely(instance->partial != NULL)) {
+		if (lock->request->page_count)
+			return go_without_range(memory, lock);
 		status = settle_partial(memory, lock);
+	}
 	if (!NT_SUCCESS(status) || lock->wait)
 		return status;
 	if (place == VMM_PLACE_APERTURE && wants_alternate(lock)) {

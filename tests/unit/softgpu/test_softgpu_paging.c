@@ -361,8 +361,7 @@ static void lock_21_a_piece_is_what_is_named_of_the_linear_form(void **state)
 	memcpy(before, vram, bytes);
 	page(gpu, tile_transfer(surface->info.hAllocation, mdl, 9 * PAGE, PAGE, true));
 	for (uint64_t at = 0; at < bytes; at++) {
-		bool named =
-			softgpu_tile_linear_offset(SOFTGPU_TILE_Y, stride, at) / PAGE == 9;
+		bool named = softgpu_tile_linear_offset(SOFTGPU_TILE_Y, stride, at) / PAGE == 9;
 
 		if (vram[at] != (named ? 0x33 : before[at]))
 			fail_msg("tiled byte %u is wrong", (unsigned)at);
