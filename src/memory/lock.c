@@ -207,7 +207,7 @@ static NTSTATUS check_all(const struct attempt *a)
 /*
  * Which GPU use must be over before the CPU may go in: all of it (LOCK-05), writes (LOCK-15), or none where IgnoreSync
  * comes with DonotWait (LOCK-10, LOCK-11); both flags together: LOCK-50. DonotWait fails instead (LOCK-08, LOCK-16,
- * REN-21).
+ * REN-21). What is in system memory is no exception (LOCK-34).
  */
 static NTSTATUS synchronize(struct attempt *a)
 {
@@ -337,6 +337,7 @@ static NTSTATUS make_accessible(struct attempt *a)
 			       ? STATUS_SUCCESS
 			       : vmm_alternate_show(a->memory, instance, a->request->private_data,
 						    &a->address);
+	/* SWZ-17: without AcquireAperture the bytes are seen as they are. */
 	if (!cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
@@ -357,7 +358,7 @@ static NTSTATUS make_accessible(struct attempt *a)
 	return vmm_view_show(a->memory, instance);
 }
 
-/* Nothing can fail any more. */
+/* Nothing can fail any more. From here to the unlock the caller has an address (LOCK-03, LOCK-04). */
 static void let_in(struct attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
@@ -407,7 +408,7 @@ static NTSTATUS choose_instance(struct attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* Not renamed, the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
+	/* Not renamed (REN-14), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);

@@ -6,7 +6,7 @@
  *
  * Where none can be had, the content goes to system memory and is unswizzled on the way (SWZ-09); `linear` of the instance
  * says that what is, or is on its way, there has that form. Before the GPU uses it again it goes back into a memory
- * segment and is swizzled on the way (SWZ-20).
+ * segment and is swizzled on the way (SWZ-20). What was only seen through a range needs nothing of the kind (SWZ-21).
  */
 #include "memory/memory_private.h"
 
@@ -103,7 +103,10 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	return true;
 }
 
-/* SWZ-24: for an alternate address the miniport may answer with other figures, and must where the CPU sees nothing. */
+/*
+ * One after the other, under the paging lock (SWZ-28). SWZ-24: for an alternate address the miniport may answer with other figures, and must where
+ * the CPU sees nothing.
+ */
 static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instance,
 			  uint32_t private_data, bool may_change, uint32_t id)
 {
