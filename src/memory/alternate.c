@@ -5,7 +5,8 @@
  * while the CPU has it locked by such an address is carried out by SPECIAL_LOCK_TRANSFER into pages that are then shown at
  * the same address, and goes back the same way (SWZ-25, LKR-07); with that the address ends.
  *
- * Where the linear image is in system memory already, or no range can be had, the address shows those pages.
+ * Where the linear image is in system memory already, or no range can be had, the address shows those pages; so also of a
+ * system copy that stays, which is what the CPU works on (PAG-14).
  */
 #include "memory/memory_private.h"
 
@@ -100,7 +101,7 @@ vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *in
 		*address = range->alternate->view.address;
 		return VMM_OK;
 	}
-	vmm_assert(instance->place == VMM_PLACE_SYSTEM || instance->partial);
+	vmm_assert(instance->place == VMM_PLACE_SYSTEM || instance->partial || instance->kept);
 	if (!instance->alternate) {
 		pages = vmm_backing_memory(memory, &instance->backing, &offset);
 		status = make(memory, pages, offset, instance->allocation->size_bytes,

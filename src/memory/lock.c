@@ -177,9 +177,8 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if (a->instance->lock_count)
 		return broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
 			     "AcquireAperture, but it is locked without");
-	if (vmm_unlikely(a->instance->kept && (flags & USE_ALTERNATE_VA)))
-		return not_built(a, "an alternate address of what has a system copy that stays "
-				    "(PermanentSysMem, ExistingSysMem)");
+	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
+		return not_built(a, "a second address of the caller's own memory (ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
 		return not_built(a, "a swizzled system copy that stays (PermanentSysMem, "
 				    "ExistingSysMem) is not unswizzled");
@@ -332,13 +331,8 @@ static NTSTATUS make_accessible(struct attempt *a)
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
-		return paging_in_flight(a)
-			       ? STATUS_SUCCESS
-			       : vmm_alternate_show(a->memory, instance, a->request->private_data,
-						    &a->address);
 	/* SWZ-17: without AcquireAperture the bytes are seen as they are. */
-	if (!cpu_can_see(a->memory, instance))
+	if (!(a->request->flags & USE_ALTERNATE_VA) && !cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
 		 !a->renamed)
@@ -353,6 +347,9 @@ static NTSTATUS make_accessible(struct attempt *a)
 	}
 	if (paging_in_flight(a))
 		return STATUS_SUCCESS;
+	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
+		return vmm_alternate_show(a->memory, instance, a->request->private_data,
+					  &a->address);
 	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
 		return STATUS_SUCCESS;
 	return vmm_view_show(a->memory, instance);

@@ -350,17 +350,48 @@ static void swz_18_lkr_06_no_submission_names_what_is_locked_by_it(void **state)
 	world_stop(&w);
 }
 
-static void pag_14_what_has_a_system_copy_that_stays_has_no_other_address(void **state)
+/* It shows the system copy, on which the CPU works wherever the instance is. */
+static void swz_24_pag_14_of_a_system_copy_that_stays(void **state)
 {
+	static const UINT list[] = {2};
 	struct world w;
 
 	world_start(&w, state, &small);
 	D3DKMT_HANDLE a =
 		allocate_in(&w.device, BYTES, CPU | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM, VRAM);
+	D3DKMT_HANDLE copy = allocate_in(&w.device, BYTES, CPU, 0);
+	HANDLE kmd = probe_find(PROBE_CREATE, 0)->object;
 
-	expect_lock_refused(&w, a, ALTERNATE, E_NOTIMPL, NULL);
-	client_lock(&w.device, a, ACQUIRE_APERTURE);
+	client_write(&w.device, a, BYTES, 0x1400);
+	uint32_t *plain = client_lock(&w.device, a, READ_ONLY);
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, true); /* from here on the GPU's copy is the newer one (PAG-15) */
+	uint32_t *other = client_lock(&w.device, a, ALTERNATE);
+	assert_ptr_not_equal(other, plain);
+	expect(other, BYTES, 0x1400);
+	fill(other, BYTES, 0x1401);
+	evict_by_pressure(&w, a);
+	expect(other, BYTES, 0x1401);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, false);
+	/* LOCK-22: what was listed goes to the segment, and nothing else. */
+	probe_forget();
+	D3DKMT_HANDLE handle = a;
+	void *page;
+	assert_int_equal(lock_pages(&w.device, &handle, ALTERNATE, list, 1, &page), S_OK);
+	assert_ptr_equal(page, other + 2 * PAGE / 4);
+	memset(page, 0x14, PAGE);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_copy(&w.context, a, copy, BYTES);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, kmd), 0);
+	assert_int_equal(probe_count(PROBE_ACQUIRE), 0);
+	const uint32_t *words = client_lock(&w.device, copy, READ_ONLY);
+	for (uint32_t i = 0; i < BYTES / 4; i++)
+		assert_int_equal(words[i], i / (PAGE / 4) == 2 ? 0x14141414 : 0x1401 + i);
+	assert_int_equal(client_unlock(&w.device, copy), S_OK);
 	world_stop(&w);
 }
 
@@ -933,7 +964,7 @@ int main(void)
 		BOTH(swz_26_a_primary_is_locked_in_the_way_that_it_was_created_for),
 		BOTH(swz_23_who_may_ask_for_an_alternate_address),
 		BOTH(swz_18_lkr_06_no_submission_names_what_is_locked_by_it),
-		BOTH(pag_14_what_has_a_system_copy_that_stays_has_no_other_address),
+		BOTH(swz_24_pag_14_of_a_system_copy_that_stays),
 		BOTH(swz_24_it_is_another_address_of_the_same_bytes),
 		BOTH(swz_24_lock_18_a_page_list_moves_the_pointer),
 		BOTH(swz_24_the_miniport_may_choose_size_and_place),
