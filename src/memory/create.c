@@ -209,7 +209,8 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 }
 
 /* Waits for the GPU where it uses what must leave; nobody knows the allocation yet, so no lock is held meanwhile. */
-static NTSTATUS pin(struct creation *c, struct vmm_instance *instance)
+static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
+		       vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
 {
 	struct vmm_adapter *adapter = c->device->adapter;
 	vmm_status status;
@@ -218,7 +219,7 @@ static NTSTATUS pin(struct creation *c, struct vmm_instance *instance)
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		status = vmm_residency_pin(c->memory, instance);
+		status = try(c->memory, instance);
 		vmm_paging_unlock(adapter);
 		if (status != VMM_PENDING)
 			return status;
@@ -236,9 +237,30 @@ static NTSTATUS pin_all(struct creation *c)
 
 	for (i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		if (c->allocations[i]->pinned)
-			status = pin(c, &c->allocations[i]->first);
+			status = settle(c, &c->allocations[i]->first, vmm_residency_pin);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		explain_no_place(c, c->allocations[i - 1]);
+	return status;
+}
+
+/* ALF-22: a primary with UseAlternateVA gets its swizzling range now, and for that a place. */
+static NTSTATUS take_ranges(struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++) {
+		struct vmm_allocation *a = c->allocations[i];
+
+		if (vmm_likely(!(a->flags & VMM_ALLOCATION_ALTERNATE)))
+			continue;
+		status = settle(c, &a->first, vmm_swizzle_create);
+		if (status == VMM_NO_VIDEO_MEMORY)
+			vmm_reason(
+				c->device->adapter->observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
+				"ALF-22: create refused: no room in the write set 0x%x, or no swizzling range, for %llu "
+				"bytes of a primary with UseAlternateVA",
+				a->write_set, (unsigned long long)a->size_bytes);
+	}
 	return status;
 }
 
@@ -374,6 +396,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 	status = make_objects(&c);
 	if (NT_SUCCESS(status))
 		status = pin_all(&c);
+	if (NT_SUCCESS(status))
+		status = take_ranges(&c);
 	if (!NT_SUCCESS(status))
 		goto out_objects;
 	status = adopt_kmd_resource(&c);

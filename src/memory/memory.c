@@ -16,6 +16,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->deferred);
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->uploads);
+	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->queued_offers);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));

@@ -17,6 +17,7 @@ enum {
 	VMM_ALLOCATION_PROTECTED = 0x8,
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
 	VMM_ALLOCATION_SWIZZLED = 0x80,
+	VMM_ALLOCATION_ALTERNATE = 0x400, /* UseAlternateVA */
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
@@ -88,11 +89,22 @@ struct vmm_dma_place {
 	uint64_t address;
 };
 
+/* An address for the CPU that is not that of the instance's view: UseAlternateVA (SWZ-24). */
+struct vmm_alternate {
+	struct vmm_os_view view;
+	uint32_t range, private_data; /* of the swizzling range that it was made for */
+	bool special; /* evicted under a lock: the content goes back as it came (SWZ-25) */
+};
+
 /* One of the miniport's swizzling ranges; its index is the RangeId. */
 struct vmm_swizzling_range {
 	struct vmm_instance *owner; /* NULL: free */
 	uint32_t private_data;
 	uint64_t last_use;
+	/* what the miniport answered */
+	uint64_t physical, size_bytes;
+	bool changed; /* not what it was asked for: for alternate addresses alone (SWZ-03) */
+	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
 struct vmm_memory {
@@ -109,6 +121,7 @@ struct vmm_memory {
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
+	struct vmm_list partials; /* vmm_partial, the same */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
@@ -169,6 +182,10 @@ vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *i
 /* A part of it, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
+/* SPECIAL_LOCK_TRANSFER between its place and those pages (SWZ-25). */
+vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_alternate *alternate,
+			      const struct vmm_backing *pages, bool in);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -293,6 +310,7 @@ vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instanc
 
 /* ---- swizzle.c: swizzling ranges, and content that is unswizzled for the CPU (SWZ) ---- */
 #define VMM_LOCK_ACQUIRE_APERTURE 0x040u
+#define VMM_LOCK_USE_ALTERNATE_VA 0x200u
 static inline bool vmm_instance_is_swizzled(const struct vmm_instance *instance)
 {
 	return (instance->allocation->flags & VMM_ALLOCATION_SWIZZLED) != 0;
@@ -317,8 +335,73 @@ static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_ins
 		vmm_swizzle_release_all(memory, instance);
 }
 uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation); /* where a range may be */
+struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
+					     const struct vmm_instance *instance,
+					     uint32_t private_data);
+/*
+ * ALF-22: a place and a range for a new primary. VMM_PENDING: the GPU uses what is in the way. VMM_NO_VIDEO_MEMORY: there is
+ * no room, or no range. VMM_INVALID_PARAMETER: the miniport has none for it.
+ */
+vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance);
+/*
+ * Content that left under a lock in a form of the miniport's own comes back before the CPU sees it in another way, or
+ * there is nothing to do.
+ */
+NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock);
 void vmm_swizzle_finish(struct vmm_memory *memory);
 void vmm_swizzle_check(const struct vmm_memory *memory);
+
+/* ---- alternate.c: addresses for UseAlternateVA ---- */
+/* Is the answer to be lived with? It names memory of the device or of the instance itself, and enough of it. */
+bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
+				  const struct vmm_instance *instance,
+				  const DXGKARG_ACQUIRESWIZZLINGRANGE *answer);
+/* The address, made if there is none. VMM_NO_MEMORY: none can be reserved. */
+vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range);
+vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint32_t private_data, char **address);
+/*
+ * LKR-07: the content of an instance that is locked by the address of a range goes to system memory; what is left is to
+ * take it out of its segment. VMM_NOT_SUPPORTED: it must stay.
+ */
+vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *instance);
+/* SWZ-25: back from there, into the place that it has been given. */
+vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *instance);
+/* ALF-15: what the CPU wrote at such addresses is written back. */
+void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
+void vmm_alternate_free(struct vmm_alternate **alternate);
+static inline void vmm_alternate_drop(struct vmm_instance *instance)
+{
+	if (vmm_unlikely(instance->alternate))
+		vmm_alternate_free(&instance->alternate);
+}
+static inline bool vmm_alternate_is_locked(const struct vmm_instance *instance)
+{
+	return instance->lock_count && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+}
+/* Its content left under such a lock (SWZ-25). */
+static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
+{
+	return vmm_unlikely(instance->alternate) && instance->alternate->special;
+}
+/* The same, and the image is not that of the allocation: only this address and the miniport understand it. */
+bool vmm_alternate_is_foreign(const struct vmm_instance *instance);
+
+/* ---- partial.c: pages of an instance in a memory segment, unswizzled for the CPU (LOCK-21) ---- */
+/* Those pages of the request that are not there yet are on their way to system memory. */
+vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    const struct vmm_lock_request *request);
+bool vmm_partial_covers(const struct vmm_instance *instance,
+			const struct vmm_lock_request *request);
+void vmm_partial_locked(struct vmm_instance *instance, uint32_t flags);
+void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Those that were unlocked go back if the GPU allows it. */
+void vmm_partial_settle_all(struct vmm_memory *memory);
+/* Back; nobody has it locked. VMM_PENDING: the GPU reads it just now. */
+vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The other pages follow: all of it is on its way to system memory. */
+vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance);
 
 /* ---- existing.c: memory of the caller's own ---- */
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,

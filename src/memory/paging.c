@@ -295,6 +295,40 @@ vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instan
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_alternate *alternate,
+			      const struct vmm_backing *pages, bool in)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_SPECIAL_LOCK_TRANSFER};
+	uint64_t size = instance->allocation->size_bytes;
+	DXGK_TRANSFER_END *system, *place;
+
+	system = in ? &args.SpecialLockTransfer.Source : &args.SpecialLockTransfer.Destination;
+	place = in ? &args.SpecialLockTransfer.Destination : &args.SpecialLockTransfer.Source;
+	system->pMdl = pages->mdl;
+	place->SegmentId = instance->segment;
+	place->SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	args.SpecialLockTransfer.hAllocation = instance->allocation->kmd_allocation;
+	args.SpecialLockTransfer.TransferSize = size;
+	args.SpecialLockTransfer.Flags.TransferStart = 1;
+	args.SpecialLockTransfer.Flags.TransferEnd = 1;
+	args.SpecialLockTransfer.Flags.Value |= conversion(instance, in);
+	args.SpecialLockTransfer.SwizzlingRangeId = alternate->range;
+	args.SpecialLockTransfer.SwizzlingRangeData = alternate->private_data;
+	memory->operand = instance;
+	vmm_status status = paging_build(memory, &args, &args.SpecialLockTransfer.Flags.Value, 0x4);
+	if (!vmm_ok(status))
+		return status;
+	if (in)
+		memory->figures.paged_in_bytes += size;
+	else
+		memory->figures.paged_out_bytes += size;
+	paging_event(memory, instance, VIDMM_PAGING_SPECIAL_LOCK_TRANSFER, size,
+		     (uint32_t[2]){in ? 0 : instance->segment, in ? instance->segment : 0});
+	return VMM_OK;
+}
+
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};

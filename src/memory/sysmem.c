@@ -168,7 +168,12 @@ void vmm_kept_upload_all(struct vmm_memory *memory)
 vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_kept *kept = instance->kept;
+	vmm_status status = VMM_OK;
 
+	if (vmm_unlikely(instance->partial != NULL))
+		status = vmm_partial_settle(memory, instance);
+	if (status != VMM_OK)
+		return status;
 	if (kept && (kept->all || kept->some)) {
 		/* What was submitted before the lock may still read the old content (LOCK-15). */
 		if (!vmm_instance_unused(instance))

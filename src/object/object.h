@@ -175,6 +175,8 @@ struct vmm_backing {
 
 struct vmm_allocation;
 struct vmm_kept;
+struct vmm_partial;
+struct vmm_alternate;
 
 /* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
 enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
@@ -196,6 +198,7 @@ struct vmm_instance {
 	uint32_t range;      /* node in the segment's heap */
 	uint32_t lock_count;
 	uint32_t lock_flags;  /* of the outermost lock */
+	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
 	uint32_t handle;      /* the owner's handle of this instance */
 	uint64_t offset;      /* in the segment */
@@ -207,7 +210,11 @@ struct vmm_instance {
 	struct vmm_backing backing;
 	struct vmm_kept
 		*kept; /* its system copy stays while it is resident (PAG-13); NULL for most */
+	struct vmm_partial
+		*partial; /* some pages are locked in system memory (LOCK-21); NULL for most */
 	struct vmm_os_view view;
+	struct vmm_alternate *
+		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */
 	/*

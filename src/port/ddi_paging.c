@@ -90,7 +90,7 @@ static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRA
 }
 
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
-					  DXGKARG_ACQUIRESWIZZLINGRANGE *args)
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change)
 {
 	const DXGKARG_ACQUIRESWIZZLINGRANGE asked = *args;
 	struct vmm_port_call call;
@@ -108,7 +108,7 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 	vmm_port_scheduler_leave(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId,
 			   asked.PrivateDriverData, asked.RangeSize);
-	if (status == STATUS_SUCCESS &&
+	if (status == STATUS_SUCCESS && !may_change &&
 	    (args->RangeSize != asked.RangeSize ||
 	     args->CPUTranslatedAddress.QuadPart != asked.CPUTranslatedAddress.QuadPart))
 		return refuse_changed(port, args, &asked);

@@ -155,6 +155,9 @@ uint32_t vmm_port_luid(const struct vmm_port *port);
  */
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
 					      uint64_t *offset);
+/* The BAR memory that lies in [physical, +size_bytes) of the CPU's address space. NULL: no BAR does. */
+struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
+					  uint64_t size_bytes, uint64_t *offset);
 /*
  * After a fatal violation every other vmm_port_* call returns STATUS_DEVICE_REMOVED without
  * entering the miniport.
@@ -202,8 +205,12 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
  * bounds.
  */
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args);
+/*
+ * may_change: RangeSize and CPUTranslatedAddress in args are what the miniport made of them (SWZ-24); otherwise a change is
+ * a refusal (SWZ-03).
+ */
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
-					  DXGKARG_ACQUIRESWIZZLINGRANGE *args);
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 

@@ -303,3 +303,14 @@ struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t se
 	*offset = segment->cpu_base.value - bar->physical;
 	return &bar->memory;
 }
+
+struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
+					  uint64_t size_bytes, uint64_t *offset)
+{
+	struct vmm_port_bar *bar = vmm_port_find_bar(port, physical, size_bytes);
+
+	if (!bar)
+		return NULL;
+	*offset = physical - bar->physical;
+	return &bar->memory;
+}

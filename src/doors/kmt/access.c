@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* LOCK-41: the rules of pfnLockCb, and what they answer as it is. */
 KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 {
 	struct vmm_kmt_call call;

@@ -436,6 +436,7 @@ static void swz_13_ranges_are_held_until_exactly_they_are_released(void **state)
 	DXGKARG_ACQUIRESWIZZLINGRANGE acquire = {.hAllocation = allocation,
 						 .PrivateDriverData = 3,
 						 .RangeId = 63,
+						 .SegmentId = VRAM,
 						 .RangeSize = PAGE};
 	DXGKARG_RELEASESWIZZLINGRANGE release = {
 		.hAllocation = allocation, .PrivateDriverData = 3, .RangeId = 62};
