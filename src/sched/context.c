@@ -221,6 +221,7 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	HANDLE handle = device;
+	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
 
 	if (!device)
@@ -245,6 +246,9 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	}
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
+	/* TDR-07: the miniport made it before a reset that did not find it in the list. */
+	if (vmm_unlikely(atomic_load(&adapter->resets) != resets))
+		atomic_store(&device->error, VMM_DEVICE_RESET);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	device->live = vmm_live_add(adapter->os, VMM_LIVE_DEVICE, device);
 	if (!device->live) {

@@ -74,7 +74,7 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 	return vmm_port_patch(adapter->port, &args);
 }
 
-static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
+void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	vmm_list_remove(&dma->packet.link);
@@ -107,7 +107,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		vmm_split_send(sched, dma);
 		return VMM_OK;
 	}
-	unqueue(sched, dma);
+	vmm_prepare_unqueue(sched, dma);
 	vmm_queue_ready(sched, packet);
 	return VMM_OK;
 }
@@ -162,11 +162,11 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 {
 	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE; /* SPL-14 has said so */
 
-	atomic_store(&dma->context->device->error,
-		     leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_device_fail(dma->context->device,
+			leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
 		say_why(sched, dma, status);
-	unqueue(sched, dma);
+	vmm_prepare_unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
 	dma->packet.cancelled = true;
@@ -181,6 +181,13 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	struct vmm_dma *dma;
 
 	while ((dma = first_waiting(sched)) != NULL) {
+		if (atomic_load(&sched->adapter->recovering))
+			return VMM_DEVICE_REMOVED;
+		if (vmm_device_lost(dma->context->device)) {
+			vmm_cancel_waiting(sched, dma);
+			vmm_queue_drain_locked(sched);
+			continue;
+		}
 		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
 									: prepare_one(sched, dma);
 
@@ -229,6 +236,7 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 	if (!atomic_load(&sched->prepare_count) && !atomic_load(&sched->blocked))
 		return;
 	do {
+		vmm_await_recovery(adapter);
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */

@@ -27,12 +27,6 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-static struct vmm_dma *dma_of(struct vmm_packet *packet)
-{
-	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
-			       : vmm_container_of(packet, struct vmm_dma, packet);
-}
-
 static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
 		       const struct vmm_packet *packet)
 {
@@ -82,7 +76,8 @@ static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t ind
 		if (!packet->cancelled && may_submit(sched, node, packet)) {
 			vmm_list_remove(&packet->link);
 			vmm_list_push_back(&node->hardware, &packet->link);
-			node->hardware_count++;
+			if (!node->hardware_count++)
+				vmm_watch_moved_locked(sched, node);
 			sched->hardware_total++;
 			node->last_submitted = packet->fence;
 			if (vmm_unlikely(packet->synchronous))
@@ -101,7 +96,9 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	bool moved = false;
 
-	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed); n++) {
+	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
+			     !atomic_load(&adapter->recovering);
+	     n++) {
 		struct vmm_packet *packet;
 
 		while ((packet = take_submittable(sched, n, &moved)) != NULL) {
@@ -110,7 +107,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 			uint32_t process = 0, handle = 0;
 
 			if (!packet->paging) {
-				const struct vmm_context *context = dma_of(packet)->context;
+				const struct vmm_context *context = vmm_dma_of(packet)->context;
 				process = context->device->process->id;
 				handle = context->handle;
 			}
@@ -118,8 +115,9 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 				  packet->paging, packet->fence, n,
 				  submit.DmaBufferSubmissionStartOffset,
 				  submit.DmaBufferSubmissionEndOffset);
+			vmm_watch_submitted(sched);
 			(void)vmm_port_submit(adapter->port, &submit);
-			if (atomic_load(&adapter->removed))
+			if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering))
 				return;
 		}
 	}
@@ -138,7 +136,7 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);
 
-		if (!atomic_load(&sched->ready_count) ||
+		if (!atomic_load(&sched->ready_count) || atomic_load(&adapter->recovering) ||
 		    !vmm_os_mutex_trylock(&adapter->paging_lock))
 			return;
 		vmm_queue_drain_locked(sched);
@@ -154,7 +152,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	uint64_t sequence = packet->sequence;
 
 	if (vmm_unlikely(packet->portion)) {
-		dma_of(packet)->part_busy =
+		vmm_dma_of(packet)->part_busy =
 			false; /* SPL-07: the last portion completes the buffer */
 		return;
 	}
@@ -184,6 +182,8 @@ static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint
 		retired++;
 	}
 	node->last_completed = fence;
+	if (retired)
+		vmm_watch_moved_locked(sched, node);
 	return retired;
 }
 
@@ -234,13 +234,13 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 		vmm_port_fatal(adapter->port, 0x119, 0x5, packet->fence, status);
 		return;
 	}
-	struct vmm_context *context = dma_of(packet)->context;
+	struct vmm_context *context = vmm_dma_of(packet)->context;
 
 	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id,
 		   context->handle,
 		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error",
 		   packet->fence, context->handle);
-	atomic_store(&context->device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(context->device, VMM_DEVICE_FAULT);
 }
 
 static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fence)

@@ -233,7 +233,7 @@ VMM_COLD static void lose_device(const struct submission *s)
 		s->context->handle,
 		"DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
 		s->context->handle);
-	atomic_store(&device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
 static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_RENDER *args)
@@ -273,6 +273,8 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = *multipass,
 	};
+	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
+		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = call_render(s, dma, &args);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)

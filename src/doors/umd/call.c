@@ -54,7 +54,8 @@ static NTSTATUS usable(const struct vmm_device *device)
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
 	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
 			 VMM_DEVICE_OK))
-		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
+		return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
+					       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 	return STATUS_SUCCESS;
 }
 
