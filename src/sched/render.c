@@ -70,6 +70,18 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 	return STATUS_INVALID_HANDLE;
 }
 
+/* TDR-11: nobody's mistake. */
+VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t index)
+{
+	uint32_t handle = s->context->user.allocations[index].hAllocation;
+
+	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		   s->context->device->process->id, handle,
+		   "TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
+		   s->context->handle, handle);
+	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+}
+
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
 static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 				const struct vmm_ref *ref)
@@ -77,6 +89,8 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_is_offered_locked(ref->allocation))
 		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
 			     "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->allocation->reset_lost))
+		return lost_in_reset(s, index);
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
@@ -431,7 +445,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	s.pieces = 1;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s.serial = ++adapter->sched->submissions;
-	status = capture_list(&s, s.piece[0]);
+	/* It may have been lost while the call waited for its turn (TDR-07). */
+	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
+						  : capture_list(&s, s.piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(&s);
 	if (NT_SUCCESS(status))
