@@ -160,7 +160,8 @@ enum vidmm_wait_reason {
 };
 
 enum vidmm_recovery {
-	VIDMM_RECOVERY_OVERDUE = 1, /* a packet runs for long: the miniport is asked for its fence (SUB-14) */
+	VIDMM_RECOVERY_OVERDUE =
+		1, /* a packet runs for long: the miniport is asked for its fence (SUB-14) */
 	VIDMM_RECOVERY_MISSED,      /* that showed a completion whose interrupt was lost */
 	VIDMM_RECOVERY_TIMEOUT,     /* the node has timed out (TDR-02) */
 	VIDMM_RECOVERY_RESET,       /* DxgkDdiResetFromTimeout has returned */

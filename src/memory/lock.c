@@ -121,10 +121,11 @@ static NTSTATUS check_permission(const struct attempt *a)
 	struct vmm_allocation *allocation = a->ref->allocation;
 
 	if (vmm_unlikely(allocation->reset_lost)) {
-		vmm_reason(a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-			   a->device->process->id, a->request->handle,
-			   "TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
-			   a->request->handle);
+		vmm_reason(
+			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			a->device->process->id, a->request->handle,
+			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+			a->request->handle);
 		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 	}
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */

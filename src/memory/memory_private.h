@@ -111,8 +111,8 @@ struct vmm_memory {
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
-	struct vmm_list allocations; /* vmm_allocation.all */
-	bool resetting;              /* paging commands are written for nobody but the miniport (PAG-27) */
+	struct vmm_list allocations;   /* vmm_allocation.all */
+	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
 	uint32_t buffer_count, current_buffer;
 	uint32_t start,

@@ -2,6 +2,7 @@
 /*
  * The adapter's reset, as far as memory is concerned (PAG-27, TDR-11). What was in a memory segment is lost; what an aperture
  * mapped, and what is in system memory, is not, unless a paging command that the GPU has not executed was to write it.
+ * What was pinned (Overlay, Capture) has lost its place with the rest, and is from now on like any other.
  * A pointer that the CPU holds stays good: it shows system memory from now on, empty where the content was in video memory.
  */
 #include "memory/memory_private.h"
@@ -91,6 +92,7 @@ static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instanc
 	instance->handover = false;
 	instance->cache = VMM_CACHE_CLEAN;
 	vmm_residency_reset(memory, instance, backed ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST);
+	instance->allocation->pinned = false;
 	if (!survives)
 		lose(instance);
 }
@@ -99,6 +101,7 @@ static void leave_aperture(struct vmm_memory *memory, struct vmm_instance *insta
 {
 	(void)!vmm_ok(vmm_paging_unmap(memory, instance));
 	vmm_residency_reset(memory, instance, VMM_PLACE_SYSTEM);
+	instance->allocation->pinned = false;
 }
 
 /* On its way out of a segment, or into one by way of system memory, and never got there. */

@@ -122,9 +122,9 @@ struct vmm_device {
 	struct vmm_list contexts;     /* guarded by process->lock */
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
-	_Atomic uint32_t error;       /* enum vmm_device_error; once set it stays, but for a reset */
-	void *door;                   /* owned by the door that created the device */
-	void *sched_defaults;         /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
+	void *door;             /* owned by the door that created the device */
+	void *sched_defaults;   /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -258,7 +258,7 @@ struct vmm_allocation {
 	bool closing;      /* the only handle of a private one is gone */
 	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
-	bool reset_lost;   /* content_lost because the adapter was reset (TDR-11) */
+	bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;

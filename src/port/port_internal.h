@@ -85,7 +85,8 @@ struct vmm_port {
 	/* Level three (gate.c). */
 	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
 	_Atomic bool suspended;
-	_Atomic uint32_t gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
+	_Atomic uint32_t
+		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
 	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
 	KDPC dpc;
 	struct vmm_nt_interrupt interrupt;

@@ -162,8 +162,7 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 {
 	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE; /* SPL-14 has said so */
 
-	vmm_device_fail(dma->context->device,
-			leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
 		say_why(sched, dma, status);
 	vmm_prepare_unqueue(sched, dma);

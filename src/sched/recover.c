@@ -37,8 +37,8 @@ static bool may_reset(struct vmm_sched *sched)
 
 	if (!limit)
 		return false;
-	if (resets >= limit && now - sched->reset_ns[resets % limit] <=
-				       (uint64_t)sched->tdr.limit_time_ms * NS_PER_MS)
+	if (resets >= limit &&
+	    now - sched->reset_ns[resets % limit] <= (uint64_t)sched->tdr.limit_time_ms * NS_PER_MS)
 		return false;
 	sched->reset_ns[resets % limit] = now;
 	return true;
@@ -66,8 +66,8 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		atomic_store(&device->error,
 			     device == offender ? VMM_DEVICE_HUNG : VMM_DEVICE_RESET);
 		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
-			  device->handle, VIDMM_RECOVERY_DEVICE_LOST,
-			  device == offender ? 3 : 2, timeout->node, timeout->fence, 0);
+			  device->handle, VIDMM_RECOVERY_DEVICE_LOST, device == offender ? 3 : 2,
+			  timeout->node, timeout->fence, 0);
 	}
 	atomic_fetch_add(&adapter->resets, 1);
 	vmm_os_mutex_unlock(&adapter->state_lock);
@@ -236,7 +236,8 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
 			   "TDR-04: %u threads have not left the miniport within %u ms",
 			   vmm_port_inside(adapter->port), sched->tdr.ddi_delay_ms);
-		fatal(sched, timeout, "TDR-04", "it cannot be reset while a thread is in the miniport");
+		fatal(sched, timeout, "TDR-04",
+		      "it cannot be reset while a thread is in the miniport");
 		atomic_store(&adapter->recovering, false);
 		vmm_port_resume(adapter->port);
 		vmm_progress_signal(adapter);

@@ -75,10 +75,11 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t inde
 {
 	uint32_t handle = s->context->user.allocations[index].hAllocation;
 
-	vmm_reason(s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-		   s->context->device->process->id, handle,
-		   "TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
-		   s->context->handle, handle);
+	vmm_reason(
+		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		s->context->device->process->id, handle,
+		"TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
+		s->context->handle, handle);
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 

@@ -55,9 +55,9 @@ struct vmm_dma {
 	 */
 	uint32_t patch_start, patch_end, start, end;
 	uint32_t part_patch_start; /* of `part` */
-	uint32_t short_of; /* the patch location whose allocation found no room */
-	bool split;        /* the portions before `start` are with the GPU, or done */
-	bool part_busy;    /* the last of them is not done */
+	uint32_t short_of;         /* the patch location whose allocation found no room */
+	bool split;                /* the portions before `start` are with the GPU, or done */
+	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	bool renamed;  /* some entry's allocation has more than one instance */
 	bool offering; /* some entry has an offer */
@@ -130,7 +130,8 @@ struct vmm_sched {
 	_Atomic uint32_t watch;         /* its futex */
 	_Atomic bool watch_asleep;      /* until somebody submits to an idle GPU */
 	_Atomic bool watch_quit;
-	uint64_t reset_ns[VIDMM_TDR_LIMIT_MAX]; /* ring: when the adapter was reset; the watchdog's */
+	uint64_t reset_ns
+		[VIDMM_TDR_LIMIT_MAX]; /* ring: when the adapter was reset; the watchdog's */
 	_Atomic bool quit;
 };
 

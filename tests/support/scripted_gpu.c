@@ -526,7 +526,8 @@ void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
 	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
 		if (m->page_table[i])
 			memset(m->page_table[i], 0,
-			       (m->settings.segment[i].size_bytes >> PAGE_SHIFT) * sizeof(uint64_t));
+			       (m->settings.segment[i].size_bytes >> PAGE_SHIFT) *
+				       sizeof(uint64_t));
 	scripted_unguard(m);
 }
 

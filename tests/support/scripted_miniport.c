@@ -675,8 +675,7 @@ static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMIT
 static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call =
-		begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
+	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
 
 	if (!call->forced && !m->settings.withhold_preemption)
 		scripted_gpu_preempt(m, args->NodeOrdinal, args->PreemptionFenceId);

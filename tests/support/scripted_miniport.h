@@ -110,9 +110,10 @@ struct scripted_settings {
 	DXGK_CONTEXTINFO context;
 	ULONG source_count, child_count;
 	/* may change at any time */
-	bool complete_at_once;
-	bool ignore_fences;            /* completes without reporting: the interrupt was lost */
-	bool withhold_preemption;      /* scripted_preempted answers; otherwise PreemptCommand does */
+	_Atomic bool complete_at_once;
+	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
+	_Atomic bool
+		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -177,7 +178,7 @@ struct scripted_node {
 	pthread_t driver;
 	uint32_t completed_fence, reported_fence;
 	uint32_t submitted_fence; /* the last */
-	bool halted;              /* between a reset and its restart: what is submitted is a fault */
+	bool halted; /* between a reset and its restart: what is submitted is a fault */
 };
 
 struct scripted_miniport {

@@ -6,6 +6,8 @@
 
 enum {
 	ACQUIRE_APERTURE = 0x40,
+	OVERLAY = 0x100, /* DXGK_ALLOCATIONINFOFLAGS */
+	CAPTURE = 0x200,
 	STATE_RESET = 2, /* D3DKMT_DEVICEEXECUTION_STATE */
 	STATE_HUNG = 3,
 };
@@ -219,9 +221,9 @@ static struct vidmm_thread *start_blocking(struct timeout_world *t, struct block
 	*b = (struct blocker){.t = t, .context = second};
 	t->w.m->hook_context = b;
 	t->w.m->hook = block_in_render;
-	assert_int_equal(vidmm_thread_create(t->w.client.host, "in render", render_and_block, b,
-					     &thread),
-			 0);
+	assert_int_equal(
+		vidmm_thread_create(t->w.client.host, "in render", render_and_block, b, &thread),
+		0);
 	while (!atomic_load(&b->inside))
 		vidmm_settle(t->w.client.host);
 	return thread;
@@ -276,7 +278,8 @@ static void tdr_06_the_reset_waits_until_nobody_is_inside(void **state)
 /* The device's state as it was told; 0: it was not lost. */
 static uint64_t lost_as(const struct client_device *device)
 {
-	uint32_t process = vidmm_process_id(device->process), n = timeout_count(VIDMM_RECOVERY_DEVICE_LOST);
+	uint32_t process = vidmm_process_id(device->process),
+		 n = timeout_count(VIDMM_RECOVERY_DEVICE_LOST);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct vidmm_event event = timeout_event(VIDMM_RECOVERY_DEVICE_LOST, i);
@@ -455,10 +458,10 @@ static void tdr_09_late_interrupts_say_nothing(void **state)
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, t.a);
 	world_submit_use(&t.w.context, t.a);
-	uint32_t first = world_nth_of(&t.w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)
-				 ->in.submit.SubmissionFenceId;
-	uint32_t second = world_nth_of(&t.w, VIDMM_DDI_SUBMIT_COMMAND, false, 1)
-				  ->in.submit.SubmissionFenceId;
+	uint32_t first =
+		world_nth_of(&t.w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.SubmissionFenceId;
+	uint32_t second =
+		world_nth_of(&t.w, VIDMM_DDI_SUBMIT_COMMAND, false, 1)->in.submit.SubmissionFenceId;
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
 	scripted_report(t.w.m, 0, first);
 	scripted_report(t.w.m, 0, second);
@@ -532,12 +535,11 @@ static void tdr_11_locks_outlive_the_reset(void **state)
 /* Stand-ins for the runtime's resource handles. */
 static int runtime[2];
 
-static D3DKMT_HANDLE share(struct timeout_world *t, uint32_t index, uint32_t set, uint32_t *global)
+static D3DKMT_HANDLE share_as(struct timeout_world *t, uint32_t index, uint32_t set, uint32_t flags,
+			      uint32_t *global)
 {
-	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
-					   .flags = WORLD_CPU_VISIBLE,
-					   .read_set = set,
-					   .write_set = set};
+	struct scripted_allocation spec = {
+		.size_bytes = 64 * KIB, .flags = flags, .read_set = set, .write_set = set};
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
 				      .PrivateDriverDataSize = sizeof(spec)};
 	D3DDDICB_ALLOCATE args = {
@@ -548,6 +550,20 @@ static D3DKMT_HANDLE share(struct timeout_world *t, uint32_t index, uint32_t set
 	assert_int_equal(device->cb->pfnAllocateCb(device->handle, &args), S_OK);
 	assert_int_equal(vidmm_resource_share(device->device, args.hKMResource, global), 0);
 	return info.hAllocation;
+}
+
+static D3DKMT_HANDLE share(struct timeout_world *t, uint32_t index, uint32_t set, uint32_t *global)
+{
+	return share_as(t, index, set, WORLD_CPU_VISIBLE, global);
+}
+
+static void open_second(struct timeout_world *t, struct client_device *second)
+{
+	*second = t->w.device;
+	t->w.m->settings.complete_at_once = true;
+	assert_int_equal(
+		vidmm_device_create(t->w.device.process, t->w.client.adapter, &second->device), 0);
+	second->handle = vidmm_device_handle(second->device);
 }
 
 /* TDR-11: a surviving handle of a new device finds what was in system memory; what was in video memory is gone. */
@@ -565,11 +581,8 @@ static void tdr_11_shared_content_in_system_memory_survives(void **state)
 	world_submit_write(&t.w.context, mapped, 8, 0x5AFE);
 	world_submit_write(&t.w.context, lost, 8, 0x1057);
 	hang_and_recover(&t);
-	t.w.m->settings.complete_at_once = true;
-	struct client_device second = t.w.device;
-	assert_int_equal(
-		vidmm_device_create(t.w.device.process, t.w.client.adapter, &second.device), 0);
-	second.handle = vidmm_device_handle(second.device);
+	struct client_device second;
+	open_second(&t, &second);
 	client_context(&second, 0, &context);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(vidmm_resource_open(second.device, global[i], &resource,
@@ -583,6 +596,45 @@ static void tdr_11_shared_content_in_system_memory_survives(void **state)
 	world_use(&context, opened[1]);
 	assert_int_equal((uint32_t)client_try_submit(&context), 0xC0262116);
 	assert_int_equal(t.w.client.findings, 0); /* it is no mistake of that device's */
+	vidmm_device_destroy(second.device);
+	timeout_stop(&t);
+}
+
+static HRESULT try_offer(struct client_device *device, D3DKMT_HANDLE allocation)
+{
+	D3DDDICB_OFFERALLOCATIONS args = {.HandleList = &allocation,
+					  .NumAllocations = 1,
+					  .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+
+	return device->cb->pfnOfferAllocationsCb(device->handle, &args);
+}
+
+/* OFR-08 refuses what is pinned: before the reset it is, and afterwards not. */
+static void pag_27_what_was_pinned_is_like_any_other(void **state)
+{
+	const struct scripted_allocation overlay = {.size_bytes = 64 * KIB,
+						    .flags = OVERLAY,
+						    .read_set = WORLD_MEMORY,
+						    .write_set = WORLD_MEMORY};
+	struct timeout_world t;
+	struct client_device second;
+	D3DKMT_HANDLE resource, opened;
+	uint32_t global, count = 1, transfers = 0;
+
+	timeout_start(&t, state, NULL, NULL);
+	world_allocate_as(&t.w.device, &overlay);
+	D3DKMT_HANDLE capture = share_as(&t, 0, WORLD_APERTURE, CAPTURE, &global);
+	assert_int_equal(try_offer(&t.w.device, capture), E_INVALIDARG);
+	world_expect_finding(&t.w, "OFR-08");
+	hang_and_recover(&t);
+	for (uint32_t i = 0; i < scripted_count(t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER); i++)
+		transfers += scripted_nth(t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)
+				     ->in.paging.Operation == DXGK_OPERATION_TRANSFER;
+	assert_int_equal(transfers, 2); /* the overlay and a */
+	open_second(&t, &second);
+	assert_int_equal(vidmm_resource_open(second.device, global, &resource, &opened, &count), 0);
+	assert_int_equal(try_offer(&second, opened), S_OK);
+	vidmm_adapter_check(t.w.client.adapter);
 	vidmm_device_destroy(second.device);
 	timeout_stop(&t);
 }
@@ -665,6 +717,7 @@ int main(void)
 		ON_BOTH(tdr_05_pag_27_everything_in_its_order),
 		ON_BOTH(pag_27_nothing_is_resident_afterwards),
 		ON_SIM(pag_27_more_than_a_paging_buffer_holds),
+		ON_BOTH(pag_27_what_was_pinned_is_like_any_other),
 		ON_SIM(tdr_03_collect_dbg_info_stops_nothing),
 		ON_BOTH(tdr_08_a_failed_reset_is_fatal),
 		ON_SIM(tdr_08_a_failed_restart_is_fatal),

@@ -148,9 +148,9 @@ static void tdr_01_what_the_options_may_be(void **state)
 			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(try_options(state, (o = good, o.limit_time_ms = 0, o), "TDR-01"),
 			 STATUS_INVALID_PARAMETER);
-	assert_int_equal(
-		try_options(state, (o = good, o.limit_count = VIDMM_TDR_LIMIT_MAX + 1, o), "TDR-01"),
-		STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.limit_count = VIDMM_TDR_LIMIT_MAX + 1, o),
+				     "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(try_options(state, (o = good, o.debug_mode = 4, o), "TDR-01"),
 			 STATUS_INVALID_PARAMETER);
 	assert_int_equal(try_options(state, (o = good, o.debug_mode = 0, o), NULL),

@@ -50,7 +50,7 @@ struct vidmm_tdr_options timeout_defaults(uint32_t kind)
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 
 	if (kind == VIDMM_HOST_LINUX)
-		tdr.delay_ms = 1000;
+		tdr.delay_ms = 500;
 	return tdr;
 }
 
@@ -62,9 +62,8 @@ void timeout_start(struct timeout_world *t, void **state, world_setup *setup,
 
 	recorded_count = 0;
 	world_start_with(&t->w, state, setup, &options);
-	assert_int_not_equal(vidmm_subscribe(t->w.client.host, 1ull << VIDMM_EVENT_RECOVERY,
-					     on_event, NULL),
-			     0);
+	assert_int_not_equal(
+		vidmm_subscribe(t->w.client.host, 1ull << VIDMM_EVENT_RECOVERY, on_event, NULL), 0);
 	t->w.m->settings.complete_at_once = true;
 	world_open(&t->w);
 	t->a = world_allocate(&t->w, 64 * KIB, 0);
