@@ -167,7 +167,9 @@ enum vidmm_recovery {
 	VIDMM_RECOVERY_RESET,       /* DxgkDdiResetFromTimeout has returned */
 	VIDMM_RECOVERY_RESTARTED,   /* the adapter goes on (TDR-05) */
 	VIDMM_RECOVERY_DEVICE_LOST, /* object: the device; a: its execution state */
-	VIDMM_RECOVERY_IGNORED      /* TdrDebugMode 1 */
+	VIDMM_RECOVERY_IGNORED,     /* TdrDebugMode 1 */
+	VIDMM_RECOVERY_PREEMPT,     /* DxgkDdiPreemptCommand is called, c: with that id (PRE-01) */
+	VIDMM_RECOVERY_PREEMPTED    /* it was answered; d: packets that are taken back (PRE-04) */
 };
 
 enum vidmm_flush_reason {

@@ -120,7 +120,8 @@ static const char *const recovery_names[] = {
 	[VIDMM_RECOVERY_OVERDUE] = "overdue",     [VIDMM_RECOVERY_MISSED] = "missed",
 	[VIDMM_RECOVERY_TIMEOUT] = "timeout",     [VIDMM_RECOVERY_RESET] = "reset",
 	[VIDMM_RECOVERY_RESTARTED] = "restarted", [VIDMM_RECOVERY_DEVICE_LOST] = "device_lost",
-	[VIDMM_RECOVERY_IGNORED] = "ignored",
+	[VIDMM_RECOVERY_IGNORED] = "ignored",     [VIDMM_RECOVERY_PREEMPT] = "preempt",
+	[VIDMM_RECOVERY_PREEMPTED] = "preempted",
 };
 
 struct name_table {

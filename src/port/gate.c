@@ -73,6 +73,11 @@ void vmm_port_resume(struct vmm_port *port)
 	vmm_port_gate_wake(port);
 }
 
+bool vmm_port_at_passive(const struct vmm_port *port)
+{
+	return vmm_nt_irql(port->nt) == VMM_NT_PASSIVE;
+}
+
 uint32_t vmm_port_inside(const struct vmm_port *port)
 {
 	return atomic_load(&port->inside);

@@ -215,6 +215,9 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 /* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);
 
+/* May the calling thread make DDIs of PASSIVE_LEVEL? */
+bool vmm_port_at_passive(const struct vmm_port *port);
+
 /* ---- timeouts (ddi_reset.c, gate.c) ---- */
 /* DISPATCH_LEVEL, scheduler class; failure is fatal (PRE-01). The answer may come before it returns (PRE-05). */
 NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence);

@@ -60,8 +60,9 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 	s->Flags.NullRendering = dma->null_rendering;
 }
 
+/* The patch locations from `first` to before `end`: those of the packet. */
 static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
-		      const struct vmm_packet *packet)
+		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
 {
 	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
 
@@ -69,9 +70,21 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 	args.AllocationListSize = dma->list_count;
 	args.pPatchLocationList = dma->patches;
 	args.PatchLocationListSize = dma->patch_count;
-	args.PatchLocationListSubmissionStart = dma->patch_start; /* PAT-16 */
-	args.PatchLocationListSubmissionLength = dma->patch_end - dma->patch_start;
+	args.PatchLocationListSubmissionStart = first; /* PAT-16 */
+	args.PatchLocationListSubmissionLength = end - first;
 	return vmm_port_patch(adapter->port, &args);
+}
+
+void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	const struct vmm_dma *dma = vmm_dma_of(packet);
+	uint32_t first = packet->portion ? dma->part_patch_start : dma->patch_start,
+		 end = packet->portion ? dma->patch_start : dma->patch_end;
+
+	packet->fence = vmm_fence_next(sched);
+	packet->submit.SubmissionFenceId = packet->fence;
+	/* Its failure is fatal (PAT-18); refused because of a reset, it is cancelled instead of submitted (TDR-12). */
+	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
 }
 
 void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
@@ -100,7 +113,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);
-	status = patch(adapter, dma, packet);
+	status = patch(adapter, dma, packet, dma->patch_start, dma->patch_end);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (!last) {
@@ -133,7 +146,8 @@ static bool may_get_memory(struct vmm_sched *sched)
 
 	vmm_memory_flush_locked(adapter);
 	vmm_os_mutex_lock(&adapter->state_lock);
-	bool running = sched->hardware_total || atomic_load(&sched->ready_count);
+	bool running = sched->hardware_total || atomic_load(&sched->ready_count) ||
+		       atomic_load(&sched->chores);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	return running || vmm_memory_can_reap_locked(adapter);
 }

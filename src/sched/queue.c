@@ -30,6 +30,8 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
 		       const struct vmm_packet *packet)
 {
+	if (vmm_unlikely(node->preempt.fence)) /* PRE-02 */
+		return false;
 	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
 		return false;
 	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
@@ -70,8 +72,11 @@ static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t ind
 	struct vmm_packet *packet = NULL;
 
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	*moved |= retire_cancelled(sched, node);
-	if (!vmm_list_empty(&node->ready)) {
+	/* What was taken back comes first (PRE-07). */
+	bool open = vmm_list_empty(&node->preempt.taken);
+	if (open)
+		*moved |= retire_cancelled(sched, node);
+	if (open && !vmm_list_empty(&node->ready)) {
 		packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
 		if (!packet->cancelled && may_submit(sched, node, packet)) {
 			vmm_list_remove(&packet->link);
@@ -96,6 +101,8 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	bool moved = false;
 
+	if (vmm_unlikely(atomic_load(&sched->chores)))
+		vmm_preempt_chores_locked(sched);
 	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
 			     !atomic_load(&adapter->recovering);
 	     n++) {
@@ -136,7 +143,8 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);
 
-		if (!atomic_load(&sched->ready_count) || atomic_load(&adapter->recovering) ||
+		if ((!atomic_load(&sched->ready_count) && !atomic_load(&sched->chores)) ||
+		    atomic_load(&adapter->recovering) ||
 		    !vmm_os_mutex_trylock(&adapter->paging_lock))
 			return;
 		vmm_queue_drain_locked(sched);
@@ -165,7 +173,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 }
 
 /* Retires what the node's newest report covers (SUB-06); state lock held. */
-static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
+uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
 {
 	uint32_t retired = 0;
 
@@ -217,6 +225,11 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    data->DmaCompleted.NodeOrdinal < adapter->node_count) {
 		record_completed(&sched->node[data->DmaCompleted.NodeOrdinal],
 				 data->DmaCompleted.SubmissionFenceId);
+		return;
+	}
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED &&
+	    data->DmaPreempted.NodeOrdinal < adapter->node_count) {
+		vmm_preempt_record(sched, data);
 		return;
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED &&
@@ -285,7 +298,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 	}
 	if (fault)
 		device_fault(sched->adapter, packet, *fault);
-	return retire_node(sched, node, fence);
+	return vmm_queue_retire_locked(sched, node, fence);
 }
 
 /* A faulted packet counts as complete. Faults come first: a newer completion would take their packets away. */
@@ -317,19 +330,22 @@ static void sink_dpc(void *context)
 	struct vmm_adapter *adapter = context;
 	struct vmm_sched *sched = adapter->sched;
 	uint32_t retired = 0;
+	bool preempted = false;
 
 	if (atomic_load(&adapter->removed))
 		return; /* its packets are abandoned; late reports mean nothing any more */
 	vmm_os_mutex_lock(&adapter->state_lock);
-	for (uint32_t n = 0; n < adapter->node_count; n++)
+	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		retired += retire_reports(sched, n);
+		preempted |= vmm_preempt_answered_locked(sched, n);
+	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
-	if (!retired)
+	if (!retired && !preempted)
 		return;
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
+	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
 		vmm_worker_wake(sched);
 }
 
@@ -408,6 +424,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
+		vmm_preempt_forget_locked(sched, &sched->node[n]);
 		abandon_list(sched, &sched->node[n].ready);
 		sched->node[n].hardware_count = 0;
 	}

@@ -84,6 +84,7 @@ static void forget_reports(void *context)
 		atomic_store(&node->reported, node->last_submitted);
 		atomic_store(&node->report_pending, 0);
 		atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
+		atomic_store(&node->preempt.answered, false);
 	}
 }
 
@@ -92,6 +93,7 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 {
 	struct vmm_list *link, *next;
 
+	vmm_preempt_forget_locked(sched, node);
 	vmm_list_for_each_safe (link, next, &node->hardware) {
 		vmm_list_remove(link);
 		vmm_packet_retired_locked(sched, vmm_container_of(link, struct vmm_packet, link));
@@ -220,7 +222,9 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool owed = !vmm_fence_reached(sched->node[timeout->node].last_completed, timeout->fence);
+	const struct vmm_node *node = &sched->node[timeout->node];
+	bool owed = timeout->request ? node->preempt.fence == timeout->request
+				     : !vmm_fence_reached(node->last_completed, timeout->fence);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return owed;
 }

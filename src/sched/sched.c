@@ -26,6 +26,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].ready);
 		vmm_list_init(&sched->node[n].hardware);
+		vmm_list_init(&sched->node[n].preempt.taken);
 		sched->node[n].last_completed = sched->node[n].last_submitted =
 			sched->next_fence - 1;
 		atomic_store(&sched->node[n].reported, sched->next_fence - 1);

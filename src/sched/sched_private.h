@@ -84,6 +84,18 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+/* Of a node (preempt.c). Guarded by the state lock, but for the answer: the interrupt writes it, the DPC reads it. */
+struct vmm_preempt {
+	bool wanted;           /* a request is to be made */
+	uint32_t fence;        /* of the request that is outstanding, 0: none */
+	uint64_t since_ns;     /* wanted since */
+	struct vmm_list taken; /* taken back from the miniport, to be queued again */
+	uint32_t answer, answer_last;
+	_Atomic bool answered;
+	bool reset; /* the adapter was, when that was the newest id: answers up to it are late ones */
+	uint32_t reset_fence;
+};
+
 struct vmm_node {
 	struct vmm_list ready; /* prepared packets in submission order; guarded by the state lock */
 	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
@@ -97,6 +109,7 @@ struct vmm_node {
 	/* Of the packet that is first in `hardware`; guarded by the state lock (watch.c). */
 	uint64_t since_ns;   /* it is first since then */
 	uint64_t queried_ns; /* the miniport was asked for its fence then; 0: not yet (SUB-14) */
+	struct vmm_preempt preempt;
 };
 
 struct vmm_sched {
@@ -111,6 +124,7 @@ struct vmm_sched {
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
+	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
 	_Atomic bool
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
@@ -149,12 +163,26 @@ void vmm_queue_abandon_locked(
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
 void vmm_packet_retired_locked(struct vmm_sched *sched,
 			       struct vmm_packet *packet); /* state lock held */
+/* That fence and everything before it is complete; how many were. State lock held. */
+uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence);
+/* preempt.c */
+/* State lock held: the node is to be preempted by whoever has the paging lock next. Nothing on a miniport that is not aware. */
+void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node);
+void vmm_preempt_chores_locked(struct vmm_sched *sched) VMM_COLD; /* paging lock held */
+void vmm_preempt_record(struct vmm_sched *sched,
+			const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data); /* DIRQL */
+/* The DPC, state lock held: has the node answered a request? */
+bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index);
+/* The adapter was reset; what was taken back is in the ready queue. Paging and state lock held. */
+void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 		    uint32_t reason); /* no lock held */
 /* prepare.c */
+/* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
+void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
 /* Off the prepare queue. */
 void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
@@ -203,6 +231,7 @@ void vmm_watch_stop(struct vmm_sched *sched);
 /* recover.c */
 struct vmm_timeout {
 	uint32_t node, fence;
+	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
 	uint64_t running_ns;
 };
 /* On the watchdog: the adapter is reset, or dead. */

@@ -2,8 +2,8 @@
 /*
  * The watchdog: one thread per adapter that sleeps until the first packet of some node may have been with the GPU for too
  * long. Half of TdrDelay after it became the first one (inferred), the miniport is asked for its fence, because an
- * interrupt may have been lost (SUB-14); TdrDelay after that, if the packet still is the first one, the node has timed out
- * (TDR-02). Whatever completes in between begins the count anew.
+ * interrupt may have been lost (SUB-14), and, if it is aware of preemption, to preempt the node (PRE-10); TdrDelay after that,
+ * if the request has not been answered, or the packet still is the first one, the node has timed out (TDR-02). Whatever completes in between begins the count anew.
  *
  * Submissions wake it only if it found nothing with the GPU when it last looked; otherwise it comes by itself.
  */
@@ -23,6 +23,11 @@ static enum step next_step(const struct vmm_sched *sched, const struct vmm_node 
 			   uint64_t *when_ns)
 {
 	*when_ns = VMM_OS_FOREVER;
+	if (node->preempt.fence ||
+	    node->preempt.wanted) { /* PRE-10: it is that answer that is owed */
+		*when_ns = node->preempt.since_ns + delay_ns(sched);
+		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
+	}
 	if (vmm_list_empty(&node->hardware))
 		return STEP_NONE;
 	*when_ns = node->queried_ns ? node->queried_ns + delay_ns(sched)
@@ -35,10 +40,15 @@ static enum step next_step(const struct vmm_sched *sched, const struct vmm_node 
 static void describe(const struct vmm_node *node, uint32_t index, uint64_t now,
 		     struct vmm_timeout *timeout)
 {
+	bool empty = vmm_list_empty(&node->hardware);
+
 	*timeout = (struct vmm_timeout){
 		.node = index,
-		.fence = vmm_container_of(node->hardware.next, struct vmm_packet, link)->fence,
-		.running_ns = now - node->since_ns,
+		.fence = empty ? node->preempt.fence
+			       : vmm_container_of(node->hardware.next, struct vmm_packet, link)
+					 ->fence,
+		.request = node->preempt.fence,
+		.running_ns = now - (empty ? node->preempt.since_ns : node->since_ns),
 	};
 }
 
@@ -53,11 +63,19 @@ static void query(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 	(void)!NT_SUCCESS(vmm_port_query_current_fence(adapter->port, timeout->node, &fence));
 	vmm_os_mutex_lock(&adapter->state_lock);
 	bool same = !vmm_fence_reached(node->last_completed, timeout->fence);
-	if (same)
+	if (same) {
 		node->queried_ns = vmm_os_now_ns(adapter->os);
+		vmm_preempt_want_locked(sched, node);
+	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!same)
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
+	if (!atomic_load(&sched->chores))
+		return;
+	/* Who waits for the GPU with the paging lock held makes the request, or whoever has it now when he lets go. */
+	atomic_fetch_add(&sched->kicks, 1);
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
 }
 
 static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
@@ -69,6 +87,7 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);
 		vmm_os_mutex_lock(&adapter->state_lock);
 		vmm_watch_moved_locked(sched, &sched->node[timeout->node]);
+		sched->node[timeout->node].preempt.since_ns = vmm_os_now_ns(adapter->os);
 		vmm_os_mutex_unlock(&adapter->state_lock);
 		return;
 	}
