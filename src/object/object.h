@@ -255,10 +255,11 @@ struct vmm_allocation {
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
-	bool closing;      /* the only handle of a private one is gone */
-	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
-	bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
+	bool closing; /* the only handle of a private one is gone */
+	bool pinned;  /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	_Atomic bool
+		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;

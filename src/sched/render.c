@@ -456,8 +456,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	for (uint32_t i = 0; i < s.pieces; i++)
 		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */
+	/* What was found wrong may come of a reset in the middle of the call: then it is that which is told (TDR-07). */
 	if (!NT_SUCCESS(status))
-		return status;
+		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, 0, request->allocation_count, s.patches,
