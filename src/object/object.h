@@ -123,8 +123,10 @@ struct vmm_device {
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
 	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
-	void *door;             /* owned by the door that created the device */
-	void *sched_defaults;   /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic(void *)
+		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
+	void *door;              /* owned by the door that created the device */
+	void *sched_defaults;    /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
