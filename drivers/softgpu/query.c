@@ -46,6 +46,7 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.ApertureSegmentCommitLimit = (SIZE_T)settings->aperture_bytes;
 	caps.NumberOfSwizzlingRanges = settings->swizzling_ranges;
 	caps.SchedulingCaps.MultiEngineAware = 1;
+	caps.SchedulingCaps.PreemptionAware = settings->preemption_aware != 0;
 	caps.MemoryManagementCaps.PagingNode = settings->paging_node;
 	caps.GpuEngineTopology.NbAsymetricProcessingNodes = SOFTGPU_NODES;
 	if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3)
@@ -54,8 +55,12 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 		caps.WDDMVersion = DXGKDDI_WDDMv1_2;
 	else
 		caps.WDDMVersion = DXGKDDI_WDDMv1;
-	caps.PreemptionCaps.GraphicsPreemptionGranularity = D3DKMDT_GRAPHICS_PREEMPTION_NONE;
-	caps.PreemptionCaps.ComputePreemptionGranularity = D3DKMDT_COMPUTE_PREEMPTION_NONE;
+	caps.PreemptionCaps.GraphicsPreemptionGranularity =
+		settings->preemption_aware ? D3DKMDT_GRAPHICS_PREEMPTION_DMA_BUFFER_BOUNDARY
+					   : D3DKMDT_GRAPHICS_PREEMPTION_NONE;
+	caps.PreemptionCaps.ComputePreemptionGranularity =
+		settings->preemption_aware ? D3DKMDT_COMPUTE_PREEMPTION_DMA_BUFFER_BOUNDARY
+					   : D3DKMDT_COMPUTE_PREEMPTION_NONE;
 	caps.SupportPerEngineTDR = settings->per_engine_tdr != 0;
 	/* The caller of an older version has room for the members that version has. */
 	memcpy(query->pOutputData, &caps,

@@ -30,6 +30,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   EngineBytesPerUs     execution time charged per byte of paging copies/fills on virtual time (default 20000; 0: none)
  *   PrePatch             1: DxgkDdiRender writes the addresses that the allocation list has (default 1)
  *   PerEngineTdr         1: reports SupportPerEngineTDR (default 1)
+ *   PreemptionAware      1: reports PreemptionAware; a request drops what waits behind the running packet (default 0)
  *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
  */
 

@@ -92,6 +92,23 @@ struct vidmm_registry_value {
 	uint64_t value;   /* read as REG_QWORD, or REG_DWORD when it fits */
 };
 
+/* TDR-01: what the TdrXxx values of the registry are on Windows. Take VIDMM_TDR_DEFAULTS and change some. */
+struct vidmm_tdr_options {
+	uint32_t
+		level; /* 0: no detection, 1: a timeout is fatal (0x116), 3: the adapter is reset */
+	uint32_t delay_ms; /* TdrDelay: how long a node may owe its answer */
+	uint32_t
+		ddi_delay_ms; /* TdrDdiDelay: until when every thread has left the miniport before a reset */
+	uint32_t limit_time_ms,
+		limit_count; /* so many resets in that time are survived; at most VIDMM_TDR_LIMIT_MAX */
+	uint32_t debug_mode; /* 1: timeouts are reported and ignored, 2: handled */
+};
+#define VIDMM_TDR_LIMIT_MAX 64u
+#define VIDMM_TDR_DEFAULTS                 \
+	{                                  \
+		3, 2000, 5000, 60000, 5, 2 \
+	}
+
 struct vidmm_adapter_options {
 	uint32_t struct_size;
 	/*
@@ -114,6 +131,7 @@ struct vidmm_adapter_options {
 	 * struct_size is set by the caller. NULL: nobody wants it.
 	 */
 	struct vidmm_adapter_report *report;
+	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status

@@ -60,7 +60,16 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 				   o->system_memory_bytes ? o->system_memory_bytes
 							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
-		vmm_sched_stop(core);
+		goto out_sched;
+	status = vmm_watch_start(core, o->tdr);
+	if (vmm_ok(status))
+		return status;
+	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_sched_stop(core);
+	vmm_memory_destroy(core);
+	return status;
+out_sched:
+	vmm_sched_stop(core);
 	return status;
 }
 

@@ -204,6 +204,41 @@ out_pages:
 	return status;
 }
 
+vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_swizzling_range *range = vmm_swizzle_find(memory, instance, instance->lock_data);
+	struct vmm_alternate *alternate = range ? range->alternate : NULL;
+	const struct vmm_os_memory *source;
+	struct vmm_backing pages = {0};
+	uint64_t offset;
+
+	if (!alternate)
+		return VMM_OK;
+	vmm_status status = vmm_backing_create(memory, alternate->view.size_bytes, true, &pages);
+	if (vmm_ok(status)) {
+		source = vmm_backing_memory(memory, &pages, &offset);
+		status = vmm_os_view_map(&alternate->view, 0, source, offset,
+					 alternate->view.size_bytes);
+	}
+	if (!vmm_ok(status)) {
+		vmm_os_view_unmap(&alternate->view);
+		vmm_backing_destroy_after(memory, &pages, 0);
+		return status;
+	}
+	vmm_alternate_drop(instance); /* an older one, which nobody has locked */
+	range->alternate = NULL;
+	alternate->special = true;
+	instance->alternate = alternate;
+	if (instance->view_current)
+		vmm_os_view_unmap(&instance->view);
+	instance->view_current = false;
+	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+	instance->backing = pages;
+	instance->linear =
+		vmm_instance_is_swizzled(instance); /* it goes back as it came (SWZ-25) */
+	return VMM_OK;
+}
+
 /* Where it goes back to an aperture, new pages are mapped there first. */
 static vmm_status map_new_pages(struct vmm_memory *memory, struct vmm_instance *instance)
 {

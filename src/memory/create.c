@@ -138,6 +138,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		describe_primary(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
+	vmm_list_push_back(&c->memory->allocations, &a->all);
 	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
@@ -277,6 +278,8 @@ static void undo_objects(struct creation *c)
 		}
 		if (c->allocations[i] && c->allocations[i]->adapter)
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
+		if (c->allocations[i] && c->allocations[i]->adapter)
+			vmm_list_remove(&c->allocations[i]->all);
 		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
 	}

@@ -121,6 +121,14 @@ static NTSTATUS check_permission(const struct attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
 
+	if (vmm_unlikely(allocation->reset_lost)) {
+		vmm_reason(
+			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			a->device->process->id, a->request->handle,
+			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+			a->request->handle);
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	}
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
 			     "it is Protected, and no address of it is ever handed out");
@@ -462,7 +470,9 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 
 	for (;;) {
 		vmm_paging_lock(adapter);
-		status = attempt(&a);
+		/* LOCK-33: while it waited the adapter may have been reset. */
+		a.wait = false;
+		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : attempt(&a);
 		uint64_t locked_bytes = 0;
 		if (NT_SUCCESS(status) && !a.wait)
 			locked_bytes = request->page_count

@@ -17,6 +17,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->uploads);
 	vmm_list_init(&memory->partials);
+	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
@@ -49,6 +50,8 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 
 void vmm_paging_lock(struct vmm_adapter *adapter)
 {
+	if (vmm_unlikely(atomic_load(&adapter->recovering)))
+		vmm_await_recovery(adapter);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 }
 

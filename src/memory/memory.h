@@ -189,6 +189,16 @@ void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, 
 /* Walks every invariant and asserts it. Takes the paging lock itself. */
 void vmm_memory_check(struct vmm_adapter *adapter);
 
+/*
+ * The adapter is reset (PAG-27, TDR-05, TDR-06, TDR-11). Paging lock held, nobody else in the miniport. First, before the
+ * reset: no program sees a memory segment any more. Then, before the restart, with the paging timeline where it stood: the
+ * miniport hears of everything that is gone, nothing is resident, and what was to be submitted is forgotten.
+ */
+void vmm_memory_hide_locked(struct vmm_adapter *adapter);
+void vmm_memory_reset_locked(struct vmm_adapter *adapter);
+/* Paging buffers are usable again. */
+void vmm_memory_restart_locked(struct vmm_adapter *adapter);
+
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
 

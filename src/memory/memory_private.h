@@ -124,6 +124,8 @@ struct vmm_memory {
 	struct vmm_list partials; /* vmm_partial, the same */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
+	struct vmm_list allocations;   /* vmm_allocation.all */
+	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
 	uint32_t buffer_count, current_buffer;
 	uint32_t start,
@@ -188,6 +190,11 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 			      const struct vmm_backing *pages, bool in);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
+/* PAG-27: a Transfer of size 0 out of its memory segment. */
+vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
+/* What is collected will not be submitted; the buffers are in no aperture any more. */
+void vmm_paging_forget(struct vmm_memory *memory);
+vmm_status vmm_paging_map_current(struct vmm_memory *memory);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */
@@ -240,6 +247,9 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 			       uint32_t reason);
 /* Leaves its segment without copying: destroyed or discarded content. */
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
+/* The adapter was reset: it is in no segment any more. `place`: where its content is, VMM_PLACE_LOST: nowhere. */
+void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
+			 enum vmm_place place);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * ALF-19, ALF-20: gives an instance that is to be pinned its place for good. VMM_PENDING: the GPU uses what is in the
@@ -368,6 +378,8 @@ vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *i
 /* SWZ-25: back from there, into the place that it has been given. */
 vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *instance);
 /* ALF-15: what the CPU wrote at such addresses is written back. */
+/* The adapter is reset: an address that is locked shows empty pages of system memory from now on (TDR-11). */
+vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
 void vmm_alternate_free(struct vmm_alternate **alternate);
 static inline void vmm_alternate_drop(struct vmm_instance *instance)

@@ -123,7 +123,7 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
 
-	if (!memory->pending)
+	if (!memory->pending || memory->resetting)
 		return vmm_paging_sequence(memory);
 	struct vmm_paging_portion portion = {
 		.segment = buffer->segment,
@@ -212,6 +212,10 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER || (whole && !written)) {
 			paging_fatal(memory, args->Operation, status);
 			return VMM_DEVICE_REMOVED;
+		}
+		if (memory->resetting) { /* nobody will execute what is in it */
+			memory->write = memory->private_write = 0;
+			continue;
 		}
 		vmm_memory_flush_locked(memory->adapter);
 		vmm_status next = paging_buffer_next(memory);
@@ -367,6 +371,23 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
+
+	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
+	args.Transfer.Flags.TransferStart = 1;
+	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Source.SegmentId = instance->segment;
+	args.Transfer.Source.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	vmm_status status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_TRANSFER, 0,
+			     (uint32_t[2]){instance->segment, 0});
+	return status;
+}
+
 static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t flags)
 {
 	/* PAG-10: only a Cached allocation in a cache-coherent aperture. */
@@ -491,6 +512,30 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 	args.MapApertureSegment.NumberOfPages = backing->size_bytes >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.pMdl = backing->mdl;
 	return paging_build(memory, &args, NULL, 0);
+}
+
+/* PAG-27: what is mapped for the buffers goes like everything else. */
+void vmm_paging_forget(struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->buffer_count; i++) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[i];
+
+		if (!buffer->segment)
+			continue;
+		vmm_memory_dma_unmap_locked(memory->adapter, buffer->segment, buffer->range);
+		buffer->segment = buffer->range = 0;
+		buffer->address = buffer->bus_address;
+	}
+	memory->current_buffer = 0;
+	memory->start = memory->write = 0;
+	memory->private_start = memory->private_write = 0;
+	memory->synchronous = false;
+	memory->operand = NULL;
+}
+
+vmm_status vmm_paging_map_current(struct vmm_memory *memory)
+{
+	return paging_buffer_map(memory);
 }
 
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)

@@ -262,6 +262,17 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
+void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
+			 enum vmm_place place)
+{
+	uint32_t old_segment = instance->segment;
+
+	vmm_kept_left_segment(instance);
+	leave_segment(memory, instance);
+	instance->place = (uint8_t)place;
+	residency_event(memory, instance, VIDMM_RESIDENCY_RESET, old_segment);
+}
+
 /*
  * PAG-20: the way out is too narrow because of what is pinned there, so the content goes nowhere (state machine 4.1: no
  * operation). What the CPU has locked stays instead: stores of the CPU are not to be lost.

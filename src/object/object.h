@@ -83,6 +83,8 @@ struct vmm_adapter {
 	_Atomic uint32_t progress_waiters;
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic bool removed;     /* nothing completes any more */
+	_Atomic bool recovering;  /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets;  /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
@@ -99,7 +101,14 @@ struct vmm_process {
 	struct vmm_list devices; /* guarded by lock */
 };
 
-enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
+/* From HUNG on the device is lost with its adapter's reset (TDR-07). */
+enum vmm_device_error {
+	VMM_DEVICE_OK,
+	VMM_DEVICE_OUT_OF_MEMORY,
+	VMM_DEVICE_FAULT,
+	VMM_DEVICE_HUNG,
+	VMM_DEVICE_RESET
+};
 
 struct vmm_device {
 	void *live;   /* hDevice of its callbacks (live.h) */
@@ -114,9 +123,11 @@ struct vmm_device {
 	struct vmm_list contexts;     /* guarded by process->lock */
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
-	_Atomic uint32_t error;       /* enum vmm_device_error; once set it stays */
-	void *door;                   /* owned by the door that created the device */
-	void *sched_defaults;         /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
+	_Atomic(void *)
+		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
+	void *door;              /* owned by the door that created the device */
+	void *sched_defaults;    /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -254,9 +265,11 @@ struct vmm_allocation {
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
-	bool closing;      /* the only handle of a private one is gone */
-	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	bool closing; /* the only handle of a private one is gone */
+	bool pinned;  /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	_Atomic bool
+		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;
@@ -264,6 +277,7 @@ struct vmm_allocation {
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
 	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
 	struct vmm_list instances;  /* guarded by the paging lock */
+	struct vmm_list all;        /* in memory's list, likewise */
 	struct vmm_instance first;
 };
 
@@ -335,5 +349,22 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
+/* Sleeps while the adapter is being reset. The submit lock held at most. */
+void vmm_await_recovery(struct vmm_adapter *adapter);
+
+/* The first error is the one that is told. */
+static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_error error)
+{
+	uint32_t none = VMM_DEVICE_OK;
+
+	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* TDR-07: it can only be ended. */
+static inline bool vmm_device_lost(const struct vmm_device *device)
+{
+	return vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) >=
+			    VMM_DEVICE_HUNG);
+}
 
 #endif

@@ -36,9 +36,14 @@ struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
 #define VMM_PORT_FATAL_VIDMM   0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_TDR     0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
 #define VMM_PORT_FATAL_VIDSCH  0x119u
 #define VMM_PORT_VIDSCH_SUBMIT 0x2u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_PATCH  0x3u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_CANCEL 0x9u /* p2: status */
+
+#define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
+#define VMM_PORT_REASON_ENGINE  0x141u
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
 #define VMM_PORT_BANKS_MAX    128u
@@ -216,5 +221,27 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 
 /* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);
+
+/* May the calling thread make DDIs of PASSIVE_LEVEL? */
+bool vmm_port_at_passive(const struct vmm_port *port);
+
+/* ---- timeouts (ddi_reset.c, gate.c) ---- */
+/* DISPATCH_LEVEL, scheduler class; failure is fatal (PRE-01). The answer may come before it returns (PRE-05). */
+NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence);
+/* PASSIVE_LEVEL, scheduler class; failure is fatal (TDR-12). Only of a CancelCommandAware miniport. */
+NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *args);
+/*
+ * Level three: from now on the miniport is the calling thread's alone. False: somebody has not left it by then (TDR-04);
+ * who waits for him after that waits on. vmm_port_resume either way.
+ */
+bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
+void vmm_port_resume(struct vmm_port *port);
+uint32_t vmm_port_inside(const struct vmm_port *port);
+/* PASSIVE_LEVEL, suspended. What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
+void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason);
+NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port);
+NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port);
+/* The routine runs at DIRQL, so no interrupt is being reported meanwhile. Below DISPATCH_LEVEL. */
+void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context);
 
 #endif

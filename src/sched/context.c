@@ -93,6 +93,8 @@ static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request 
 		request->buffers = context->user;
 		context->live = vmm_live_add(device->adapter->os, VMM_LIVE_CONTEXT, context);
 		request->handle = context->live;
+		if (!atomic_load(&device->default_context))
+			atomic_store(&device->default_context, context->live);
 		request->number = context->handle;
 	}
 	if (context->handle && !request->handle) {
@@ -101,6 +103,30 @@ static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request 
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	return request->handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+/* what a flag would ask for is built, or the context is not made. NullRendering is (SUB-22). */
+static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
+{
+	static const char *const unbuilt[] = {"InitialData", "DisableGpuTimeout",
+					      "SynchronizationOnly", "HwQueueSupported",
+					      "NoKmdAccess"};
+	const D3DDDI_CREATECONTEXTFLAGS f = {.Value = flags};
+	struct vmm_observe *observe = device->adapter->observe;
+
+	if (f.Reserved) {
+		vmm_finding(observe, "Q-22", device->process->id, 0,
+			    "create context: flags 0x%x have reserved bits set", flags);
+		return STATUS_INVALID_PARAMETER;
+	}
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(unbuilt); i++) {
+		if (!(flags & 2u << i))
+			continue;
+		vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			   "Q-22: create context: flags 0x%x: %s is not built", flags, unbuilt[i]);
+		return STATUS_NOT_SUPPORTED;
+	}
+	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
@@ -116,6 +142,9 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 			    adapter->node_count, request->affinity);
 		return STATUS_INVALID_PARAMETER;
 	}
+	status = check_flags(device, request->flags);
+	if (!NT_SUCCESS(status))
+		return status;
 	context = vmm_calloc(1, sizeof(*context));
 	if (!context)
 		return STATUS_NO_MEMORY;
@@ -221,6 +250,7 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	HANDLE handle = device;
+	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
 
 	if (!device)
@@ -246,6 +276,9 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	}
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
+	/* TDR-07: the miniport made it before a reset that did not find it in the list. */
+	if (vmm_unlikely(atomic_load(&adapter->resets) != resets))
+		atomic_store(&device->error, VMM_DEVICE_RESET);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	device->live = vmm_live_add(adapter->os, VMM_LIVE_DEVICE, device);
 	if (!device->live) {

@@ -70,6 +70,19 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 	return STATUS_INVALID_HANDLE;
 }
 
+/* TDR-11: nobody's mistake. */
+VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t index)
+{
+	uint32_t handle = s->context->user.allocations[index].hAllocation;
+
+	vmm_reason(
+		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		s->context->device->process->id, handle,
+		"TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
+		s->context->handle, handle);
+	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+}
+
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
 static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 				const struct vmm_ref *ref)
@@ -77,6 +90,8 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_is_offered_locked(ref->allocation))
 		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
 			     "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->allocation->reset_lost))
+		return lost_in_reset(s, index);
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
@@ -233,7 +248,7 @@ VMM_COLD static void lose_device(const struct submission *s)
 		s->context->handle,
 		"DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
 		s->context->handle);
-	atomic_store(&device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
 static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_RENDER *args)
@@ -273,6 +288,8 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = *multipass,
 	};
+	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
+		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = call_render(s, dma, &args);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
@@ -444,7 +461,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	s.pieces = 1;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s.serial = ++adapter->sched->submissions;
-	status = capture_list(&s, s.piece[0]);
+	/* It may have been lost while the call waited for its turn (TDR-07). */
+	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
+						  : capture_list(&s, s.piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(&s);
 	if (NT_SUCCESS(status))
@@ -452,8 +471,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	for (uint32_t i = 0; i < s.pieces; i++)
 		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */
+	/* What was found wrong may come of a reset in the middle of the call: then it is that which is told (TDR-07). */
 	if (!NT_SUCCESS(status))
-		return status;
+		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, 0, request->allocation_count, s.patches,

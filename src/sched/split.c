@@ -52,6 +52,7 @@ void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
 	struct vmm_packet *part = &dma->part;
 
 	part->portion = true;
+	dma->part_patch_start = dma->patch_start;
 	part->node = dma->packet.node;
 	part->timeline = dma->packet.timeline;
 	part->sequence = dma->packet.sequence;

@@ -38,6 +38,11 @@ void vmm_worker_main(void *argument)
 
 		if (atomic_load(&sched->quit))
 			return;
+		if (atomic_load(&sched->chores)) {
+			vmm_paging_lock(adapter);
+			vmm_queue_drain_locked(sched);
+			vmm_paging_unlock(adapter);
+		}
 		vmm_prepare_pump_waiting(adapter);
 		vmm_worker_reap(adapter);
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */

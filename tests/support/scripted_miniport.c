@@ -65,6 +65,14 @@ static const char *const names[] = {
 	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
 	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
 	[VIDMM_DDI_UNLOAD] = "unload",
+	[VIDMM_DDI_PREEMPT_COMMAND] = "preempt_command",
+	[VIDMM_DDI_CANCEL_COMMAND] = "cancel_command",
+	[VIDMM_DDI_COLLECT_DBG_INFO] = "collect_dbg_info",
+	[VIDMM_DDI_RESET_FROM_TIMEOUT] = "reset_from_timeout",
+	[VIDMM_DDI_RESTART_FROM_TIMEOUT] = "restart_from_timeout",
+	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
+	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
+	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
 };
 
 /* ---- recording ---- */
@@ -666,8 +674,53 @@ static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMIT
 
 static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
 {
-	scripted_gpu_preempt(adapter, args->NodeOrdinal, args->PreemptionFenceId);
-	return STATUS_SUCCESS;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
+
+	if (!call->forced && !m->settings.withhold_preemption)
+		scripted_gpu_preempt(m, args->NodeOrdinal, args->PreemptionFenceId);
+	return end(m, call, NULL);
+}
+
+NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
+					  IN_CONST_PDXGKARG_CANCELCOMMAND args)
+{
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
+		   NULL);
+}
+
+NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
+
+	if (!call->forced)
+		args->LastAbortedFenceId = scripted_gpu_abort(m, args->NodeOrdinal);
+	return end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
+					       INOUT_PDXGKARG_QUERYENGINESTATUS args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
+
+	args->EngineStatus.Value = 0;
+	return end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_query_engine_group(IN_CONST_HANDLE adapter,
+					      INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL, args, sizeof(*args));
+
+	args->DependentNodeOrdinalMask = 1ull << args->NodeOrdinal;
+	return end(m, call, args);
 }
 
 static NTSTATUS build_paging_buffer(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDPAGINGBUFFER args)
@@ -723,16 +776,31 @@ static NTSTATUS describe_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_DESC
 	return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS no_reset(IN_CONST_HANDLE adapter)
+static NTSTATUS reset_from_timeout(IN_CONST_HANDLE adapter)
 {
-	(void)adapter;
-	return STATUS_NOT_SUPPORTED;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
+
+	if (!call->forced)
+		scripted_gpu_halt(m, true);
+	return end(m, call, NULL);
+}
+
+static NTSTATUS restart_from_timeout(IN_CONST_HANDLE adapter)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
+
+	if (!call->forced)
+		scripted_gpu_halt(m, false);
+	return end(m, call, NULL);
 }
 
 static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLLECTDBGINFO args)
 {
-	(void)adapter, (void)args;
-	return STATUS_NOT_SUPPORTED;
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
 }
 
 /* ---- making one ---- */
@@ -766,8 +834,8 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiAcquireSwizzlingRange = acquire_range,
 	.DxgkDdiReleaseSwizzlingRange = release_range,
 	.DxgkDdiPresent = present,
-	.DxgkDdiResetFromTimeout = no_reset,
-	.DxgkDdiRestartFromTimeout = no_reset,
+	.DxgkDdiResetFromTimeout = reset_from_timeout,
+	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 };
 

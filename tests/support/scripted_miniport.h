@@ -110,8 +110,10 @@ struct scripted_settings {
 	DXGK_CONTEXTINFO context;
 	ULONG source_count, child_count;
 	/* may change at any time */
-	bool complete_at_once;
-	bool ignore_fences;            /* completes without reporting: the interrupt was lost */
+	_Atomic bool complete_at_once;
+	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
+	_Atomic bool
+		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -139,6 +141,12 @@ struct scripted_call {
 		DXGKARG_ACQUIRESWIZZLINGRANGE acquire;
 		DXGKARG_RELEASESWIZZLINGRANGE release;
 		DXGKARG_QUERYCURRENTFENCE fence;
+		DXGKARG_PREEMPTCOMMAND preempt;
+		DXGKARG_CANCELCOMMAND cancel;
+		DXGKARG_COLLECTDBGINFO debug;
+		DXGKARG_RESETENGINE reset_engine;
+		DXGKARG_QUERYENGINESTATUS engine_status;
+		DXGKARG_QUERYDEPENDENTENGINEGROUP engine_group;
 		DXGK_START_INFO start;
 	} in;
 	/*
@@ -169,13 +177,15 @@ struct scripted_node {
 	uint32_t drivers; /* calls of the thread that executes its packets, inside one another */
 	pthread_t driver;
 	uint32_t completed_fence, reported_fence;
+	uint32_t submitted_fence; /* the last */
+	bool halted; /* between a reset and its restart: what is submitted is a fault */
 };
 
 struct scripted_miniport {
 	struct scripted_settings settings;
 	scripted_hook *hook;
 	void *hook_context;
-	struct scripted_failure failure[VIDMM_DDI_UNLOAD + 1];
+	struct scripted_failure failure[VIDMM_DDI_LAST + 1];
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
@@ -247,11 +257,22 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
  * DxgkCbQueueDpc.
  */
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+/* Answers a preemption request: drops what has not been completed and reports both fences. */
+void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);
 
+/* Entries of the table that it has only if a test puts them there. */
+DXGKDDI_CANCELCOMMAND scripted_cancel_command;
+DXGKDDI_RESETENGINE scripted_reset_engine;
+DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
+DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
 /* Used by scripted_miniport.c. */
+/* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
+void scripted_gpu_halt(struct scripted_miniport *m, bool halted);
+uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node);
 void scripted_gpu_start(struct scripted_miniport *m);
 void scripted_gpu_stop(struct scripted_miniport *m);
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
