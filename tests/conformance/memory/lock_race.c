@@ -58,6 +58,7 @@ struct runner {
 struct race {
 	struct world w;
 	uint64_t seed, vram_bytes;
+	bool hidden; /* the CPU does not see video memory */
 	D3DKMT_HANDLE common;
 	struct runner runner[THREADS];
 };
@@ -145,7 +146,8 @@ static void write_some(struct runner *r, struct item *item)
 
 static uint32_t choose_flags(struct runner *r, const struct item *item)
 {
-	static const uint32_t more[] = {0, 0, READ_ONLY, DONOT_EVICT};
+	/* Out of memory that the CPU does not see it must be evicted (LOCK-49). */
+	const uint32_t more[] = {0, 0, READ_ONLY, r->race->hidden ? 0 : DONOT_EVICT};
 	uint32_t flags = 0;
 
 	if (item->tiled || (item->in_memory && draw(r, 3) == 0))
@@ -209,7 +211,8 @@ static void share(struct runner *r)
 	struct client_device *device = &r->race->w.device;
 	void *data;
 
-	CHECK(client_try_lock(device, &handle, draw(r, 2) ? 0 : DONOT_EVICT, &data) == S_OK);
+	CHECK(client_try_lock(device, &handle, draw(r, 2) || r->race->hidden ? 0 : DONOT_EVICT,
+			      &data) == S_OK);
 	CHECK(handle == r->race->common);
 	for (uint32_t p = 0; p < PAGES_MAX; p++) {
 		uint32_t *words = (uint32_t *)data + p * WORDS_OF_PAGE + r->index * STRIPE_WORDS;
@@ -336,13 +339,16 @@ static void start_runner(struct race *race, uint32_t i, uint64_t operations)
 
 struct race_figures race_run(uint32_t kind, uint64_t seed, uint64_t operations)
 {
-	struct vidmm_registry_value few = {"SwizzlingRanges", 5};
+	/* By turns: few ranges, none, more than are wanted; and video memory that the CPU sees, or not. */
+	static const uint32_t ranges[] = {5, 0, 64};
+	struct vidmm_registry_value values[] = {{"SwizzlingRanges", ranges[seed % 3]},
+						{"VramCpuVisible", seed % 4 != 3}};
 	struct client_options options = {.vram_bytes = MIB,
 					 .aperture_bytes = 8 * MIB,
 					 .seed = seed,
 					 .switch_per_1024 = 200,
-					 .registry = &few,
-					 .registry_count = 1};
+					 .registry = values,
+					 .registry_count = 2};
 	struct race *race = calloc(1, sizeof(*race));
 	struct race_figures figures = {.operations = operations};
 	void *state = &kind;
@@ -350,6 +356,7 @@ struct race_figures race_run(uint32_t kind, uint64_t seed, uint64_t operations)
 	assert_non_null(race);
 	race->seed = seed;
 	race->vram_bytes = MIB;
+	race->hidden = !values[1].value;
 	world_start(&race->w, &state, &options);
 	race->common = allocate_in(&race->w.device, PAGES_MAX * PAGE, CPU, 0);
 	for (uint32_t i = 0; i < THREADS; i++)

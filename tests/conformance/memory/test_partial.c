@@ -532,6 +532,27 @@ static void lock_21_lock_33_the_pages_outlive_the_adapter(void **state)
 	world_stop(&w);
 }
 
+/* The adapter evicts on its way down, also what is locked, and then ends the devices that are left. */
+static void lock_21_pnp_01_an_adapter_stops_under_the_lock(void **state)
+{
+	static const UINT list[] = {1, 14};
+	struct picture p;
+	struct world w;
+	HANDLE kmd;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = resident(&w, &p, VRAM, &kmd);
+	D3DKMT_HANDLE b = resident(&w, &p, VRAM, &kmd);
+
+	paint(&p, 1, lock_list(&w, a, ACQUIRE_APERTURE, list, 2), 0x11111111);
+	paint(&p, 1, lock_list(&w, b, ACQUIRE_APERTURE | USE_ALTERNATE_VA, list, 2), 0x22222222);
+	vidmm_adapter_stop(w.client.adapter);
+	vidmm_process_close(w.device.process);
+	vidmm_host_destroy(w.client.host);
+	assert_int_equal(w.client.findings, 0);
+	assert_int_equal(w.client.fatals, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +567,7 @@ int main(void)
 		BOTH(lock_21_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
 		BOTH(lock_21_lock_32_a_lock_that_fails_half_way_leaves_nothing),
 		BOTH(lock_21_lock_33_the_pages_outlive_the_adapter),
+		BOTH(lock_21_pnp_01_an_adapter_stops_under_the_lock),
 		{"sim: lock_21_lock_15_pages_do_not_go_back_under_a_reader",
 		 lock_21_lock_15_pages_do_not_go_back_under_a_reader, world_prepare, NULL, &on_sim},
 	};
