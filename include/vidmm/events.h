@@ -169,7 +169,9 @@ enum vidmm_recovery {
 	VIDMM_RECOVERY_DEVICE_LOST, /* object: the device; a: its execution state */
 	VIDMM_RECOVERY_IGNORED,     /* TdrDebugMode 1 */
 	VIDMM_RECOVERY_PREEMPT,     /* DxgkDdiPreemptCommand is called, c: with that id (PRE-01) */
-	VIDMM_RECOVERY_PREEMPTED    /* it was answered; d: packets that are taken back (PRE-04) */
+	VIDMM_RECOVERY_PREEMPTED,   /* it was answered; d: packets that are taken back (PRE-04) */
+	VIDMM_RECOVERY_ENGINE_RESET, /* a: 0x141, c: LastAbortedFenceId; d: packets behind it, taken back (TDR-15) */
+	VIDMM_RECOVERY_DENIED /* a: 0x142, process: it gets no device any more (TDR-20) */
 };
 
 enum vidmm_flush_reason {

@@ -92,6 +92,8 @@ struct vmm_adapter {
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
 
+#define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
+
 struct vmm_process {
 	struct vmm_world *world;
 	uint32_t id;
@@ -99,6 +101,10 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
+	_Atomic bool
+		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
+	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
+	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
 };
 
 /* From HUNG on the device is lost with its adapter's reset (TDR-07). */

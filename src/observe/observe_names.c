@@ -121,7 +121,8 @@ static const char *const recovery_names[] = {
 	[VIDMM_RECOVERY_TIMEOUT] = "timeout",     [VIDMM_RECOVERY_RESET] = "reset",
 	[VIDMM_RECOVERY_RESTARTED] = "restarted", [VIDMM_RECOVERY_DEVICE_LOST] = "device_lost",
 	[VIDMM_RECOVERY_IGNORED] = "ignored",     [VIDMM_RECOVERY_PREEMPT] = "preempt",
-	[VIDMM_RECOVERY_PREEMPTED] = "preempted",
+	[VIDMM_RECOVERY_PREEMPTED] = "preempted", [VIDMM_RECOVERY_ENGINE_RESET] = "engine_reset",
+	[VIDMM_RECOVERY_DENIED] = "denied",
 };
 
 struct name_table {

@@ -69,6 +69,8 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
+	if (!vmm_port_begin(port))
+		return;
 	args.pBuffer = vmm_calloc(1, DEBUG_BYTES);
 	if (!args.pBuffer)
 		args.BufferSize = 0; /* TDR-03: the reset does not depend on it */
@@ -77,6 +79,46 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 	vmm_port_leave(port, &call, VIDMM_DDI_COLLECT_DBG_INFO);
 	vmm_port_ddi_event(port, VIDMM_DDI_COLLECT_DBG_INFO, status, reason, 0, 0);
 	vmm_free(args.pBuffer);
+	vmm_port_end(port);
+}
+
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask)
+{
+	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiQueryDependentEngineGroup(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, status, node,
+			   args.DependentNodeOrdinalMask, 0);
+	vmm_port_end(port);
+	*mask = args.DependentNodeOrdinalMask;
+	return status;
+}
+
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted)
+{
+	DXGKARG_RESETENGINE args = {.NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiResetEngine(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_RESET_ENGINE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_RESET_ENGINE, status, node, args.LastAbortedFenceId, 0);
+	vmm_port_end(port);
+	*last_aborted = args.LastAbortedFenceId;
+	return status;
 }
 
 /* TDR-08 */

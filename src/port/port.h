@@ -35,15 +35,17 @@
 struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM   0x10Eu /* p1: enum vidmm_ddi where port raises it */
-#define VMM_PORT_FATAL_TDR     0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
-#define VMM_PORT_FATAL_VIDSCH  0x119u
-#define VMM_PORT_VIDSCH_SUBMIT 0x2u /* p2: status, p3: fence */
-#define VMM_PORT_VIDSCH_PATCH  0x3u /* p2: status, p3: fence */
-#define VMM_PORT_VIDSCH_CANCEL 0x9u /* p2: status */
+#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
+#define VMM_PORT_FATAL_VIDSCH   0x119u
+#define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
+#define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
 
 #define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
 #define VMM_PORT_REASON_ENGINE  0x141u
+#define VMM_PORT_REASON_BLOCKED 0x142u /* no call: a process that is denied its GPU (TDR-20) */
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
 #define VMM_PORT_BANKS_MAX    128u
@@ -237,7 +239,10 @@ NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *arg
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
 void vmm_port_resume(struct vmm_port *port);
 uint32_t vmm_port_inside(const struct vmm_port *port);
-/* PASSIVE_LEVEL, suspended. What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
+/* PASSIVE_LEVEL, scheduler class; only where the miniport supports resets of engines (TDR-14). Failure is not fatal. */
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask);
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted);
+/* PASSIVE_LEVEL, suspended (CollectDbgInfo: or not). What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
 void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason);
 NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port);
 NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port);

@@ -231,13 +231,26 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 	return STATUS_SUCCESS;
 }
 
+/* TDR-20 */
+VMM_COLD static NTSTATUS deny(const struct vmm_process *process, const struct vmm_adapter *adapter)
+{
+	vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, process->id, 0,
+		   "TDR-20: create device: process %u has hung engines too often (%u times)",
+		   process->id, process->engine_resets);
+	return STATUS_DEVICE_REMOVED;
+}
+
 static void unlink_device(struct vmm_device *device)
 {
 	struct vmm_process *process = device->process;
+	struct vmm_adapter *adapter = device->adapter;
 
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_remove(&device->adapter_link);
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	for (uint32_t n = 0; n < adapter->node_count; n++)
+		if (adapter->sched->node[n].last_device == device)
+			adapter->sched->node[n].last_device = NULL;
+	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&device->process_link);
 	vmm_handle_destroy(&process->handles, device->handle);
@@ -247,6 +260,8 @@ static void unlink_device(struct vmm_device *device)
 NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
 				 struct vmm_device **result)
 {
+	if (vmm_unlikely(atomic_load(&process->denied)))
+		return deny(process, adapter);
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	HANDLE handle = device;

@@ -182,7 +182,7 @@ static bool queue_again_locked(struct vmm_sched *sched, struct vmm_node *node)
 	return true;
 }
 
-static void renew(struct vmm_sched *sched, struct vmm_node *node)
+void vmm_preempt_renew(struct vmm_sched *sched, struct vmm_node *node)
 {
 	struct vmm_list *link;
 
@@ -194,7 +194,8 @@ static void renew(struct vmm_sched *sched, struct vmm_node *node)
 	vmm_list_for_each (link, &node->ready) {
 		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
 
-		if (!packet->paging && !packet->cancelled)
+		if (!packet->paging && !packet->cancelled &&
+		    !vmm_device_lost(vmm_dma_of(packet)->context->device)) /* TDR-12 */
 			vmm_prepare_renew(sched, packet);
 	}
 }
@@ -208,12 +209,15 @@ void vmm_preempt_chores_locked(struct vmm_sched *sched)
 			     !atomic_load(&adapter->recovering);
 	     n++) {
 		request(sched, n);
-		if (passive)
-			renew(sched, &sched->node[n]);
+		if (!passive)
+			continue;
+		vmm_engine_chore_locked(sched, n);
+		vmm_preempt_renew(sched, &sched->node[n]);
 	}
 }
 
-void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
+/* There is no request any more, and an answer is a late one. */
+static void drop_request(struct vmm_sched *sched, struct vmm_node *node)
 {
 	struct vmm_preempt *p = &node->preempt;
 
@@ -221,5 +225,16 @@ void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 	p->fence = 0;
 	p->reset = true;
 	p->reset_fence = sched->next_fence - 1;
+}
+
+uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *node)
+{
+	drop_request(sched, node);
+	return take_back(sched, node);
+}
+
+void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
+{
+	drop_request(sched, node);
 	(void)queue_again_locked(sched, node);
 }

@@ -186,6 +186,7 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 		vmm_list_remove(&packet->link);
 		node->hardware_count--;
 		sched->hardware_total--;
+		node->last_device = packet->paging ? NULL : vmm_dma_of(packet)->context->device;
 		vmm_packet_retired_locked(sched, packet);
 		retired++;
 	}
@@ -324,6 +325,12 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 	return retired;
 }
 
+void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)
+{
+	(void)retire_reports(sched, index);
+	(void)vmm_preempt_answered_locked(sched, index);
+}
+
 /* DISPATCH: effects become visible (SUB-07). */
 static void sink_dpc(void *context)
 {
@@ -336,6 +343,8 @@ static void sink_dpc(void *context)
 		return; /* its packets are abandoned; late reports mean nothing any more */
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
+		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
+			continue;
 		retired += retire_reports(sched, n);
 		preempted |= vmm_preempt_answered_locked(sched, n);
 	}
@@ -424,6 +433,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
+		vmm_engine_forget_locked(sched, &sched->node[n]);
 		vmm_preempt_forget_locked(sched, &sched->node[n]);
 		abandon_list(sched, &sched->node[n].ready);
 		sched->node[n].hardware_count = 0;

@@ -93,6 +93,7 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 {
 	struct vmm_list *link, *next;
 
+	vmm_engine_forget_locked(sched, node);
 	vmm_preempt_forget_locked(sched, node);
 	vmm_list_for_each_safe (link, next, &node->hardware) {
 		vmm_list_remove(link);
@@ -166,7 +167,7 @@ static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 }
 
 /* The lists change under the paging lock alone. They complete in their turn, when the queue is next looked at. */
-static void cancel_ready(struct vmm_sched *sched)
+void vmm_cancel_lost(struct vmm_sched *sched)
 {
 	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
 		struct vmm_list *link;
@@ -174,7 +175,8 @@ static void cancel_ready(struct vmm_sched *sched)
 		vmm_list_for_each (link, &sched->node[n].ready) {
 			struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
 
-			if (packet->paging || packet->cancelled)
+			if (packet->paging || packet->cancelled ||
+			    !vmm_device_lost(vmm_dma_of(packet)->context->device))
 				continue;
 			tell_cancelled(sched, packet);
 			vmm_os_mutex_lock(&sched->adapter->state_lock);
@@ -214,7 +216,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))
 		return;
 	vmm_memory_restart_locked(adapter);
-	cancel_ready(sched);
+	vmm_cancel_lost(sched);
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
 }
 

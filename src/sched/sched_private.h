@@ -84,6 +84,21 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+struct vmm_timeout {
+	uint32_t node, fence;
+	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
+	uint64_t running_ns;
+};
+
+/* Of a node (engine.c): the reset of its engine. Guarded by the state lock. */
+struct vmm_engine {
+	bool wanted, running; /* since then */
+	bool failed;          /* the adapter's reset is next */
+	uint64_t since_ns;
+	struct vmm_timeout timeout; /* why */
+	bool masked;                /* what its interrupts say takes no effect meanwhile */
+};
+
 /* Of a node (preempt.c). Guarded by the state lock, but for the answer: the interrupt writes it, the DPC reads it. */
 struct vmm_preempt {
 	bool wanted;           /* a request is to be made */
@@ -110,6 +125,9 @@ struct vmm_node {
 	uint64_t since_ns;   /* it is first since then */
 	uint64_t queried_ns; /* the miniport was asked for its fence then; 0: not yet (SUB-14) */
 	struct vmm_preempt preempt;
+	struct vmm_engine engine;
+	struct vmm_device
+		*last_device; /* whose packet completed last; NULL: paging, or it has ended */
 };
 
 struct vmm_sched {
@@ -165,6 +183,15 @@ void vmm_packet_retired_locked(struct vmm_sched *sched,
 			       struct vmm_packet *packet); /* state lock held */
 /* That fence and everything before it is complete; how many were. State lock held. */
 uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence);
+/* All reports of the node take effect, as in the DPC. State lock held. */
+void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
+/* engine.c */
+/* On the watchdog. False: it is for the adapter's reset. */
+bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+void vmm_engine_chore_locked(struct vmm_sched *sched,
+			     uint32_t index); /* paging lock, PASSIVE_LEVEL */
+/* The adapter was reset, or nothing completes any more. State lock held. */
+void vmm_engine_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* preempt.c */
 /* State lock held: the node is to be preempted by whoever has the paging lock next. Nothing on a miniport that is not aware. */
 void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node);
@@ -173,6 +200,10 @@ void vmm_preempt_record(struct vmm_sched *sched,
 			const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data); /* DIRQL */
 /* The DPC, state lock held: has the node answered a request? */
 bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index);
+/* The engine was reset: what is with the miniport is taken back; how many. Paging and state lock held. */
+uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *node);
+/* What was taken back is queued again. Paging lock held, PASSIVE_LEVEL. */
+void vmm_preempt_renew(struct vmm_sched *sched, struct vmm_node *node);
 /* The adapter was reset; what was taken back is in the ready queue. Paging and state lock held. */
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
@@ -229,14 +260,11 @@ static inline void vmm_watch_submitted(struct vmm_sched *sched)
 }
 void vmm_watch_stop(struct vmm_sched *sched);
 /* recover.c */
-struct vmm_timeout {
-	uint32_t node, fence;
-	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
-	uint64_t running_ns;
-};
 /* On the watchdog: the adapter is reset, or dead. */
 void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout);
+/* Prepared packets of lost devices will not run (TDR-12). Paging lock held. */
+void vmm_cancel_lost(struct vmm_sched *sched);
 /* A packet of a lost device that has not been prepared completes unexecuted (TDR-12). Paging lock held. */
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
 /* worker.c */

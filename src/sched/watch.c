@@ -23,6 +23,12 @@ static enum step next_step(const struct vmm_sched *sched, const struct vmm_node 
 			   uint64_t *when_ns)
 {
 	*when_ns = VMM_OS_FOREVER;
+	if (node->engine.failed)
+		return STEP_TIMEOUT;
+	if (node->engine.wanted || node->engine.running) { /* by whoever has the paging lock */
+		*when_ns = node->engine.since_ns + (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
+		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
+	}
 	if (node->preempt.fence ||
 	    node->preempt.wanted) { /* PRE-10: it is that answer that is owed */
 		*when_ns = node->preempt.since_ns + delay_ns(sched);
@@ -91,7 +97,8 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		vmm_os_mutex_unlock(&adapter->state_lock);
 		return;
 	}
-	vmm_recover(sched, timeout);
+	if (!vmm_engine_want(sched, timeout))
+		vmm_recover(sched, timeout);
 }
 
 /* Does what is due on one node; false: nothing was. */

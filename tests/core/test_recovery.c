@@ -203,7 +203,8 @@ static uint32_t run_seed(uint32_t kind, uint64_t seed, uint32_t steps)
 	/* Any number of resets: what counts is that each is survived. */
 	struct vidmm_tdr_options tdr = {3, 2000, 60000, 1, VIDMM_TDR_LIMIT_MAX, 2};
 	const struct vidmm_registry_value registry[] = {{"SwizzlingRanges", 4},
-							{"PreemptionAware", seed / 2 % 2}};
+							{"PreemptionAware", seed / 2 % 2},
+							{"PerEngineTdr", seed / 4 % 2}};
 	const struct client_options options = {
 		.kind = kind,
 		.seed = seed,
@@ -211,7 +212,7 @@ static uint32_t run_seed(uint32_t kind, uint64_t seed, uint32_t steps)
 		.vram_bytes = 512 * KIB,
 		.aperture_bytes = 4096 * KIB,
 		.registry = registry,
-		.registry_count = 2,
+		.registry_count = 3,
 		.tdr = &tdr,
 	};
 	/* On the simulator some packets take long, too long alone or together with others. */
