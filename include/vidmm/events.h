@@ -101,7 +101,9 @@ enum vidmm_ddi {
 	VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE,
 	VIDMM_DDI_RELEASE_SWIZZLING_RANGE,
 	VIDMM_DDI_QUERY_CURRENT_FENCE,
-	VIDMM_DDI_UNLOAD
+	VIDMM_DDI_UNLOAD,
+	VIDMM_DDI_SET_POWER_STATE,
+	VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP
 };
 
 enum vidmm_ddi_callback {
@@ -133,7 +135,8 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_DISCARDED, /* offered, memory taken */
 	VIDMM_RESIDENCY_STOP,      /* adapter stops */
 	VIDMM_RESIDENCY_TRIM,
-	VIDMM_RESIDENCY_PINNED /* Overlay or Capture, placed when created */
+	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed when created */
+	VIDMM_RESIDENCY_POWER   /* its segment is about to lose power */
 };
 
 enum vidmm_wait_reason {
@@ -142,7 +145,8 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_PAGING_BUFFER, /* all paging buffers in flight */
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
-	VIDMM_WAIT_STOP
+	VIDMM_WAIT_STOP,
+	VIDMM_WAIT_POWER /* for the adapter to leave or to enter a state of low power */
 };
 
 enum vidmm_flush_reason {

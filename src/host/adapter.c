@@ -105,6 +105,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 	if (!vmm_ok(status))
 		goto out_port;
 	report_step(options, VIDMM_START_RUNNING);
+	atomic_store(&adapter->power, VIDMM_POWER_D0);
 	count_adapter(host, 1);
 	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));
 	*result = adapter;
@@ -126,6 +127,9 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	struct vmm_adapter *core = &adapter->core;
 
 	vmm_adapter_withdraw(core);
+	/* Content that was preserved can only be evicted by a GPU that runs. */
+	if (atomic_load(&adapter->power) != VIDMM_POWER_D0)
+		vmm_sched_power_up(core);
 	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
 	atomic_store(&core->closed, true);
 	vmm_sched_close_devices(core);
@@ -142,6 +146,39 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_adapter_finish(core);
 	count_adapter(adapter->host, (uint32_t)-1);
 	vmm_free(adapter);
+}
+
+static vmm_status change_power(struct vidmm_adapter *adapter, uint32_t from, uint32_t state,
+			       uint32_t sleep)
+{
+	if (from != VIDMM_POWER_D0) {
+		vmm_sched_power_up(&adapter->core);
+		return VMM_OK;
+	}
+	return vmm_sched_power_down(&adapter->core, (DEVICE_POWER_STATE)state, (POWER_ACTION)sleep);
+}
+
+vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t state, uint32_t sleep)
+{
+	if (!adapter || state < VIDMM_POWER_D0 || state > VIDMM_POWER_D3 ||
+	    (state != VIDMM_POWER_D0 && sleep != VIDMM_SLEEP_STANDBY &&
+	     sleep != VIDMM_SLEEP_HIBERNATE))
+		return VMM_INVALID_PARAMETER;
+	uint32_t from = atomic_load(&adapter->power);
+
+	/* Up or down, never from one low state to another. */
+	if (!from || (from == VIDMM_POWER_D0) == (state == VIDMM_POWER_D0) ||
+	    !atomic_compare_exchange_strong(&adapter->power, &from, 0)) {
+		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+			   "PNP-05: no change from power state D%u to D%u%s",
+			   from ? from - VIDMM_POWER_D0 : 0, state - VIDMM_POWER_D0,
+			   from ? "" : ": another thread is changing it");
+		return STATUS_INVALID_DEVICE_STATE;
+	}
+	vmm_status status = change_power(adapter, from, state, sleep);
+
+	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
+	return status;
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

@@ -20,6 +20,7 @@ struct vidmm_host {
 struct vidmm_adapter {
 	struct vmm_adapter core;
 	struct vidmm_host *host;
+	_Atomic uint32_t power; /* enum vidmm_power; 0: it is changing */
 };
 
 struct vidmm_thread {

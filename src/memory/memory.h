@@ -192,6 +192,16 @@ void vmm_memory_check(struct vmm_adapter *adapter);
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
 
+/*
+ * Out of the segments that are about to lose their content, all else stays where it is (PNP-06). The GPU is idle, no
+ * client is inside, nothing is prepared. On failure, with a reason, no content is lost and power must stay.
+ */
+enum vmm_power_loss { VMM_POWER_STANDBY, VMM_POWER_HIBERNATE };
+vmm_status vmm_memory_power_down(struct vmm_adapter *adapter,
+				 enum vmm_power_loss loss) VMM_MUST_CHECK;
+/* What is pinned is back in its place when it returns (PAG-18); the rest comes when it is needed. */
+void vmm_memory_power_up(struct vmm_adapter *adapter);
+
 struct vmm_memory_figures {
 	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];
 	uint32_t residents[VMM_PORT_SEGMENTS_MAX];

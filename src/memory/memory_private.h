@@ -133,6 +133,9 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	struct vmm_list
+		away;       /* vmm_instance.lru of what is pinned: without power it has no place */
+	bool powering_down; /* paging buffers are not mapped any more */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -163,6 +166,9 @@ void vmm_arenas_finish(struct vmm_memory *memory);
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
+/* Out of the aperture and, when there is power again, back into it. Nothing is pending; paging lock held. */
+vmm_status vmm_paging_buffers_unmap(struct vmm_memory *memory);
+vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
@@ -229,6 +235,8 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
  * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
  */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Back to where it was pinned (home_segment, home_offset), which is free. */
+vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * Into a segment of the set for the CPU's sake (SWZ-04); it is in none. VMM_PENDING: the GPU uses what is in the way;
  * wait for progress.

@@ -104,6 +104,7 @@ enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAUL
 struct vmm_device {
 	void *live;   /* hDevice of its callbacks (live.h) */
 	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
+	bool paused; /* by a change of power, which alone looks at this: nobody enters it or its contexts */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -249,6 +250,8 @@ struct vmm_allocation {
 	bool closing;      /* the only handle of a private one is gone */
 	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	uint8_t home_segment; /* pinned, and away from its place as long as the adapter is without power */
+	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;

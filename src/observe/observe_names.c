@@ -58,6 +58,9 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
 	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
 	[VIDMM_DDI_UNLOAD] = "unload",
+	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
+	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] =
+		"stop_device_and_release_post_display_ownership",
 };
 
 static const char *const callback_names[] = {
@@ -89,6 +92,7 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_STOP] = "stop",
 	[VIDMM_RESIDENCY_TRIM] = "trim",
 	[VIDMM_RESIDENCY_PINNED] = "pinned",
+	[VIDMM_RESIDENCY_POWER] = "power",
 };
 
 static const char *const wait_names[] = {
@@ -98,6 +102,7 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_DMA_BUFFER] = "dma_buffer",
 	[VIDMM_WAIT_DESTROY] = "destroy",
 	[VIDMM_WAIT_STOP] = "stop",
+	[VIDMM_WAIT_POWER] = "power",
 };
 
 static const char *const queue_names[] = {"render", "paging"};

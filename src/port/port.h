@@ -62,6 +62,7 @@ struct vmm_port_segment {
 	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
+	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
 	uint32_t bank_count;                   /* 0: not banked */
 	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
 };
@@ -146,6 +147,11 @@ vmm_status vmm_port_start(const struct vmm_port_options *options,
  * miniport is called here once more, because only it can end its threads.
  */
 void vmm_port_stop(struct vmm_port *port);
+/*
+ * DxgkDdiSetPowerState for the adapter, PASSIVE_LEVEL, level 3: the caller saw to it that the GPU is idle, that nothing
+ * is left to lose, and that nobody else is in the miniport (PAG-28). A failure is said and changes nothing (PNP-07).
+ */
+void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);

@@ -122,6 +122,9 @@ struct vmm_sched {
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	_Atomic bool quit;
+	_Atomic bool halted; /* nothing new is prepared, nothing closed in the miniport: no power */
+	_Atomic bool devices_halted; /* nobody makes a device */
+	_Atomic uint32_t making_devices;
 };
 
 /* fence.c */
@@ -166,6 +169,16 @@ static inline bool vmm_split_is_bound(const struct vmm_dma *dma,
 {
 	return dma->split && atomic_load_explicit(&instance->active[dma->packet.timeline],
 						  memory_order_relaxed) == dma->packet.sequence;
+}
+/* power.c */
+/* Around the making of a device: waits while the adapter has no power. */
+vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
+void vmm_power_end_device(struct vmm_adapter *adapter);
+/* A buffer that is being split goes on: what is bound where it was cut must not move (SPL-05). */
+static inline bool vmm_power_holds_back(const struct vmm_sched *sched, const struct vmm_dma *dma)
+{
+	return vmm_unlikely(atomic_load_explicit(&sched->halted, memory_order_relaxed)) &&
+	       !dma->split;
 }
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
