@@ -81,9 +81,12 @@ static NTSTATUS ask_miniport(struct creation *c)
 static NTSTATUS check_answer(const struct creation *c)
 {
 	const struct vmm_allocation_asker asker = {.device = c->device,
-						   .shared = c->resource && c->resource->shared};
+						   .shared = c->resource && c->resource->shared,
+						   .has_section = c->request->section != NULL};
 	NTSTATUS status = STATUS_SUCCESS;
 
+	if (c->request->heap_bytes)
+		status = vmm_standard_check(c->device, c->request, &c->infos[0]);
 	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i],
 						 &asker);
@@ -158,7 +161,8 @@ static NTSTATUS make_objects(struct creation *c)
 			break;
 		}
 		describe(a, c, i);
-		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory);
+		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory,
+					 c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;
@@ -359,7 +363,9 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 			    "zero allocations and no resource: nothing to create");
 		return STATUS_INVALID_PARAMETER;
 	}
-	status = creation_init(&c);
+	status = request->heap_bytes ? vmm_standard_describe(device, request) : STATUS_SUCCESS;
+	if (NT_SUCCESS(status))
+		status = creation_init(&c);
 	if (NT_SUCCESS(status) && request->runtime_resource)
 		status = vmm_resource_prepare(device, request->runtime_resource, request->count,
 					      &c.resource, &c.new_resource);

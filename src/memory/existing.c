@@ -92,12 +92,14 @@ vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uin
 void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing)
 {
 	vmm_nt_pages_unlock(memory->adapter->world->nt, backing->mdl);
+	vmm_section_put(backing->section);
 	memset(backing, 0, sizeof(*backing));
 }
 
 void vmm_existing_depart(struct vmm_allocation *allocation, struct vmm_list *departing)
 {
-	if (!vmm_is_existing(allocation))
+	/* What is shared is a section's, never leaves it, and stays as long as anybody has it (standard.c). */
+	if (!vmm_is_existing(allocation) || allocation->shared)
 		return;
 	allocation->references++; /* of the list: whoever reaps the handle leaves the end to us */
 	vmm_list_push_back(departing, &allocation->first.kept->waiting);

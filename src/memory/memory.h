@@ -64,6 +64,13 @@ struct vmm_allocate_request {
 	uint32_t count;
 	struct vmm_allocate_item *items;
 	uint32_t resource_handle; /* out */
+	/*
+	 * ALF-38: a heap that exists. One item: its system_memory, or that of the section, is what the miniport is to use;
+	 * heap_bytes of it. Without private data the miniport is asked for some.
+	 */
+	uint64_t heap_bytes;
+	struct vmm_section *section;
+	bool standard; /* out: the private data is the miniport's own */
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
@@ -78,6 +85,12 @@ void vmm_memory_close_device(struct vmm_device *device);
 void vmm_memory_reap(struct vmm_adapter *adapter);
 /* Would that free something? Paging lock held. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
+
+/* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
+/* The caller's descriptor is no longer needed. */
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+			    struct vmm_section **section) VMM_MUST_CHECK;
+void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */

@@ -283,7 +283,7 @@ void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *in
 /* ---- sysmem.c: system copies that stay (PAG-13 to PAG-15); instances without one are left alone ---- */
 /* Of a new instance; system_memory: the caller's own, of Existing... allocations (ALF-13). */
 vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
-			   const void *system_memory);
+			   const void *system_memory, struct vmm_section *section);
 void vmm_kept_free(struct vmm_instance *instance);
 /* The GPU's newer copy on its way back into the system copy. The GPU does not use the instance. */
 vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -384,11 +384,24 @@ void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has 
 /* ---- validate.c ---- */
 struct vmm_allocation_asker {
 	struct vmm_device *device;
-	bool shared; /* it will be part of a shared resource */
+	bool shared;      /* it will be part of a shared resource */
+	bool has_section; /* the memory is a section's, which nobody takes away */
 };
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker);
+
+/* ---- section.c ---- */
+/* As vmm_existing_lock; the backing holds the section. */
+vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
+			    uint64_t size_bytes, struct vmm_backing *backing);
+
+/* ---- standard.c: what the system describes instead of a driver (ALF-38) ---- */
+/* Private data for the one item, from the miniport; it becomes the request's. */
+NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_request *request);
+/* Is the miniport's answer what was asked for? */
+NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate_request *request,
+			    const DXGK_ALLOCATIONINFO *info);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

@@ -199,6 +199,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->private_bytes = request->private_bytes;
 	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
 	share->runtime_bytes = request->runtime_bytes;
+	share->standard = request->standard;
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
@@ -366,7 +367,9 @@ static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 					.runtime_bytes = share->runtime_bytes,
 					.private_bytes = share->private_bytes};
 
-	for (uint32_t i = 0; i < share->count; i++)
+	if (share->standard) /* ROP-03 */
+		sizes.private_bytes = 0;
+	for (uint32_t i = 0; i < share->count && !share->standard; i++)
 		sizes.total_item_bytes += share->item_private_bytes[i];
 	return sizes;
 }
@@ -394,6 +397,8 @@ static void read_locked(const struct vmm_share *share, const struct vmm_share_da
 	char *item = data->items;
 
 	copy_bytes(data->runtime_data, share->runtime_data, share->runtime_bytes);
+	if (share->standard)
+		return;
 	copy_bytes(data->private_data, share->private_data, share->private_bytes);
 	for (uint32_t i = 0; i < share->count; i++) {
 		copy_bytes(item, share->item_private_data[i], share->item_private_bytes[i]);

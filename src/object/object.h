@@ -34,6 +34,7 @@ struct vmm_memory;
 struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
+struct vmm_section;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -152,6 +153,7 @@ struct vmm_share {
 	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
+	bool standard; /* the private data is the miniport's answer to us, of which no client knows (ROP-03) */
 };
 
 enum vmm_place {
@@ -167,10 +169,11 @@ enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTA
 /* Pages of system memory that back an instance. */
 struct vmm_backing {
 	uint64_t size_bytes;
-	uint32_t arena; /* index + 1; 0: none */
-	uint32_t node;  /* range node in the arena */
-	char *address;  /* our permanent mapping */
-	void *mdl;      /* PMDL over these pages; cached while the backing lives */
+	uint32_t arena;              /* index + 1; 0: none */
+	uint32_t node;               /* range node in the arena */
+	char *address;               /* our permanent mapping */
+	struct vmm_section *section; /* of whose memory it is; NULL for most */
+	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 };
 
 struct vmm_allocation;

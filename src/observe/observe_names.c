@@ -61,6 +61,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
 	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] =
 		"stop_device_and_release_post_display_ownership",
+	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 };
 
 static const char *const callback_names[] = {

@@ -182,6 +182,9 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
+/* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
+NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
+				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args);
 NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 				  DXGKARG_OPENALLOCATION *args);
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,

@@ -8,10 +8,13 @@ enum {
 	CREATE_RESOURCE = 0x1,
 	CREATE_SHARED = 0x2,
 	NON_SECURE = 0x4,
+	EXISTING_SYSMEM = 0x20,
 	STANDARD_ALLOCATION = 0x10000,
+	EXISTING_SECTION = 0x20000,
 	RESERVED = 0xFFC00000,
 	/* NonSecure says who may open a shared resource; here everybody may. */
-	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE,
+	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM |
+		STANDARD_ALLOCATION | EXISTING_SECTION,
 };
 
 /* What the two forms of D3DDDI_ALLOCATIONINFO have in common; the newer one's array has larger steps. */
@@ -120,6 +123,7 @@ static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct i
 
 static void free_request(struct vmm_allocate_request *request)
 {
+	vmm_section_put(request->section);
 	for (uint32_t i = 0; request->items && i < request->count; i++)
 		vmm_free(request->items[i].private_data);
 	vmm_free(request->items);
@@ -135,6 +139,8 @@ static void copy_out(const struct vmm_allocate_request *request, const struct in
 		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i);
 
 		memcpy(array->first + i * array->step, &item->handle, sizeof(item->handle));
+		if (request->standard) /* the data is the miniport's: the caller has no room for it */
+			continue;
 		if (item->private_bytes && info.pPrivateDriverData)
 			memcpy(info.pPrivateDriverData, item->private_data, item->private_bytes);
 	}
@@ -173,8 +179,12 @@ static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *fu
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_ALLOCATE, false);
 	if (NT_SUCCESS(status))
 		status = check_create(&call, &args, flags);
+	if (NT_SUCCESS(status) && vmm_kmt_is_standard(flags))
+		status = vmm_kmt_standard_check(&call, &args, flags, &request.heap_bytes);
 	if (NT_SUCCESS(status))
 		status = copy_request(&args, &array, &request);
+	if (NT_SUCCESS(status) && request.heap_bytes)
+		status = vmm_kmt_standard_memory(&call, flags, &request);
 	if (NT_SUCCESS(status))
 		status = create(&call, flags, &request, &global);
 	if (NT_SUCCESS(status)) {

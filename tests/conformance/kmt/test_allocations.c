@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, STANDARD = 0x10000 };
+enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, CROSS_ADAPTER = 0x800 };
 enum { READ_ONLY = 0x1, WRITE_ONLY = 0x2, DONOT_WAIT = 0x4 };
 
 /* ---- arguments ---- */
@@ -138,7 +138,8 @@ static void alc_01_something_must_be_asked_for(void **state)
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, 0x80000000, &args, &a),
 			 STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ALC-01");
-	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, STANDARD, &args, &a), STATUS_NOT_SUPPORTED);
+	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CROSS_ADAPTER, &args, &a),
+			 STATUS_NOT_SUPPORTED);
 	kmt_stop(&w);
 }
 
@@ -277,35 +278,6 @@ static void lock_and_unlock_answer_in_ntstatus(void **state)
 	kmt_stop(&w);
 }
 
-static void create_context(struct kmt_world *w, struct client_context *c)
-{
-	D3DKMT_CREATECONTEXT args = {.hDevice = w->device};
-
-	assert_int_equal(D3DKMTCreateContext(&args), STATUS_SUCCESS);
-	memset(c, 0, sizeof(*c));
-	c->c.hContext = (HANDLE)(uintptr_t)args.hContext;
-	c->c.pCommandBuffer = args.pCommandBuffer;
-	c->c.CommandBufferSize = args.CommandBufferSize;
-	c->c.pAllocationList = args.pAllocationList;
-	c->c.AllocationListSize = args.AllocationListSize;
-	c->c.pPatchLocationList = args.pPatchLocationList;
-	c->c.PatchLocationListSize = args.PatchLocationListSize;
-}
-
-static NTSTATUS render(struct client_context *c, D3DKMT_RENDER *args)
-{
-	args->hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext;
-	args->CommandLength = c->command_bytes;
-	args->AllocationCount = c->allocations;
-	args->PatchLocationCount = c->patches;
-	NTSTATUS status = D3DKMTRender(args);
-	assert_non_null(args->pNewCommandBuffer); /* DMA-11: after a failure too */
-	c->c.pCommandBuffer = args->pNewCommandBuffer;
-	c->c.pAllocationList = args->pNewAllocationList;
-	c->command_bytes = c->allocations = c->patches = 0;
-	return status;
-}
-
 static void what_the_gpu_is_told_is_done(void **state)
 {
 	struct kmt_world w;
@@ -315,22 +287,22 @@ static void what_the_gpu_is_told_is_done(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE from = kmt_allocate(&w, 64 * KIB), to = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	assert_int_equal(kmt_lock(&w, &from, 0, &data), STATUS_SUCCESS);
 	memset(data, 0x77, 64 * KIB);
 	assert_int_equal(kmt_unlock(&w, from), STATUS_SUCCESS);
 	client_copy(&c, from, to, 64 * KIB);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	assert_true(args.QueuedBufferCount >= 1);
 	assert_int_equal(kmt_lock(&w, &to, READ_ONLY, &data), STATUS_SUCCESS); /* waits */
 	assert_int_equal(((unsigned char *)data)[12345], 0x77);
 	assert_int_equal(kmt_unlock(&w, to), STATUS_SUCCESS);
 	/* A list that names nothing. */
 	client_copy(&c, from, 0xDEAD0040, 4096);
-	assert_int_equal(render(&c, &args), STATUS_INVALID_HANDLE);
+	assert_int_equal(kmt_render(&c, &args), STATUS_INVALID_HANDLE);
 	kmt_found(&w, "DMA-16");
 	args = (D3DKMT_RENDER){.BroadcastContextCount = 1};
-	assert_int_equal(render(&c, &args), STATUS_NOT_SUPPORTED);
+	assert_int_equal(kmt_render(&c, &args), STATUS_NOT_SUPPORTED);
 	const D3DKMT_DESTROYCONTEXT end = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext};
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_INVALID_PARAMETER);
@@ -347,10 +319,10 @@ static void a_busy_allocation_is_busy(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	client_stall(&c, 50 * 1000 * 1000);
 	client_fill(&c, a, 4096, 0x11223344);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	assert_int_equal(kmt_lock(&w, &a, DONOT_WAIT, &data), STATUS_GRAPHICS_ALLOCATION_BUSY);
 	assert_null(data);
 	assert_int_equal(kmt_lock(&w, &a, READ_ONLY, &data), STATUS_SUCCESS);
@@ -412,10 +384,10 @@ static void a_device_ends_with_all_it_has(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	client_stall(&c, 1000 * 1000);
 	client_reference(&c, a, true);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = w.device};
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	vidmm_adapter_statistics(w.client.adapter, &after);
