@@ -114,6 +114,12 @@ struct vidmm_adapter_options {
 	 * struct_size is set by the caller. NULL: nobody wants it.
 	 */
 	struct vidmm_adapter_report *report;
+	/*
+	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
+	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259
+	 * characters; NULL: /usr/lib/wsl/drivers.
+	 */
+	const char *description, *driver_store;
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status

@@ -94,13 +94,16 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 		return VMM_NO_MEMORY;
 	adapter->host = host;
 	vmm_adapter_init(&adapter->core, &host->world);
-	status = vmm_sched_create(&adapter->core, options->first_fence_id);
+	status = vmm_host_name_adapter(&adapter->core, options);
+	if (vmm_ok(status))
+		status = vmm_sched_create(&adapter->core, options->first_fence_id);
 	if (!vmm_ok(status))
 		goto out_adapter;
 	status = start_port(adapter, options);
 	if (!vmm_ok(status))
 		goto out_sched;
 	report_step(options, VIDMM_START_CORE);
+	vmm_host_identify_adapter(&adapter->core);
 	status = start_core(adapter, options);
 	if (!vmm_ok(status))
 		goto out_port;
@@ -115,6 +118,7 @@ out_port:
 out_sched:
 	vmm_sched_destroy(&adapter->core);
 out_adapter:
+	vmm_host_forget_adapter(&adapter->core);
 	vmm_adapter_finish(&adapter->core);
 	vmm_free(adapter);
 	return status;
@@ -143,6 +147,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_port_stop(core->port);
 	vmm_memory_destroy(core);
 	vmm_sched_destroy(core);
+	vmm_host_forget_adapter(core);
 	vmm_adapter_finish(core);
 	count_adapter(adapter->host, (uint32_t)-1);
 	vmm_free(adapter);

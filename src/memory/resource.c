@@ -197,6 +197,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
 	share->private_data = copy_of(request->private_data, request->private_bytes, &failed);
 	share->private_bytes = request->private_bytes;
+	/* ALC-08, ROP-08: bytes that mean nothing here. */
 	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
 	share->runtime_bytes = request->runtime_bytes;
 	share->standard = request->standard;
@@ -217,7 +218,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 		share_free(share);
 		return STATUS_NO_MEMORY;
 	}
-	/* The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
+	/* ROP-06. The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
 	vmm_os_mutex_lock(&share->adapter->paging_lock);
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
@@ -257,6 +258,7 @@ NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource
 	return status;
 }
 
+/* ROP-05: a handle of its own for every open. */
 static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource *resource,
 				  struct vmm_allocation *allocation)
 {
@@ -355,9 +357,9 @@ static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t g
 
 	if (share && share->adapter == device->adapter)
 		return share;
-	vmm_finding(device->adapter->observe, "ROP-01", device->process->id, global,
-		    "0x%08x is not the global handle of a resource of this adapter (%s)", global,
-		    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	vmm_finding(device->adapter->observe, share ? "ROP-07" : "ROP-01", device->process->id,
+		    global, "0x%08x is not the global handle of a resource of this adapter (%s)",
+		    global, vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
 	return NULL;
 }
 

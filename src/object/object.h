@@ -58,6 +58,23 @@ struct vmm_timeline {
 		completed; /* every packet up to here is complete; written under the state lock */
 };
 
+/* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
+struct vmm_adapter_value {
+	char name[128];
+	uint64_t value;
+};
+struct vmm_adapter_identity {
+	char description[129];  /* QAI-06 */
+	char driver_store[260]; /* REG-04 */
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+	uint32_t graphics_preemption, compute_preemption;
+	bool non_vga, smooth_rotation, per_engine_tdr;
+	struct vmm_adapter_value *values; /* of both its registry keys */
+	uint32_t value_count;
+};
+
 struct vmm_adapter {
 	struct vmm_world *world;
 	struct vmm_os *os;
@@ -65,11 +82,12 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link;       /* guarded by world->shared_lock */
-	uint32_t luid;                    /* ADP-05; 0 while it does not run */
-	uint32_t interface_version;       /* that its miniport registered */
-	uint32_t node_count, paging_node; /* constant after start */
-	uint32_t paging_timeline;         /* = node_count */
+	struct vmm_list world_link;           /* guarded by world->shared_lock */
+	uint32_t luid;                        /* ADP-05; 0 while it does not run */
+	uint32_t interface_version;           /* that its miniport registered */
+	struct vmm_adapter_identity identity; /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */

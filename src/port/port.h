@@ -71,6 +71,8 @@ struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
+	bool non_vga, smooth_rotation;      /* since 1.2 */
+	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	uint32_t node_count, paging_node;
 	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
 	uint32_t slot_count;
@@ -153,6 +155,13 @@ void vmm_port_stop(struct vmm_port *port);
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* What the device looks like from outside: its configuration space, and where in the machine it is. */
+struct vmm_port_identity {
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+};
+void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
 /*

@@ -187,7 +187,7 @@ static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *fu
 		status = vmm_kmt_standard_memory(&call, flags, &request);
 	if (NT_SUCCESS(status))
 		status = create(&call, flags, &request, &global);
-	if (NT_SUCCESS(status)) {
+	if (NT_SUCCESS(status)) { /* ALC-07: and nothing else of the argument */
 		copy_out(&request, &array);
 		pData->hResource = request.resource_handle;
 		pData->hGlobalShare = global;

@@ -64,4 +64,9 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);
 
+/* ---- registry.c: D3DKMTQueryAdapterInfo with type QUERYREGISTRY ---- */
+NTSTATUS vmm_kmt_query_registry(const struct vmm_process *process,
+				const struct vmm_adapter *adapter,
+				const D3DKMT_QUERYADAPTERINFO *args);
+
 #endif
