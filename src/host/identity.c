@@ -78,6 +78,7 @@ void vmm_host_identify_adapter(struct vmm_adapter *core)
 	to->non_vga = caps->non_vga;
 	to->smooth_rotation = caps->smooth_rotation;
 	to->per_engine_tdr = caps->per_engine_tdr;
+	to->cross_adapter_resource = caps->cross_adapter_resource;
 }
 
 void vmm_host_forget_adapter(struct vmm_adapter *core)

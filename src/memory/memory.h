@@ -71,6 +71,11 @@ struct vmm_allocate_request {
 	uint64_t heap_bytes;
 	struct vmm_section *section;
 	bool standard; /* out: the private data is the miniport's own */
+	/*
+	 * ALF-39: one item, whose memory other adapters may have, too. Its section is made here, and the caller puts it; or
+	 * it has one: then it is that of another adapter's resource, and the miniport is asked for private data.
+	 */
+	bool cross_adapter;
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;

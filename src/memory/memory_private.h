@@ -392,6 +392,19 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 				 const struct vmm_allocation_asker *asker);
 
 /* ---- section.c ---- */
+/* The picture of a cross-adapter resource, as its creator's miniport describes it; owner: who may lock it (LOCK-24). */
+struct vmm_picture {
+	uint32_t width, height, owner;
+	D3DDDIFORMAT format;
+};
+struct vmm_section {
+	struct vmm_os_memory memory;
+	struct vmm_picture picture;
+	_Atomic uint32_t references;
+};
+vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes,
+			      struct vmm_section **section) VMM_MUST_CHECK;
+struct vmm_section *vmm_section_get(struct vmm_section *section);
 /* As vmm_existing_lock; the backing holds the section. */
 vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
 			    uint64_t size_bytes, struct vmm_backing *backing);
@@ -402,6 +415,21 @@ NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_re
 /* Is the miniport's answer what was asked for? */
 NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate_request *request,
 			    const DXGK_ALLOCATIONINFO *info);
+
+/* Two calls of DxgkDdiGetStandardAllocationDriverData; the miniport may complete the surface. */
+NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
+			  const char *rule, D3DKMDT_GDISURFACEDATA *surface);
+
+/* ---- cross_adapter.c: resources that several adapters have (ALF-39) ---- */
+/* Before the miniport creates it: may it be, and for one with a section, its private data. */
+NTSTATUS vmm_cross_adapter_describe(struct vmm_device *device,
+				    struct vmm_allocate_request *request);
+/* Is the miniport's answer one? The memory of a new one is made: request->section. */
+NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_request *request,
+				 const DXGK_ALLOCATIONINFO *info);
+/* A device of another adapter than its creator's opens it; the caller keeps its hold on the section. */
+NTSTATUS vmm_cross_adapter_open(struct vmm_device *device, struct vmm_section *section,
+				uint32_t *resource, uint32_t *allocation);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

@@ -163,6 +163,7 @@ static void share_free(struct vmm_share *share)
 	vmm_free(share->private_data);
 	vmm_free(share->runtime_data);
 	vmm_free(share->allocations);
+	vmm_section_put(share->section);
 	vmm_free(share);
 }
 
@@ -201,6 +202,8 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
 	share->runtime_bytes = request->runtime_bytes;
 	share->standard = request->standard;
+	if (request->cross_adapter)
+		share->section = vmm_section_get(request->section);
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
@@ -331,18 +334,21 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	return STATUS_SUCCESS;
 }
 
+/* A hold on the share; or, for a device of another adapter, on the section of a cross-adapter resource (ROP-07). */
 static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room,
-			  struct vmm_share **share)
+			  struct vmm_share **share, struct vmm_section **section)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_os_mutex_lock(&world->shared_lock);
 	struct vmm_share *s = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
-	if (!s || s->adapter != device->adapter)
+	if (!s || (s->adapter != device->adapter && !s->section))
 		status = STATUS_INVALID_PARAMETER;
 	else if (room < s->count)
 		status = STATUS_BUFFER_TOO_SMALL;
+	else if (s->adapter != device->adapter)
+		*section = vmm_section_get(s->section);
 	else
 		s->references++;
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -355,7 +361,7 @@ static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t g
 	struct vmm_world *world = device->process->world;
 	struct vmm_share *share = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
 
-	if (share && share->adapter == device->adapter)
+	if (share && (share->adapter == device->adapter || share->section))
 		return share;
 	vmm_finding(device->adapter->observe, share ? "ROP-07" : "ROP-01", device->process->id,
 		    global, "0x%08x is not the global handle of a resource of this adapter (%s)",
@@ -404,7 +410,8 @@ static void read_locked(const struct vmm_share *share, const struct vmm_share_da
 	copy_bytes(data->private_data, share->private_data, share->private_bytes);
 	for (uint32_t i = 0; i < share->count; i++) {
 		copy_bytes(item, share->item_private_data[i], share->item_private_bytes[i]);
-		item += share->item_private_bytes[i];
+		if (item)
+			item += share->item_private_bytes[i];
 		data->item_bytes[i] = share->item_private_bytes[i];
 	}
 }
@@ -433,12 +440,19 @@ NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
 NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
 			   uint32_t *allocations, uint32_t *count)
 {
+	struct vmm_section *section = NULL;
 	struct vmm_share *share;
-	NTSTATUS status = share_get(device, global, *count, &share);
+	struct vmm_resource *r;
+	NTSTATUS status = share_get(device, global, *count, &share, &section);
 
 	if (!NT_SUCCESS(status))
 		return status;
-	struct vmm_resource *r;
+	if (section) {
+		status = vmm_cross_adapter_open(device, section, resource, allocations);
+		vmm_section_put(section);
+		*count = NT_SUCCESS(status) ? 1 : *count;
+		return status;
+	}
 	status = resource_create(device, NULL, &r);
 	if (!NT_SUCCESS(status)) {
 		vmm_share_put(device->process->world, share);

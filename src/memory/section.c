@@ -1,31 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: memory objects that outlive every allocation over them (ALF-38). A program names one by a descriptor, which it
- * may close. Each allocation has its own locked pages of it.
+ * Sections: memory objects that outlive every allocation over them. A program's, which it names by a descriptor that it may
+ * close (ALF-38); or the one that the adapters of a cross-adapter resource have in common (ALF-39). Each allocation has its own
+ * locked pages of it.
  */
 #include "memory/memory_private.h"
 
-struct vmm_section {
-	struct vmm_os_memory memory;
-	_Atomic uint32_t references;
-};
-
-vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
-			    struct vmm_section **result)
+/* A new one over the memory, or the status that there is none. */
+static vmm_status wrap(vmm_status status, struct vmm_os_memory *memory, struct vmm_section **result)
 {
-	struct vmm_section *section = vmm_calloc(1, sizeof(*section));
-	vmm_status status;
+	struct vmm_section *section;
 
-	if (!section)
-		return VMM_NO_MEMORY;
-	status = vmm_os_memory_open(os, descriptor, size_bytes, &section->memory);
-	if (!vmm_ok(status)) {
-		vmm_free(section);
+	if (!vmm_ok(status))
 		return status;
+	section = vmm_calloc(1, sizeof(*section));
+	if (!section) {
+		vmm_os_memory_destroy(memory);
+		return VMM_NO_MEMORY;
 	}
+	section->memory = *memory;
 	atomic_store(&section->references, 1);
 	*result = section;
 	return VMM_OK;
+}
+
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+			    struct vmm_section **section)
+{
+	struct vmm_os_memory memory;
+
+	return wrap(vmm_os_memory_open(os, descriptor, size_bytes, &memory), &memory, section);
+}
+
+vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes, struct vmm_section **section)
+{
+	struct vmm_os_memory memory;
+
+	return wrap(vmm_os_memory_create(os, "cross-adapter resource", size_bytes, &memory),
+		    &memory, section);
+}
+
+struct vmm_section *vmm_section_get(struct vmm_section *section)
+{
+	atomic_fetch_add(&section->references, 1);
+	return section;
 }
 
 void vmm_section_put(struct vmm_section *section)
@@ -44,7 +62,6 @@ vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *secti
 
 	if (!vmm_ok(status))
 		return status;
-	atomic_fetch_add(&section->references, 1);
-	backing->section = section;
+	backing->section = vmm_section_get(section);
 	return VMM_OK;
 }

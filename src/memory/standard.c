@@ -10,10 +10,10 @@
 
 enum { EXISTING_SYSMEM = 0x10 };
 
-static NTSTATUS refuse(const struct vmm_device *device, const char *what, uint64_t is,
-		       uint64_t wanted)
+static NTSTATUS refuse(const struct vmm_device *device, const char *rule, const char *what,
+		       uint64_t is, uint64_t wanted)
 {
-	vmm_finding(device->adapter->observe, "ALF-38", device->process->id, device->handle,
+	vmm_finding(device->adapter->observe, rule, device->process->id, device->handle,
 		    "create refused: %s (%llu, wanted %llu)", what, (unsigned long long)is,
 		    (unsigned long long)wanted);
 	return STATUS_INVALID_PARAMETER;
@@ -59,18 +59,15 @@ static NTSTATUS give_buffers(DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args,
 }
 
 /* Asked twice: for the sizes, then for the data. */
-static NTSTATUS ask(struct vmm_device *device, struct vmm_allocate_request *request)
+NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
+			  const char *rule, D3DKMDT_GDISURFACEDATA *surface)
 {
-	D3DKMDT_GDISURFACEDATA surface = {.Width = (UINT)VMM_PAGE_SIZE,
-					  .Height = (UINT)(request->heap_bytes >> VMM_PAGE_SHIFT),
-					  .Format = D3DDDIFMT_A8,
-					  .Type = D3DKMDT_GDISURFACE_EXISTINGSYSMEM,
-					  .Pitch = (UINT)VMM_PAGE_SIZE};
 	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA args = {
 		.StandardAllocationType = D3DKMDT_STANDARDALLOCATION_GDISURFACE,
-		.pCreateGdiSurfaceData = &surface};
+		.pCreateGdiSurfaceData = surface};
 	NTSTATUS status = call_miniport(device, &args);
 
+	request->standard = true;
 	if (!NT_SUCCESS(status))
 		return status;
 	status = give_buffers(&args, request);
@@ -79,11 +76,12 @@ static NTSTATUS ask(struct vmm_device *device, struct vmm_allocate_request *requ
 	if (!NT_SUCCESS(status))
 		return status;
 	if (args.AllocationPrivateDriverDataSize != request->items[0].private_bytes)
-		return refuse(device, "the size of the miniport's standard data changed",
+		return refuse(device, rule, "the size of the miniport's standard data changed",
 			      args.AllocationPrivateDriverDataSize,
 			      request->items[0].private_bytes);
 	if (args.ResourcePrivateDriverDataSize != request->private_bytes)
-		return refuse(device, "the size of the miniport's standard resource data changed",
+		return refuse(device, rule,
+			      "the size of the miniport's standard resource data changed",
 			      args.ResourcePrivateDriverDataSize, request->private_bytes);
 	return STATUS_SUCCESS;
 }
@@ -99,8 +97,12 @@ NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_re
 	if (device->adapter->interface_version < DXGKDDI_INTERFACE_VERSION_WIN7)
 		return not_supported(device, "the miniport's interface has no surfaces in existing "
 					     "system memory");
-	request->standard = true;
-	status = ask(device, request);
+	D3DKMDT_GDISURFACEDATA surface = {.Width = (UINT)VMM_PAGE_SIZE,
+					  .Height = (UINT)(request->heap_bytes >> VMM_PAGE_SHIFT),
+					  .Format = D3DDDIFMT_A8,
+					  .Type = D3DKMDT_GDISURFACE_EXISTINGSYSMEM,
+					  .Pitch = (UINT)VMM_PAGE_SIZE};
+	status = vmm_standard_ask(device, request, "ALF-38", &surface);
 	return status == STATUS_NOT_SUPPORTED
 		       ? not_supported(device,
 				       "the miniport knows no surface in existing system memory")
@@ -113,10 +115,10 @@ NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate
 	if (!info->hAllocation || !info->Size)
 		return STATUS_SUCCESS; /* there are older rules for that (ALF-33, SEG-11) */
 	if (!(info->Flags.Value & EXISTING_SYSMEM))
-		return refuse(device, "the miniport's Flags have no ExistingSysMem",
+		return refuse(device, "ALF-38", "the miniport's Flags have no ExistingSysMem",
 			      info->Flags.Value, EXISTING_SYSMEM);
 	if (info->Size != request->heap_bytes)
-		return refuse(device, "the miniport's Size is not that of the heap", info->Size,
-			      request->heap_bytes);
+		return refuse(device, "ALF-38", "the miniport's Size is not that of the heap",
+			      info->Size, request->heap_bytes);
 	return STATUS_SUCCESS;
 }

@@ -70,7 +70,7 @@ struct vmm_adapter_identity {
 	uint8_t revision;
 	uint32_t bus_type, bus, slot;
 	uint32_t graphics_preemption, compute_preemption;
-	bool non_vga, smooth_rotation, per_engine_tdr;
+	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
 	struct vmm_adapter_value *values; /* of both its registry keys */
 	uint32_t value_count;
 };
@@ -172,6 +172,7 @@ struct vmm_share {
 	void **item_private_data;
 	uint32_t *item_private_bytes;
 	bool standard; /* the private data is the miniport's answer to us, of which no client knows (ROP-03) */
+	struct vmm_section *section; /* of a cross-adapter resource (ALF-39); NULL for all others */
 };
 
 enum vmm_place {

@@ -62,6 +62,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] =
 		"stop_device_and_release_post_display_ownership",
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
+	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 };
 
 static const char *const callback_names[] = {

@@ -277,6 +277,24 @@ NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 				       VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status);
 }
 
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDescribeAllocation(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESCRIBE_ALLOCATION, status, args->Width, args->Height,
+			   (uint64_t)args->Format);
+	return status == STATUS_NOT_SUPPORTED
+		       ? status
+		       : finish_create(port, "ALF-39", VIDMM_DDI_DESCRIBE_ALLOCATION, status);
+}
+
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource)
 {

@@ -71,6 +71,7 @@ struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
+	bool cross_adapter_resource;        /* since 1.3 */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	uint32_t node_count, paging_node;
@@ -194,6 +195,8 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 /* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
 NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args);
+/* ALF-39 */
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args);
 NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 				  DXGKARG_OPENALLOCATION *args);
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,

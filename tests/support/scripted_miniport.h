@@ -181,7 +181,7 @@ struct scripted_miniport {
 	struct scripted_settings settings;
 	scripted_hook *hook;
 	void *hook_context;
-	struct scripted_failure failure[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA + 1];
+	struct scripted_failure failure[VIDMM_DDI_DESCRIBE_ALLOCATION + 1];
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;

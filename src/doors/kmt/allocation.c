@@ -9,11 +9,12 @@ enum {
 	CREATE_SHARED = 0x2,
 	NON_SECURE = 0x4,
 	EXISTING_SYSMEM = 0x20,
+	CROSS_ADAPTER = 0x800,
 	STANDARD_ALLOCATION = 0x10000,
 	EXISTING_SECTION = 0x20000,
 	RESERVED = 0xFFC00000,
 	/* NonSecure says who may open a shared resource; here everybody may. */
-	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM |
+	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | CROSS_ADAPTER |
 		STANDARD_ALLOCATION | EXISTING_SECTION,
 };
 
@@ -73,12 +74,20 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 		return refuse(call, "ALC-01", "reserved flags are set", flags);
 	if ((flags & CREATE_SHARED) && !(flags & CREATE_RESOURCE))
 		return refuse(call, "ALC-04", "CreateShared without CreateResource", flags);
+	if ((flags & CROSS_ADAPTER) && (!(flags & CREATE_SHARED) || args->NumAllocations != 1))
+		return refuse(call, "ALF-39",
+			      "a cross-adapter resource is CreateShared and one allocation", flags);
 	if (!args->NumAllocations && !(flags & CREATE_RESOURCE))
 		return refuse(call, "ALC-01", "no allocation and no resource", flags);
 	if (args->NumAllocations > VMM_KMT_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return refuse(call, "ALC-01", "allocations without an array, or too many",
 			      args->NumAllocations);
+	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags)) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
+			   0, "ALF-38: a heap that other adapters have is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
 	if (flags & ~(uint32_t)BUILT) {
 		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
 			   0, "create allocation: of the flags 0x%x only 0x%x are built", flags,
@@ -152,6 +161,7 @@ static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
 	NTSTATUS status = STATUS_SUCCESS;
 
 	*global = 0;
+	request->cross_adapter = flags & CROSS_ADAPTER;
 	if (flags & CREATE_RESOURCE)
 		status = vmm_resource_create(call->device, flags & CREATE_SHARED,
 					     &request->runtime_resource);

@@ -161,6 +161,25 @@ static NTSTATUS value(struct query *q, uint32_t is)
 	return STATUS_SUCCESS;
 }
 
+static NTSTATUS caps_1_3(struct query *q)
+{
+	D3DKMT_WDDM_1_3_CAPS caps = {.Value = 0};
+
+	caps.SupportCrossAdapterResource = q->adapter->identity.cross_adapter_resource;
+	return value(q, caps.Value);
+}
+
+/* What a miniport of 1.3 has of it is good for copies. */
+static NTSTATUS cross_adapter(struct query *q)
+{
+	q->record.cross_adapter.SupportTier =
+		q->adapter->identity.cross_adapter_resource
+			? D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_COPY
+			: D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_NONE;
+	q->bytes = sizeof(q->record.cross_adapter);
+	return STATUS_SUCCESS;
+}
+
 /* A miniport's device is simulated here, whatever it is elsewhere. */
 static uint32_t adapter_type(void)
 {
@@ -205,6 +224,11 @@ static NTSTATUS answer(struct query *q)
 		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8
 			       ? caps_1_2(q)
 			       : not_built(q);
+	case KMTQAITYPE_WDDM_1_3_CAPS:
+	case KMTQAITYPE_WDDM_1_3_CAPS_RENDER:
+		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3
+			       ? caps_1_3(q)
+			       : not_built(q);
 	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
 		return value(q, 1);
 	case KMTQAITYPE_PHYSICALADAPTERDEVICEIDS:
@@ -217,10 +241,8 @@ static NTSTATUS answer(struct query *q)
 		q->record.paravirtualized = FALSE;
 		q->bytes = sizeof(q->record.paravirtualized);
 		return STATUS_SUCCESS;
-	case KMTQAITYPE_CROSSADAPTERRESOURCE_SUPPORT: /* not built */
-		q->record.cross_adapter.SupportTier = D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_NONE;
-		q->bytes = sizeof(q->record.cross_adapter);
-		return STATUS_SUCCESS;
+	case KMTQAITYPE_CROSSADAPTERRESOURCE_SUPPORT:
+		return cross_adapter(q);
 	default:
 		return not_built(q);
 	}

@@ -104,7 +104,8 @@ static void give_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, s
 		};
 
 		memcpy((char *)args->pOpenAllocationInfo + i * step, &info, sizeof(info));
-		data += o->item_bytes[i];
+		if (o->item_bytes[i]) /* without any there is no buffer */
+			data += o->item_bytes[i];
 	}
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, CROSS_ADAPTER = 0x800 };
+enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, PROTECTED = 0x8 };
 enum { READ_ONLY = 0x1, WRITE_ONLY = 0x2, DONOT_WAIT = 0x4 };
 
 /* ---- arguments ---- */
@@ -138,7 +138,7 @@ static void alc_01_something_must_be_asked_for(void **state)
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, 0x80000000, &args, &a),
 			 STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ALC-01");
-	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CROSS_ADAPTER, &args, &a),
+	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, PROTECTED, &args, &a),
 			 STATUS_NOT_SUPPORTED);
 	kmt_stop(&w);
 }

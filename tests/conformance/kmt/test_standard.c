@@ -563,6 +563,7 @@ static void alf_38_a_section_is_what_everybody_sees(void **state)
 	assert_int_equal(create(&two), STATUS_SUCCESS);
 	close(fd); /* they have it */
 	D3DKMT_HANDLE a = one.info[0].hAllocation, b = two.info[0].hAllocation;
+	vidmm_adapter_check(h.w.client.adapter);
 	assert_int_equal(first_word(&h.w, a), 0x600D);
 	fill(&h.w, a, 0xABCD0001);
 	assert_int_equal(first_word(&h.w, a), 0xABCD0001);
