@@ -98,6 +98,9 @@ vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_byt
 void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
+/* Whose resource it is that has the global handle. */
+NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
+			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
 struct vmm_share_sizes {
@@ -161,6 +164,9 @@ struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list 
 };
 NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				 const uint32_t *priorities) VMM_MUST_CHECK;
+/* One per handle, or the highest of the resource. */
+NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_shape *shape,
+				   uint32_t *priorities) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *status) VMM_MUST_CHECK;
 

@@ -369,6 +369,23 @@ static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t g
 	return NULL;
 }
 
+NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global, uint32_t *luid)
+{
+	struct vmm_world *world = process->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	const struct vmm_share *share =
+		vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	if (share)
+		*luid = share->adapter->luid;
+	else
+		vmm_finding(world->observe, "ROP-01", process->id, global,
+			    "0x%08x is not the global handle of a resource (%s)", global,
+			    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
 static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 {
 	struct vmm_share_sizes sizes = {.count = share->count,

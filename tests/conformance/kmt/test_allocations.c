@@ -39,10 +39,12 @@ static void hnd_11_no_argument_is_refused(void **state)
 	REFUSED(D3DKMTOfferAllocations);
 	REFUSED(D3DKMTReclaimAllocations);
 	REFUSED(D3DKMTSetAllocationPriority);
+	REFUSED(D3DKMTGetAllocationPriority);
 	REFUSED(D3DKMTQueryAllocationResidency);
 	REFUSED(D3DKMTQueryResourceInfo);
 	REFUSED(D3DKMTOpenResource);
 	REFUSED(D3DKMTOpenResource2);
+	REFUSED(D3DKMTGetSharedResourceAdapterLuid);
 #undef REFUSED
 	kmt_stop(&w);
 }
@@ -374,6 +376,58 @@ static void offers_priorities_and_residency(void **state)
 	kmt_stop(&w);
 }
 
+static void pri_01_a_priority_is_read_back(void **state)
+{
+	const UINT given[2] = {D3DDDI_ALLOCATIONPRIORITY_HIGH, 0x78000001};
+	D3DKMT_CREATEALLOCATION made = {0};
+	D3DKMT_HANDLE list[2], member;
+	UINT read[3] = {7, 7, 7};
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	list[0] = kmt_allocate(&w, 64 * KIB);
+	list[1] = kmt_allocate(&w, 64 * KIB);
+	D3DKMT_GETALLOCATIONPRIORITY ask = {.hDevice = w.device,
+					    .phAllocationList = list,
+					    .AllocationCount = 2,
+					    .pPriorities = read};
+	const D3DKMT_SETALLOCATIONPRIORITY set = {.hDevice = w.device,
+						  .phAllocationList = list,
+						  .AllocationCount = 2,
+						  .pPriorities = given};
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL); /* the miniport's word */
+	assert_int_equal(D3DKMTSetAllocationPriority(&set), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], given[0]);
+	assert_int_equal(read[1], given[1]);
+	assert_int_equal(read[2], 7);
+	/* A resource shows one. */
+	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CREATE_RESOURCE, &made, &member),
+			 STATUS_SUCCESS);
+	ask = (D3DKMT_GETALLOCATIONPRIORITY){
+		.hDevice = w.device, .hResource = made.hResource, .pPriorities = read};
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL);
+	assert_int_equal(read[1], given[1]);
+	/* PRI-03: a mixture, no room, a handle that is none. */
+	ask.phAllocationList = list;
+	ask.AllocationCount = 2;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	ask.hResource = 0;
+	ask.pPriorities = NULL;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	ask.pPriorities = read;
+	list[1] = 0xDEAD0040;
+	read[0] = read[1] = 7;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	assert_int_equal(read[0], 7);
+	kmt_stop(&w);
+}
+
 /* Destroying the device takes everything along, work in flight included. */
 static void a_device_ends_with_all_it_has(void **state)
 {
@@ -414,6 +468,7 @@ int main(void)
 		ON_BOTH(what_the_gpu_is_told_is_done),
 		ON_BOTH(a_busy_allocation_is_busy),
 		ON_BOTH(offers_priorities_and_residency),
+		ON_BOTH(pri_01_a_priority_is_read_back),
 		ON_BOTH(a_device_ends_with_all_it_has),
 	};
 

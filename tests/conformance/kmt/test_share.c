@@ -208,6 +208,25 @@ static void rop_06_it_lives_as_long_as_somebody_has_it(void **state)
 	stop(&s);
 }
 
+static void a_global_handle_tells_its_adapter(void **state)
+{
+	D3DKMT_GETSHAREDRESOURCEADAPTERLUID ask = {0};
+	struct shared s;
+
+	start(&s, state);
+	ask.hGlobalShare = s.global;
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_SUCCESS);
+	assert_int_equal(ask.AdapterLuid.LowPart, s.w.luid.LowPart);
+	assert_int_equal(ask.AdapterLuid.HighPart, 0);
+	ask = (D3DKMT_GETSHAREDRESOURCEADAPTERLUID){.hGlobalShare = s.resource};
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	assert_int_equal(ask.AdapterLuid.LowPart, 0);
+	ask.hNtHandle = (HANDLE)(uintptr_t)3;
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_NOT_SUPPORTED);
+	stop(&s);
+}
+
 static void rop_07_another_adapter_opens_nothing_of_this_one(void **state)
 {
 	static const uint64_t bar = 1 * MIB;
@@ -310,6 +329,7 @@ int main(void)
 		ON_BOTH(rop_04_alc_08_the_data_comes_along),
 		ON_BOTH(rop_05_every_open_makes_new_handles),
 		ON_BOTH(rop_06_it_lives_as_long_as_somebody_has_it),
+		ON_BOTH(a_global_handle_tells_its_adapter),
 		ON_BOTH(rop_07_another_adapter_opens_nothing_of_this_one),
 		ON_BOTH(rop_08_runtime_data_is_bytes),
 		ON_BOTH(the_newer_info_is_filled_with_its_own_step),
