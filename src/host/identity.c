@@ -65,6 +65,7 @@ void vmm_host_identify_adapter(struct vmm_adapter *core)
 	struct vmm_port_identity device;
 
 	vmm_port_identity(core->port, &device);
+	to->driver_private = vmm_port_driver_private;
 	to->vendor = device.vendor;
 	to->device = device.device;
 	to->subsystem_vendor = device.subsystem_vendor;

@@ -71,6 +71,8 @@ struct vmm_adapter_identity {
 	uint32_t bus_type, bus, slot;
 	uint32_t graphics_preemption, compute_preemption;
 	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
+	/* The miniport's words to its user-mode driver; given by whoever knows ports. */
+	int32_t (*driver_private)(struct vmm_port *port, void *data, uint32_t size_bytes);
 	struct vmm_adapter_value *values; /* of both its registry keys */
 	uint32_t value_count;
 };

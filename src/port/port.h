@@ -163,6 +163,11 @@ struct vmm_port_identity {
 	uint32_t bus_type, bus, slot;
 };
 void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
+/*
+ * DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level 0, in every power state (PNP-07): what the miniport tells its
+ * user-mode driver. Its status, whatever it is.
+ */
+NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
 /*

@@ -19,7 +19,7 @@ union record {
 };
 
 struct query {
-	const struct vmm_process *process;
+	struct vmm_process *process;
 	struct vmm_adapter *adapter;
 	D3DKMT_QUERYADAPTERINFO args;
 	union record record;
@@ -263,6 +263,30 @@ static NTSTATUS description(const struct query *q)
 	return STATUS_SUCCESS;
 }
 
+/* A record that only the miniport and its user-mode driver know; its size is the caller's. */
+static NTSTATUS driver_private(const struct query *q)
+{
+	uint32_t size = q->args.PrivateDriverDataSize;
+	NTSTATUS status = check_room(q, 1);
+	void *data;
+
+	if (!NT_SUCCESS(status))
+		return status;
+	/* Some miniports read what their user-mode driver put there. */
+	status = vmm_copy_in(q->args.pPrivateDriverData, size, VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
+	if (status == VMM_INVALID_PARAMETER)
+		return refuse(q, "QAI-01", "nothing private is that large", size);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_process *before = vmm_calling_process_set(q->adapter->os, q->process);
+	status = q->adapter->identity.driver_private(q->adapter->port, data, size);
+	vmm_calling_process_set(q->adapter->os, before);
+	if (NT_SUCCESS(status))
+		memcpy(q->args.pPrivateDriverData, data, size);
+	vmm_free(data);
+	return NT_SUCCESS(status) ? STATUS_SUCCESS : status; /* QAI-05 */
+}
+
 static NTSTATUS give(struct query *q)
 {
 	NTSTATUS status = answer(q);
@@ -287,6 +311,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *
 	if (!q.adapter)
 		return STATUS_INVALID_PARAMETER; /* QAI-04 */
 	switch ((uint32_t)q.args.Type) {
+	case KMTQAITYPE_UMDRIVERPRIVATE:
+		return driver_private(&q);
 	case KMTQAITYPE_QUERYREGISTRY:
 		return vmm_kmt_query_registry(process, q.adapter, &q.args);
 	case KMTQAITYPE_DRIVER_DESCRIPTION:

@@ -288,6 +288,45 @@ static void caps_of_1_2_are_the_miniports(void **state)
 	kmt_stop(&w);
 }
 
+static void qai_01_qai_05_the_miniports_own_record(void **state)
+{
+	struct {
+		struct softgpu_adapter_info info;
+		uint8_t behind[8];
+	} record;
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	memset(&record, 0x5A, sizeof(record));
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, NULL, sizeof(record)),
+			 STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "QAI-01");
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, 0),
+			 STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "QAI-01");
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, 1u << 30),
+			 STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "QAI-01");
+	/* The miniport's own refusal, and nothing is written. */
+	assert_int_equal(
+		ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, sizeof(record.info) - 1),
+		STATUS_BUFFER_TOO_SMALL);
+	assert_int_equal(*(uint8_t *)&record, 0x5A);
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, sizeof(record)), 0);
+	assert_int_equal(record.info.version, SOFTGPU_ADAPTER_INFO_VERSION);
+	assert_int_equal(record.info.node_count, 2);
+	assert_true(record.info.vram_bytes == 4 * MIB);
+	assert_int_equal(record.behind[0], 0x5A);
+	/* PNP-07: also while the adapter has no power. */
+	memset(&record, 0, sizeof(record));
+	assert_int_equal(
+		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY), 0);
+	assert_int_equal(ask(w.adapter, KMTQAITYPE_UMDRIVERPRIVATE, &record, sizeof(record)), 0);
+	assert_true(record.info.vram_bytes == 4 * MIB);
+	assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	kmt_stop(&w);
+}
+
 /* ---- the registry ---- */
 
 struct registry {
@@ -417,6 +456,7 @@ int main(void)
 		{"sim: adp_09_none_is_fine_and_seventeen_are_too_many",
 		 adp_09_none_is_fine_and_seventeen_are_too_many, NULL, NULL, &kmt_sim},
 		ON_BOTH(qai_01_qai_05_every_record_is_whole_or_not_there),
+		ON_BOTH(qai_01_qai_05_the_miniports_own_record),
 		ON_BOTH(qai_06_a_description_can_be_printed),
 		ON_BOTH(qai_07_adp_10_what_a_client_asks_of_every_adapter),
 		ON_BOTH(seg_05_groups_are_made_of_the_same_sums),

@@ -576,6 +576,33 @@ static void alf_38_a_section_is_what_everybody_sees(void **state)
 	stop(&h);
 }
 
+/* What a lock of a section shows goes with the last allocation over it. */
+static void alf_11_a_lock_of_a_section_is_no_memory_to_build_on(void **state)
+{
+	struct creation c, more;
+	struct heap h;
+	void *data;
+
+	start(&h, state);
+	int fd = new_section(BYTES);
+	prepare(&h, &c, SECTION);
+	name_section(&c, fd);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	assert_int_equal(kmt_lock(&h.w, &c.info[0].hAllocation, 0, &data), STATUS_SUCCESS);
+	prepare(&h, &more, HEAP);
+	more.info[0].pSystemMem = (char *)data + BYTES - PAGE;
+	more.what.ExistingHeapData.Size = PAGE;
+	assert_int_equal(create(&more), STATUS_INVALID_PARAMETER);
+	kmt_found(&h.w, "ALF-11");
+	assert_int_equal(kmt_unlock(&h.w, c.info[0].hAllocation), STATUS_SUCCESS);
+	/* The section itself may be had as often as one likes. */
+	prepare(&h, &more, SECTION);
+	name_section(&more, fd);
+	assert_int_equal(create(&more), STATUS_SUCCESS);
+	close(fd);
+	stop(&h);
+}
+
 /* A shared section in the other process: its handle of the allocation. */
 static void open_shared(struct heap *h, D3DKMT_HANDLE global, struct kmt_world *other,
 			D3DKMT_HANDLE *a)
@@ -655,6 +682,7 @@ int main(void)
 		ON_BOTH(a_heap_of_the_programs_is_not_shared),
 		ON_BOTH(alf_38_a_section_is_memory_to_read_and_write),
 		ON_BOTH(alf_38_a_section_is_what_everybody_sees),
+		ON_BOTH(alf_11_a_lock_of_a_section_is_no_memory_to_build_on),
 		ON_BOTH(rop_03_a_shared_section_has_no_private_data),
 	};
 
