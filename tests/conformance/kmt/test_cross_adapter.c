@@ -482,6 +482,31 @@ static void alf_39_it_outlives_its_creator(void **state)
 	stop(&h);
 }
 
+static void alf_39_pnp_05_one_adapter_sleeps_and_the_other_works(void **state)
+{
+	D3DKMT_HANDLE resource, theirs;
+	struct creation c;
+	struct hybrid h;
+
+	start(&h, state);
+	create(&h, &c);
+	D3DKMT_HANDLE ours = c.info[0].hAllocation, copy = kmt_allocate(&h.w, PAGE);
+	by_gpu(&h.w, ours, copy, 0);
+	assert_int_equal(try_open(&h, c.args.hGlobalShare, &resource, &theirs), STATUS_SUCCESS);
+	assert_int_equal(
+		vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		0);
+	vidmm_d3dkmt_enter(h.w.other);
+	D3DKMT_HANDLE mine = kmt_allocate(&h.other, PAGE);
+	by_gpu(&h.other, theirs, 0, 0x51EE9);
+	by_gpu(&h.other, theirs, mine, 0x51EE9);
+	vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	by_gpu(&h.w, ours, copy, 0x51EE9);
+	vidmm_adapter_check(h.w.client.adapter);
+	stop(&h);
+}
+
 static void alf_39_the_opening_adapter_may_stop_first(void **state)
 {
 	D3DKMT_HANDLE resource, theirs;
@@ -544,6 +569,7 @@ int main(void)
 		ON_BOTH(rop_07_only_what_is_cross_adapter_crosses),
 		ON_BOTH(alf_39_two_gpus_see_one_memory),
 		ON_BOTH(alf_39_it_outlives_its_creator),
+		ON_BOTH(alf_39_pnp_05_one_adapter_sleeps_and_the_other_works),
 		ON_BOTH(alf_39_the_opening_adapter_may_stop_first),
 		{"sim: a_picture_for_which_there_is_no_memory",
 		 a_picture_for_which_there_is_no_memory, NULL, NULL, &kmt_sim},

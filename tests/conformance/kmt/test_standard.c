@@ -479,6 +479,29 @@ static void alf_38_a_heap_is_the_programs_memory(void **state)
 	stop(&h);
 }
 
+/* What the GPU has of it in video memory returns to the program's memory before the power goes. */
+static void alf_38_pnp_05_a_heap_survives_the_night(void **state)
+{
+	struct creation c;
+	struct heap h;
+
+	start(&h, state);
+	miniport.in_memory = true;
+	prepare(&h, &c, HEAP);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	fill(&h.w, c.info[0].hAllocation, 0x2EE2);
+	assert_int_equal(
+		vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		0);
+	assert_int_equal(*(uint32_t *)h.memory, 0x2EE2);
+	*(uint32_t *)h.memory = 0x2EE3; /* it is the program's, and nobody else is awake */
+	assert_int_equal(vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0x2EE3);
+	fill(&h.w, c.info[0].hAllocation, 0x2EE4);
+	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0x2EE4);
+	stop(&h);
+}
+
 static void alf_11_a_heap_is_memory_that_is_there(void **state)
 {
 	struct creation c;
@@ -678,6 +701,7 @@ int main(void)
 		{"sim: a_heap_for_which_there_is_no_memory", a_heap_for_which_there_is_no_memory,
 		 NULL, NULL, &kmt_sim},
 		ON_BOTH(alf_38_a_heap_is_the_programs_memory),
+		ON_BOTH(alf_38_pnp_05_a_heap_survives_the_night),
 		ON_BOTH(alf_11_a_heap_is_memory_that_is_there),
 		ON_BOTH(a_heap_of_the_programs_is_not_shared),
 		ON_BOTH(alf_38_a_section_is_memory_to_read_and_write),
