@@ -7,7 +7,8 @@
 
 #include "tile.h"
 
-#define VRAM_BIT 0x1u
+#define VRAM_BIT     0x1u
+#define APERTURE_BIT 0x2u
 #define KNOWN_FLAGS                                                                                \
 	(SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED | SOFTGPU_ALLOCATION_TILED_X | \
 	 SOFTGPU_ALLOCATION_TILED_Y | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM |                        \
@@ -199,14 +200,31 @@ NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* Primaries, shadows and staging surfaces belong to displays. */
+/* Primaries, shadows and staging surfaces belong to displays; memory that exists is reached through the aperture. */
 NTSTATUS APIENTRY softgpu_get_standard_allocation_driver_data(
 	IN_CONST_HANDLE hAdapter,
 	INOUT_PDXGKARG_GETSTANDARDALLOCATIONDRIVERDATA pGetStandardAllocationDriverData)
 {
+	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args = pGetStandardAllocationDriverData;
+	const D3DKMDT_GDISURFACEDATA *surface = args->pCreateGdiSurfaceData;
+	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
+					  .segment_set = APERTURE_BIT};
+
 	(void)hAdapter;
-	(void)pGetStandardAllocationDriverData;
-	return STATUS_NOT_SUPPORTED;
+	if (args->StandardAllocationType != D3DKMDT_STANDARDALLOCATION_GDISURFACE ||
+	    surface->Type != D3DKMDT_GDISURFACE_EXISTINGSYSMEM)
+		return STATUS_NOT_SUPPORTED;
+	args->ResourcePrivateDriverDataSize = 0;
+	if (args->pAllocationPrivateDriverData) {
+		if (args->AllocationPrivateDriverDataSize < sizeof(wish))
+			return STATUS_BUFFER_TOO_SMALL;
+		wish.size_bytes = (uint64_t)surface->Pitch * surface->Height;
+		memcpy(args->pAllocationPrivateDriverData, &wish, sizeof(wish));
+	}
+	args->AllocationPrivateDriverDataSize = sizeof(wish);
+	return STATUS_SUCCESS;
 }
 
 static NTSTATUS open_one(const struct softgpu_device *device, DXGK_OPENALLOCATIONINFO *info)

@@ -113,9 +113,13 @@ enum vidmm_ddi {
 	VIDMM_DDI_RESTART_FROM_TIMEOUT,
 	VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP,
 	VIDMM_DDI_QUERY_ENGINE_STATUS,
-	VIDMM_DDI_RESET_ENGINE
+	VIDMM_DDI_RESET_ENGINE,
+	VIDMM_DDI_SET_POWER_STATE,
+	VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP,
+	VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA,
+	VIDMM_DDI_DESCRIBE_ALLOCATION
 };
-#define VIDMM_DDI_LAST VIDMM_DDI_RESET_ENGINE
+#define VIDMM_DDI_LAST VIDMM_DDI_DESCRIBE_ALLOCATION
 
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
@@ -147,7 +151,8 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_STOP,      /* adapter stops */
 	VIDMM_RESIDENCY_TRIM,
 	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed when created */
-	VIDMM_RESIDENCY_RESET   /* the adapter was reset (PAG-27) */
+	VIDMM_RESIDENCY_RESET,  /* the adapter was reset (PAG-27) */
+	VIDMM_RESIDENCY_POWER   /* its segment is about to lose power */
 };
 
 enum vidmm_wait_reason {
@@ -156,7 +161,8 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_PAGING_BUFFER, /* all paging buffers in flight */
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
-	VIDMM_WAIT_STOP
+	VIDMM_WAIT_STOP,
+	VIDMM_WAIT_POWER /* for the adapter to leave or to enter a state of low power */
 };
 
 enum vidmm_recovery {

@@ -10,7 +10,8 @@
 
 enum {
 	CPU_VISIBLE = 0x1, /* DXGK_ALLOCATIONINFOFLAGS */
-	PRIMARY = 0x1,     /* D3DDDI_ALLOCATIONINFO */
+	EXISTING_SYSMEM = 0x10,
+	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
 struct creation {
@@ -78,15 +79,21 @@ static NTSTATUS ask_miniport(struct creation *c)
 	return status;
 }
 
-static NTSTATUS check_answer(const struct creation *c)
+static NTSTATUS check_answer(struct creation *c)
 {
+	struct vmm_allocate_request *request = c->request;
 	const struct vmm_allocation_asker asker = {.device = c->device,
-						   .shared = c->resource && c->resource->shared};
+						   .shared = c->resource && c->resource->shared,
+						   .has_section = request->section != NULL};
 	NTSTATUS status = STATUS_SUCCESS;
 
-	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
-		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i],
+	if (request->heap_bytes)
+		status = vmm_standard_check(c->device, request, &c->infos[0]);
+	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
+		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
 						 &asker);
+	if (NT_SUCCESS(status) && request->cross_adapter)
+		status = vmm_cross_adapter_check(c->device, request, &c->infos[0]);
 	return status;
 }
 
@@ -114,6 +121,14 @@ static void describe_primary(struct vmm_allocation *a)
 	a->kmd_device = NULL;
 }
 
+/* ALF-39: its memory was there before it, and may outlive it. */
+static void describe_cross_adapter(struct vmm_allocation *a, const struct vmm_section *section)
+{
+	a->flags |= EXISTING_SYSMEM;
+	a->shared = true;
+	a->owner = section->picture.owner;
+}
+
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
@@ -133,6 +148,8 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
 	a->shared = c->resource && c->resource->shared;
+	if (c->request->cross_adapter)
+		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a);
@@ -159,7 +176,8 @@ static NTSTATUS make_objects(struct creation *c)
 			break;
 		}
 		describe(a, c, i);
-		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory);
+		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory,
+					 c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;
@@ -384,7 +402,11 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 			    "zero allocations and no resource: nothing to create");
 		return STATUS_INVALID_PARAMETER;
 	}
-	status = creation_init(&c);
+	status = request->heap_bytes      ? vmm_standard_describe(device, request)
+		 : request->cross_adapter ? vmm_cross_adapter_describe(device, request)
+					  : STATUS_SUCCESS;
+	if (NT_SUCCESS(status))
+		status = creation_init(&c);
 	if (NT_SUCCESS(status) && request->runtime_resource)
 		status = vmm_resource_prepare(device, request->runtime_resource, request->count,
 					      &c.resource, &c.new_resource);

@@ -19,6 +19,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
+	vmm_list_init(&memory->away);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
 	status = memory->arenas ? VMM_OK : VMM_NO_MEMORY;

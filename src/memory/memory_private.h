@@ -148,6 +148,9 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	struct vmm_list
+		away;       /* vmm_instance.lru of what is pinned: without power it has no place */
+	bool powering_down; /* paging buffers are not mapped any more */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -178,6 +181,9 @@ void vmm_arenas_finish(struct vmm_memory *memory);
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
+/* Out of the aperture and, when there is power again, back into it. Nothing is pending; paging lock held. */
+vmm_status vmm_paging_buffers_unmap(struct vmm_memory *memory);
+vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
@@ -256,6 +262,8 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
  * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
  */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Back to where it was pinned (home_segment, home_offset), which is free. */
+vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * Into a segment of the set for the CPU's sake (SWZ-04); it is in none. VMM_PENDING: the GPU uses what is in the way;
  * wait for progress.
@@ -302,7 +310,7 @@ void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *in
 /* ---- sysmem.c: system copies that stay (PAG-13 to PAG-15); instances without one are left alone ---- */
 /* Of a new instance; system_memory: the caller's own, of Existing... allocations (ALF-13). */
 vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
-			   const void *system_memory);
+			   const void *system_memory, struct vmm_section *section);
 void vmm_kept_free(struct vmm_instance *instance);
 /* The GPU's newer copy on its way back into the system copy. The GPU does not use the instance. */
 vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -471,11 +479,52 @@ void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has 
 /* ---- validate.c ---- */
 struct vmm_allocation_asker {
 	struct vmm_device *device;
-	bool shared; /* it will be part of a shared resource */
+	bool shared;      /* it will be part of a shared resource */
+	bool has_section; /* the memory is a section's, which nobody takes away */
 };
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker);
+
+/* ---- section.c ---- */
+/* The picture of a cross-adapter resource, as its creator's miniport describes it; owner: who may lock it (LOCK-24). */
+struct vmm_picture {
+	uint32_t width, height, owner;
+	D3DDDIFORMAT format;
+};
+struct vmm_section {
+	struct vmm_os_memory memory;
+	struct vmm_picture picture;
+	_Atomic uint32_t references;
+};
+vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes,
+			      struct vmm_section **section) VMM_MUST_CHECK;
+struct vmm_section *vmm_section_get(struct vmm_section *section);
+/* As vmm_existing_lock; the backing holds the section. */
+vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
+			    uint64_t size_bytes, struct vmm_backing *backing);
+
+/* ---- standard.c: what the system describes instead of a driver (ALF-38) ---- */
+/* Private data for the one item, from the miniport; it becomes the request's. */
+NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_request *request);
+/* Is the miniport's answer what was asked for? */
+NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate_request *request,
+			    const DXGK_ALLOCATIONINFO *info);
+
+/* Two calls of DxgkDdiGetStandardAllocationDriverData; the miniport may complete the surface. */
+NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
+			  const char *rule, D3DKMDT_GDISURFACEDATA *surface);
+
+/* ---- cross_adapter.c: resources that several adapters have (ALF-39) ---- */
+/* Before the miniport creates it: may it be, and for one with a section, its private data. */
+NTSTATUS vmm_cross_adapter_describe(struct vmm_device *device,
+				    struct vmm_allocate_request *request);
+/* Is the miniport's answer one? The memory of a new one is made: request->section. */
+NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_request *request,
+				 const DXGK_ALLOCATIONINFO *info);
+/* A device of another adapter than its creator's opens it; the caller keeps its hold on the section. */
+NTSTATUS vmm_cross_adapter_open(struct vmm_device *device, struct vmm_section *section,
+				uint32_t *resource, uint32_t *allocation);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

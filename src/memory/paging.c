@@ -51,7 +51,7 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory)
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
 	struct vmm_dma_place place;
 
-	if (!memory->caps->paging_buffer_segment || buffer->segment)
+	if (!memory->caps->paging_buffer_segment || buffer->segment || memory->powering_down)
 		return VMM_OK;
 	vmm_status status = vmm_dma_map_in_free_space(
 		memory, &buffer->backing, 1u << (memory->caps->paging_buffer_segment - 1), &place);
@@ -535,6 +535,37 @@ void vmm_paging_forget(struct vmm_memory *memory)
 
 vmm_status vmm_paging_map_current(struct vmm_memory *memory)
 {
+	return paging_buffer_map(memory);
+}
+
+/* The commands that unmap the buffers run, like those that mapped them, from a buffer's system address. */
+vmm_status vmm_paging_buffers_unmap(struct vmm_memory *memory)
+{
+	vmm_status status = VMM_OK;
+
+	vmm_assert(!memory->pending);
+	memory->powering_down = true;
+	for (uint32_t i = 0; i < memory->buffer_count && vmm_ok(status); i++) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[i];
+		uint32_t segment = buffer->segment;
+		struct vmm_segment *s = segment ? vmm_memory_segment(memory, segment) : NULL;
+
+		if (!s)
+			continue;
+		buffer->segment = 0;
+		buffer->address = buffer->bus_address;
+		status = vmm_paging_unmap_range(memory, segment,
+						vmm_range_offset(s->heap, buffer->range),
+						vmm_range_size(s->heap, buffer->range));
+		vmm_memory_flush_locked(memory->adapter);
+		vmm_segment_free(memory, s, buffer->range);
+	}
+	return status;
+}
+
+vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory)
+{
+	memory->powering_down = false;
 	return paging_buffer_map(memory);
 }
 

@@ -305,7 +305,8 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
+	    reason != VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (vmm_unlikely(is_locked_through_alternate(memory, instance)))
 		return move_alternate(memory, instance, reason);
@@ -709,6 +710,25 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
 	return VMM_NO_VIDEO_MEMORY;
 }
 
+vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint64_t low = allocation->home_offset;
+	struct vmm_search search = {
+		.memory = memory,
+		.segment = vmm_memory_segment(memory, allocation->home_segment),
+		.preparation = VMM_NO_PREPARATION,
+		.request = {.size_bytes = allocation->size_bytes,
+			    .alignment = allocation->alignment,
+			    .low = low,
+			    .high = low + allocation->size_bytes,
+			    .flags = VMM_RANGE_FROM_END,
+			    .owner = instance},
+	};
+
+	return place_in(&search, instance);
+}
+
 static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
 		       uint64_t preparation)
 {
@@ -787,7 +807,9 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	    must_avoid_apertures(instance))
 		status = reswizzle(memory, instance, set, preparation);
 	if (status == VMM_OK)
-		status = place(memory, instance, set, preparation);
+		status = vmm_unlikely(allocation->pinned) /* locked while the power came back */
+				 ? vmm_residency_pin(memory, instance)
+				 : place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;
 	return status;

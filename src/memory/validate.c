@@ -182,6 +182,13 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 	return STATUS_NOT_SUPPORTED;
 }
 
+static bool only_apertures(const struct check *c)
+{
+	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
+
+	return !(set & ~aperture_set(c->memory));
+}
+
 /* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
 static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
@@ -189,10 +196,14 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
 							  "ExistingKernelSysMem")
 					   : STATUS_SUCCESS;
-	if (c->asker->shared) /* its other users would go on when the owner of the memory is gone */
-		return not_built(c, "existing memory of a shared resource");
+	/* Its other users would go on when the owner of the memory is gone, or be gone when the GPU's copy comes back. */
+	if (c->asker->shared && (!c->asker->has_section || !only_apertures(c)))
+		return not_built(c, "existing memory of a shared resource, other than a section in "
+				    "apertures");
 	if (c->info->Size > UINT32_MAX)
 		return not_built(c, "existing memory of 4 GiB or more");
+	if (c->asker->has_section) /* its size has been looked at, and nobody takes it away */
+		return STATUS_SUCCESS;
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 

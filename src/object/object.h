@@ -34,6 +34,7 @@ struct vmm_memory;
 struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
+struct vmm_section;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -57,6 +58,25 @@ struct vmm_timeline {
 		completed; /* every packet up to here is complete; written under the state lock */
 };
 
+/* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
+struct vmm_adapter_value {
+	char name[128];
+	uint64_t value;
+};
+struct vmm_adapter_identity {
+	char description[129];  /* QAI-06 */
+	char driver_store[260]; /* REG-04 */
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+	uint32_t graphics_preemption, compute_preemption;
+	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
+	/* The miniport's words to its user-mode driver; given by whoever knows ports. */
+	int32_t (*driver_private)(struct vmm_port *port, void *data, uint32_t size_bytes);
+	struct vmm_adapter_value *values; /* of both its registry keys */
+	uint32_t value_count;
+};
+
 struct vmm_adapter {
 	struct vmm_world *world;
 	struct vmm_os *os;
@@ -64,11 +84,12 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link;       /* guarded by world->shared_lock */
-	uint32_t luid;                    /* ADP-05; 0 while it does not run */
-	uint32_t interface_version;       /* that its miniport registered */
-	uint32_t node_count, paging_node; /* constant after start */
-	uint32_t paging_timeline;         /* = node_count */
+	struct vmm_list world_link;           /* guarded by world->shared_lock */
+	uint32_t luid;                        /* ADP-05; 0 while it does not run */
+	uint32_t interface_version;           /* that its miniport registered */
+	struct vmm_adapter_identity identity; /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */
@@ -119,6 +140,7 @@ enum vmm_device_error {
 struct vmm_device {
 	void *live;   /* hDevice of its callbacks (live.h) */
 	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
+	bool paused; /* by a change of power, which alone looks at this: nobody enters it or its contexts */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
@@ -169,6 +191,8 @@ struct vmm_share {
 	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
+	bool standard; /* the private data is the miniport's answer to us, of which no client knows (ROP-03) */
+	struct vmm_section *section; /* of a cross-adapter resource (ALF-39); NULL for all others */
 };
 
 enum vmm_place {
@@ -184,10 +208,11 @@ enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTA
 /* Pages of system memory that back an instance. */
 struct vmm_backing {
 	uint64_t size_bytes;
-	uint32_t arena; /* index + 1; 0: none */
-	uint32_t node;  /* range node in the arena */
-	char *address;  /* our permanent mapping */
-	void *mdl;      /* PMDL over these pages; cached while the backing lives */
+	uint32_t arena;              /* index + 1; 0: none */
+	uint32_t node;               /* range node in the arena */
+	char *address;               /* our permanent mapping */
+	struct vmm_section *section; /* of whose memory it is; NULL for most */
+	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 };
 
 struct vmm_allocation;
@@ -276,6 +301,8 @@ struct vmm_allocation {
 	_Atomic bool
 		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
+	uint8_t home_segment; /* pinned, and away from its place as long as the adapter is without power */
+	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint64_t generation;

@@ -66,6 +66,11 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
 	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
 	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
+	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
+	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] =
+		"stop_device_and_release_post_display_ownership",
+	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
+	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 };
 
 static const char *const callback_names[] = {
@@ -98,6 +103,7 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_TRIM] = "trim",
 	[VIDMM_RESIDENCY_PINNED] = "pinned",
 	[VIDMM_RESIDENCY_RESET] = "reset",
+	[VIDMM_RESIDENCY_POWER] = "power",
 };
 
 static const char *const wait_names[] = {
@@ -107,6 +113,7 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_DMA_BUFFER] = "dma_buffer",
 	[VIDMM_WAIT_DESTROY] = "destroy",
 	[VIDMM_WAIT_STOP] = "stop",
+	[VIDMM_WAIT_POWER] = "power",
 };
 
 static const char *const queue_names[] = {"render", "paging"};

@@ -271,6 +271,47 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	return status;
 }
 
+NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
+				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	if (!port->ddi.DxgkDdiGetStandardAllocationDriverData)
+		return STATUS_NOT_SUPPORTED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiGetStandardAllocationDriverData(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA);
+	vmm_port_ddi_event(port, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status,
+			   (uint64_t)args->StandardAllocationType,
+			   args->AllocationPrivateDriverDataSize, 0);
+	return status == STATUS_NOT_SUPPORTED
+		       ? status
+		       : finish_create(port, "ALF-38",
+				       VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status);
+}
+
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDescribeAllocation(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESCRIBE_ALLOCATION, status, args->Width, args->Height,
+			   (uint64_t)args->Format);
+	return status == STATUS_NOT_SUPPORTED
+		       ? status
+		       : finish_create(port, "ALF-39", VIDMM_DDI_DESCRIBE_ALLOCATION, status);
+}
+
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource)
 {

@@ -69,6 +69,7 @@ struct vmm_port_segment {
 	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
+	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
 	uint32_t bank_count;                   /* 0: not banked */
 	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
 };
@@ -77,6 +78,9 @@ struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
+	bool cross_adapter_resource;        /* since 1.3 */
+	bool non_vga, smooth_rotation;      /* since 1.2 */
+	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	uint32_t node_count, paging_node;
 	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
 	uint32_t slot_count;
@@ -153,7 +157,24 @@ vmm_status vmm_port_start(const struct vmm_port_options *options,
  * miniport is called here once more, because only it can end its threads.
  */
 void vmm_port_stop(struct vmm_port *port);
+/*
+ * DxgkDdiSetPowerState for the adapter, PASSIVE_LEVEL, level 3: the caller saw to it that the GPU is idle, that nothing
+ * is left to lose, and that nobody else is in the miniport (PAG-28). A failure is said and changes nothing (PNP-07).
+ */
+void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* What the device looks like from outside: its configuration space, and where in the machine it is. */
+struct vmm_port_identity {
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+};
+void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
+/*
+ * DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level 0, in every power state (PNP-07): what the miniport tells its
+ * user-mode driver. Its status, whatever it is.
+ */
+NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
 /*
@@ -186,6 +207,11 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
+/* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
+NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
+				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args);
+/* ALF-39 */
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args);
 NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 				  DXGKARG_OPENALLOCATION *args);
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,

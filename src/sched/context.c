@@ -257,8 +257,8 @@ static void unlink_device(struct vmm_device *device)
 	vmm_os_mutex_unlock(&process->lock);
 }
 
-NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
-				 struct vmm_device **result)
+static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *adapter,
+			    struct vmm_device **result)
 {
 	if (vmm_unlikely(atomic_load(&process->denied)))
 		return deny(process, adapter);
@@ -307,6 +307,18 @@ out_miniport:
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 out_free:
 	vmm_free(device);
+	return status;
+}
+
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
+				 struct vmm_device **result)
+{
+	NTSTATUS status = vmm_power_begin_device(adapter);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	status = make_device(process, adapter, result);
+	vmm_power_end_device(adapter);
 	return status;
 }
 

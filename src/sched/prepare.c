@@ -193,7 +193,7 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 {
 	struct vmm_dma *dma;
 
-	while ((dma = first_waiting(sched)) != NULL) {
+	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
 		if (vmm_device_lost(dma->context->device)) {
@@ -257,5 +257,6 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		}
 		atomic_store(&sched->blocked, false);
 		/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
-	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed));
+	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&sched->halted) &&
+		 !atomic_load(&adapter->removed));
 }

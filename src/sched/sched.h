@@ -46,6 +46,15 @@ void vmm_sched_destroy_device(struct vmm_device *device);
 void vmm_sched_close_devices(struct vmm_adapter *adapter);
 void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
 
+/*
+ * PNP-05. Down: nobody is inside a device of the adapter, and whoever comes waits; what was prepared completes, what was not
+ * stays queued; memory leaves the segments that lose it; the miniport is told. On failure nothing has changed, but that
+ * memory is where it went. Up: the reverse. No lock held; one at a time.
+ */
+vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE state,
+				POWER_ACTION action) VMM_MUST_CHECK;
+void vmm_sched_power_up(struct vmm_adapter *adapter);
+
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {
 	void *commands;

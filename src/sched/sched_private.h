@@ -165,6 +165,9 @@ struct vmm_sched {
 	uint64_t reset_ns
 		[VIDMM_TDR_LIMIT_MAX]; /* ring: when the adapter was reset; the watchdog's */
 	_Atomic bool quit;
+	_Atomic bool halted; /* nothing new is prepared, nothing closed in the miniport: no power */
+	_Atomic bool devices_halted; /* nobody makes a device */
+	_Atomic uint32_t making_devices;
 };
 
 /* fence.c */
@@ -267,6 +270,16 @@ void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm
 void vmm_cancel_lost(struct vmm_sched *sched);
 /* A packet of a lost device that has not been prepared completes unexecuted (TDR-12). Paging lock held. */
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
+/* power.c */
+/* Around the making of a device: waits while the adapter has no power. */
+vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
+void vmm_power_end_device(struct vmm_adapter *adapter);
+/* A buffer that is being split goes on: what is bound where it was cut must not move (SPL-05). */
+static inline bool vmm_power_holds_back(const struct vmm_sched *sched, const struct vmm_dma *dma)
+{
+	return vmm_unlikely(atomic_load_explicit(&sched->halted, memory_order_relaxed)) &&
+	       !dma->split;
+}
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);

@@ -23,7 +23,8 @@ void vmm_worker_reap(struct vmm_adapter *adapter)
 	 */
 	if (!held)
 		vmm_os_mutex_lock(&adapter->submit_lock);
-	vmm_memory_reap(adapter);
+	if (vmm_likely(!atomic_load(&adapter->sched->halted)))
+		vmm_memory_reap(adapter);
 	if (!held)
 		vmm_os_mutex_unlock(&adapter->submit_lock);
 }

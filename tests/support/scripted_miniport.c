@@ -73,6 +73,8 @@ static const char *const names[] = {
 	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
 	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
 	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
+	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
+	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
 };
 
 /* ---- recording ---- */
@@ -283,6 +285,23 @@ static NTSTATUS stop_device(IN_CONST_PVOID adapter)
 	return end(m, call, NULL);
 }
 
+NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
+				   PDXGK_DISPLAY_INFORMATION display)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
+
+	(void)target, (void)display;
+	if (call->forced)
+		return end(m, call, NULL);
+	scripted_gpu_stop(m);
+	if (m->bar)
+		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
+	m->bar = NULL;
+	return end(m, call, NULL);
+}
+
 static NTSTATUS remove_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
@@ -312,8 +331,13 @@ static VOID dpc_routine(IN_CONST_PVOID adapter)
 static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_STATE state,
 				POWER_ACTION action)
 {
-	(void)adapter, (void)uid, (void)state, (void)action;
-	return STATUS_SUCCESS;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
+
+	call->in.power.uid = uid;
+	call->in.power.state = state;
+	call->in.power.action = action;
+	return end(m, call, NULL);
 }
 
 /* ---- what it is ---- */
@@ -328,6 +352,7 @@ static void put_segment(const struct scripted_miniport *m, const struct scripted
 	d->CommitLimit = s->commit_limit_bytes;
 	d->NbOfBanks = s->bank_count;
 	d->pBankRangeTable = s->bank_table;
+	d->SystemMemoryEndAddress = s->system_memory_end;
 }
 
 static void put_old_segment(const struct scripted_miniport *m, const struct scripted_segment *s,
@@ -852,16 +877,14 @@ static void default_settings(struct scripted_settings *s)
 	s->caps.MemoryManagementCaps.PagingNode = 1;
 	s->caps.WDDMVersion = DXGKDDI_WDDMv1_3;
 	s->segment_count = 2;
-	s->segment[0] = (struct scripted_segment){
-		memory.Value, 0, SCRIPTED_MEMORY_BASE, SCRIPTED_BAR_BYTES, SCRIPTED_BAR_BYTES, 0,
-		NULL};
-	s->segment[1] = (struct scripted_segment){aperture.Value,
-						  0,
-						  SCRIPTED_APERTURE_BASE,
-						  SCRIPTED_APERTURE_BYTES,
-						  SCRIPTED_APERTURE_BYTES,
-						  0,
-						  NULL};
+	s->segment[0] = (struct scripted_segment){.flags = memory.Value,
+						  .base = SCRIPTED_MEMORY_BASE,
+						  .size_bytes = SCRIPTED_BAR_BYTES,
+						  .commit_limit_bytes = SCRIPTED_BAR_BYTES};
+	s->segment[1] = (struct scripted_segment){.flags = aperture.Value,
+						  .base = SCRIPTED_APERTURE_BASE,
+						  .size_bytes = SCRIPTED_APERTURE_BYTES,
+						  .commit_limit_bytes = SCRIPTED_APERTURE_BYTES};
 	s->paging_bytes = 64 << 10;
 	s->device = (DXGK_DEVICEINFO){.DmaBufferSize = 64 << 10,
 				      .DmaBufferPrivateDataSize = 64,

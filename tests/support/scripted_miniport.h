@@ -96,6 +96,7 @@ struct scripted_segment {
 	uint64_t base, size_bytes, commit_limit_bytes;
 	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
 	SIZE_T *bank_table;
+	uint64_t system_memory_end; /* SystemMemoryEndAddress */
 };
 
 struct scripted_settings {
@@ -148,6 +149,11 @@ struct scripted_call {
 		DXGKARG_QUERYENGINESTATUS engine_status;
 		DXGKARG_QUERYDEPENDENTENGINEGROUP engine_group;
 		DXGK_START_INFO start;
+		struct {
+			ULONG uid;
+			DEVICE_POWER_STATE state;
+			POWER_ACTION action;
+		} power;
 	} in;
 	/*
 	 * Copies that stay: the allocation list of Render and Patch, the patch locations that Patch
@@ -226,6 +232,10 @@ NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_ST
  * called.
  */
 void scripted_set_version(struct scripted_miniport *m, ULONG version);
+
+/* DxgkDdiStopDeviceAndReleasePostDisplayOwnership, which is not in the table unless a test puts it there. */
+NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
+				   PDXGK_DISPLAY_INFORMATION display);
 
 /* The next calls of the DDI do nothing and return this. */
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status,
