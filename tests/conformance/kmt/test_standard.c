@@ -38,7 +38,8 @@ static DRIVER_INITIALIZATION_DATA softgpu;
 static bool without_entry; /* at the start */
 static struct {
 	bool changes_its_size, no_flag, odd_size, in_memory;
-	NTSTATUS answer; /* instead of softgpu's; 0: softgpu's */
+	UINT resource_bytes; /* of data for the resource */
+	NTSTATUS answer;     /* instead of softgpu's; 0: softgpu's */
 	/* what was asked */
 	_Atomic uint32_t asked;
 	struct {
@@ -48,6 +49,8 @@ static struct {
 		UINT bytes;
 	} question[2];
 	_Atomic uint32_t created, destroyed;
+	UINT created_bytes; /* of data for the resource, in the last creation */
+	uint8_t created_byte;
 	struct softgpu_allocation wish; /* of the last creation */
 } miniport;
 
@@ -68,6 +71,9 @@ static NTSTATUS APIENTRY standard_data(IN_CONST_HANDLE hAdapter,
 	if (miniport.answer)
 		return miniport.answer;
 	NTSTATUS status = softgpu.DxgkDdiGetStandardAllocationDriverData(hAdapter, args);
+	args->ResourcePrivateDriverDataSize = miniport.resource_bytes;
+	if (args->pResourcePrivateDriverData)
+		memset(args->pResourcePrivateDriverData, 0xB5, miniport.resource_bytes);
 	if (miniport.changes_its_size && n)
 		args->AllocationPrivateDriverDataSize--;
 	return status;
@@ -80,6 +86,9 @@ static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE hAdapter,
 
 	if (args->NumAllocations && info->PrivateDriverDataSize == sizeof(miniport.wish))
 		memcpy(&miniport.wish, info->pPrivateDriverData, sizeof(miniport.wish));
+	miniport.created_bytes = args->PrivateDriverDataSize;
+	if (args->PrivateDriverDataSize)
+		miniport.created_byte = *(const uint8_t *)args->pPrivateDriverData;
 	NTSTATUS status = softgpu.DxgkDdiCreateAllocation(hAdapter, args);
 	if (!NT_SUCCESS(status) || !args->NumAllocations)
 		return status;
@@ -667,11 +676,14 @@ static void rop_03_a_shared_section_has_no_private_data(void **state)
 	assert_true(seen != MAP_FAILED);
 	prepare(&h, &c, SECTION | CREATE_RESOURCE | CREATE_SHARED);
 	name_section(&c, fd);
+	miniport.resource_bytes = 16;
 	miniport.in_memory = true; /* whose copy would have to come back when nobody is left */
 	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
 	miniport.in_memory = false;
 	assert_int_equal(create(&c), STATUS_SUCCESS);
 	close(fd);
+	assert_int_equal(miniport.created_bytes, 16); /* the miniport has it back */
+	assert_int_equal(miniport.created_byte, 0xB5);
 	fill(&h.w, c.info[0].hAllocation, 0xFEED0001);
 	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0xFEED0001);
 	open_shared(&h, c.args.hGlobalShare, &other, &a);
