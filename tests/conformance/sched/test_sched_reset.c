@@ -85,8 +85,9 @@ static void tdr_05_pag_27_everything_in_its_order(void **state)
 	client_lock(&t.w.device, seen, ACQUIRE_APERTURE);
 	timeout_hang(&t);
 	world_submit_use(&t.w.context, t.a);
-	scripted_forget(t.w.m);
 	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
+	while (scripted_at(t.w.m, at)->ddi != VIDMM_DDI_QUERY_CURRENT_FENCE)
+		at++; /* Render, Patch, SubmitCommand */
 	expect_call(&t, &at, VIDMM_DDI_QUERY_CURRENT_FENCE);
 	expect_call(&t, &at, VIDMM_DDI_COLLECT_DBG_INFO);
 	assert_int_equal(scripted_at(t.w.m, at - 1)->in.debug.Reason, 0x117); /* TDR-03 */

@@ -34,6 +34,14 @@ static void little_memory_no_slots(struct scripted_miniport *m)
 	m->settings.caps.MaxAllocationListSlotId = 0;
 }
 
+/* One engine, no preemption, no contexts of its own. */
+static void little_memory_and_nothing_else(struct scripted_miniport *m)
+{
+	little_memory(m);
+	m->settings.caps.SchedulingCaps.Value = 0;
+	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
+}
+
 static void textures(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -819,9 +827,29 @@ static void spl_03_nothing_is_lost_and_nothing_runs_twice(void **state)
 	world_stop(&w);
 }
 
+static void spl_08_splitting_needs_no_preemption_and_no_contexts(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[6];
+
+	world_start(&w, state, little_memory_and_nothing_else);
+	textures(&w, a, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		draw(&w.context, a[i], 0, 0x800 + i);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 2);
+	assert_portions(&w, 6 * COMMAND, 6);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT), 0);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_PREEMPT_COMMAND), 0);
+	assert_words(&w, a, 6, 0x800);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(spl_08_splitting_needs_no_preemption_and_no_contexts),
 		ON_BOTH(spl_01_what_fits_is_not_split),
 		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
 		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),

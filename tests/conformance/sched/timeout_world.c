@@ -50,7 +50,7 @@ struct vidmm_tdr_options timeout_defaults(uint32_t kind)
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 
 	if (kind == VIDMM_HOST_LINUX)
-		tdr.delay_ms = 500;
+		tdr.delay_ms = 1000;
 	return tdr;
 }
 

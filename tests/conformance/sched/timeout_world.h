@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A world whose GPU may hang: timeouts are on, and what the watchdog says is recorded. On the simulator TdrDelay is the
- * default; on real threads a quarter of it, which still is far more than a busy machine keeps a thread waiting for.
+ * default; on real threads half of it, which still is far more than a busy machine keeps a thread waiting for.
  */
 #ifndef VMM_TESTS_TIMEOUT_WORLD_H
 #define VMM_TESTS_TIMEOUT_WORLD_H
