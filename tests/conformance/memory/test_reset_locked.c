@@ -8,7 +8,10 @@
 
 enum { BYTES = 64 * 1024, WORDS = BYTES / 4, STRIDE = 512 };
 
-static const struct client_options small = {.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB};
+/* A reset of the engine alone would leave memory as it is. */
+static const struct vidmm_registry_value whole[] = {{"PerEngineTdr", 0}};
+static const struct client_options small = {
+	.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB, .registry = whole, .registry_count = 1};
 
 /* Another program's, which is what the timeout loses first; on virtual time. */
 static void hang(struct world *w)
