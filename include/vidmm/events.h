@@ -33,10 +33,12 @@ enum vidmm_event_type {
 	/* An allocation changed its place. reason: enum vidmm_residency_reason; a: bytes, b: old segment, c: new segment
 	 * (0: system memory), d: segment offset. */
 	VIDMM_EVENT_RESIDENCY = 7,
-	/* Somebody had to wait for the GPU. reason: enum vidmm_wait_reason; a: ns waited, b: node, c: fence. */
+	/* A call had to wait for the GPU, or would have had to. process: the caller's, 0: one of vidmm's own threads; reason:
+	 * enum vidmm_wait_reason; a: ns waited, b: node (that of paging comes behind the miniport's), c: number of the submission
+	 * on it (VIDMM_EVENT_SUBMIT's), 0: whatever came first. */
 	VIDMM_EVENT_WAIT = 8,
-	/* A render submission was accepted. object: context; a: references, b: patch locations, c: bytes of commands,
-	 * d: node sequence number. */
+	/* A render submission was accepted. object: context; reason: node; a: references, b: patch locations, c: bytes of
+	 * commands, d: its number on the node's timeline. */
 	VIDMM_EVENT_SUBMIT = 9,
 	/* A DMA buffer portion was handed to the miniport. object: context (0: paging); reason: 0 render, 1 paging; a: fence
 	 * id, b: node, c: start offset, d: end offset. */
@@ -63,7 +65,10 @@ enum vidmm_event_type {
 	/* A GPU did not answer in time, and what was done about it. reason: enum vidmm_recovery; a: code (0x117 adapter), b: node,
 	 * c: fence, d: ns that the packet had the node for (OVERDUE, MISSED, TIMEOUT). process, object: whose packet (0: paging). */
 	VIDMM_EVENT_RECOVERY = 23,
-	VIDMM_EVENT_TYPE_COUNT = 24
+	/* A swizzling range changed hands, or could not be had. object: allocation; reason: enum vidmm_range_reason; a: RangeId,
+	 * b: VIDMM_RANGE_RECLAIMED: the allocation that gets it, VIDMM_RANGE_REFUSED: status. */
+	VIDMM_EVENT_RANGE = 24,
+	VIDMM_EVENT_TYPE_COUNT = 25
 };
 
 enum vidmm_door {
@@ -162,7 +167,8 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP,
-	VIDMM_WAIT_POWER /* for the adapter to leave or to enter a state of low power */
+	VIDMM_WAIT_POWER,   /* for the adapter to leave or to enter a state of low power */
+	VIDMM_WAIT_DECLINED /* nobody waited: a lock with DonotWait was turned away */
 };
 
 enum vidmm_recovery {
@@ -178,6 +184,13 @@ enum vidmm_recovery {
 	VIDMM_RECOVERY_PREEMPTED,   /* it was answered; d: packets that are taken back (PRE-04) */
 	VIDMM_RECOVERY_ENGINE_RESET, /* a: 0x141, c: LastAbortedFenceId; d: packets behind it, taken back (TDR-15) */
 	VIDMM_RECOVERY_DENIED /* a: 0x142, process: it gets no device any more (TDR-20) */
+};
+
+enum vidmm_range_reason {
+	VIDMM_RANGE_ACQUIRED = 1,
+	VIDMM_RANGE_RELEASED,
+	VIDMM_RANGE_RECLAIMED, /* another allocation wants one and there was none left */
+	VIDMM_RANGE_REFUSED
 };
 
 enum vidmm_flush_reason {

@@ -227,8 +227,11 @@ static NTSTATUS synchronize(struct attempt *a)
 		use = VMM_USE_WRITE;
 	if (!vmm_instance_busy(a->instance, use, &a->timeline, &a->sequence))
 		return STATUS_SUCCESS;
-	if (f & DONOT_WAIT)
+	if (f & DONOT_WAIT) {
+		vmm_event(a->device->adapter->observe, VIDMM_EVENT_WAIT, a->device->process->id,
+			  a->request->handle, VIDMM_WAIT_DECLINED, 0, a->timeline, a->sequence, 0);
 		return STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
 	a->wait = true;
 	return STATUS_SUCCESS;
 }
@@ -454,10 +457,16 @@ static NTSTATUS attempt(struct attempt *a)
 static vmm_status wait_before_retry(const struct attempt *a, uint64_t *waited_ns)
 {
 	struct vmm_adapter *adapter = a->device->adapter;
+	struct vmm_process *before = vmm_calling_process_set(adapter->os, a->device->process);
+	vmm_status status;
 
 	if (vmm_unlikely(a->wait_for_progress)) /* SWZ-04: no room yet */
-		return vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
-	return vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK, waited_ns);
+		status = vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
+	else
+		status = vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK,
+					   waited_ns);
+	vmm_calling_process_set(adapter->os, before);
+	return status;
 }
 
 NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)

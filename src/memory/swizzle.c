@@ -58,7 +58,15 @@ static void forget_alternate(struct vmm_swizzling_range *range)
 	range->alternate = NULL;
 }
 
-static void release(struct vmm_memory *memory, uint32_t id)
+static void range_event(struct vmm_memory *memory, const struct vmm_instance *instance,
+			uint32_t reason, uint32_t id, uint64_t argument)
+{
+	vmm_event(memory->adapter->observe, VIDMM_EVENT_RANGE, instance->allocation->owner,
+		  instance->handle, reason, id, argument, 0, 0);
+}
+
+/* for_whom NULL: for nobody else's sake. */
+static void release_for(struct vmm_memory *memory, uint32_t id, const struct vmm_instance *for_whom)
 {
 	struct vmm_swizzling_range *range = &memory->ranges[id];
 	const DXGKARG_RELEASESWIZZLINGRANGE args = {
@@ -69,8 +77,15 @@ static void release(struct vmm_memory *memory, uint32_t id)
 	/* What it answers changes nothing: port has said what was wrong with it. */
 	(void)!vmm_port_release_swizzling_range(memory->adapter->port, &args);
 	forget_alternate(range);
+	range_event(memory, range->owner, for_whom ? VIDMM_RANGE_RECLAIMED : VIDMM_RANGE_RELEASED,
+		    id, for_whom ? for_whom->handle : 0);
 	range->owner->range_count--;
 	range->owner = NULL;
+}
+
+static void release(struct vmm_memory *memory, uint32_t id)
+{
+	release_for(memory, id, NULL);
 }
 
 void vmm_swizzle_release_all(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -99,7 +114,7 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	}
 	if (oldest == memory->range_count)
 		return false;
-	release(memory, oldest);
+	release_for(memory, oldest, for_whom);
 	return true;
 }
 
@@ -127,8 +142,11 @@ static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instan
 	args.CPUTranslatedAddress.QuadPart = (LONGLONG)asked;
 	vmm_status status =
 		vmm_port_acquire_swizzling_range(memory->adapter->port, &args, may_change);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		range_event(memory, instance, VIDMM_RANGE_REFUSED, id, (uint32_t)status);
 		return status;
+	}
+	range_event(memory, instance, VIDMM_RANGE_ACQUIRED, id, 0);
 	memory->ranges[id] = (struct vmm_swizzling_range){
 		.owner = instance,
 		.private_data = private_data,

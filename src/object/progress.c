@@ -27,6 +27,14 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 	return false;
 }
 
+/* 0: nobody's but our own. */
+static uint32_t caller(struct vmm_adapter *adapter)
+{
+	const struct vmm_process *process = vmm_calling_process(adapter->os);
+
+	return process ? process->id : 0;
+}
+
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns)
 {
@@ -54,7 +62,8 @@ vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uin
 	uint64_t waited = vmm_os_now_ns(adapter->os) - began;
 	if (waited_ns)
 		*waited_ns += waited;
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason, waited, timeline, sequence, 0);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason, waited, timeline,
+		  sequence, 0);
 	return vmm_ok(status) ? VMM_OK : status;
 }
 
@@ -71,7 +80,7 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 			break;
 	}
 	atomic_fetch_sub(&adapter->progress_waiters, 1);
-	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, 0, 0, reason,
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason,
 		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
 	if (atomic_load(&adapter->removed))
 		return VMM_DEVICE_REMOVED;

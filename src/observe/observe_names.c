@@ -16,6 +16,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
+	[VIDMM_EVENT_RANGE] = "range",
 };
 
 static const char *const door_names[] = {
@@ -114,10 +115,17 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_DESTROY] = "destroy",
 	[VIDMM_WAIT_STOP] = "stop",
 	[VIDMM_WAIT_POWER] = "power",
+	[VIDMM_WAIT_DECLINED] = "declined",
 };
 
 static const char *const queue_names[] = {"render", "paging"};
 static const char *const rename_names[] = {"new", "reused"};
+static const char *const range_names[] = {
+	[VIDMM_RANGE_ACQUIRED] = "acquired",
+	[VIDMM_RANGE_RELEASED] = "released",
+	[VIDMM_RANGE_RECLAIMED] = "reclaimed",
+	[VIDMM_RANGE_REFUSED] = "refused",
+};
 static const char *const flush_names[] = {
 	[VIDMM_FLUSH_TO_GPU] = "to_gpu",
 	[VIDMM_FLUSH_TO_CPU] = "to_cpu",
@@ -152,6 +160,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_RENAME] = NAMES(rename_names),
 	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),
 	[VIDMM_EVENT_RECOVERY] = NAMES(recovery_names),
+	[VIDMM_EVENT_RANGE] = NAMES(range_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)

@@ -213,6 +213,18 @@ static struct vmm_dma *dma_add(struct vmm_context *context)
 	return dma;
 }
 
+static vmm_status wait_for_one(struct vmm_context *context, uint64_t oldest, uint32_t seen)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct vmm_process *before = vmm_calling_process_set(adapter->os, context->device->process);
+	vmm_status status = oldest ? vmm_wait_timeline(adapter, context->node, oldest,
+						       VIDMM_WAIT_DMA_BUFFER, NULL)
+				   : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
+
+	vmm_calling_process_set(adapter->os, before);
+	return status;
+}
+
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
@@ -242,10 +254,7 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
 		if (vmm_os_mutex_held(&adapter->submit_lock))
 			vmm_prepare_pump_waiting(adapter);
-		vmm_status status =
-			oldest ? vmm_wait_timeline(adapter, context->node, oldest,
-						   VIDMM_WAIT_DMA_BUFFER, NULL)
-			       : vmm_wait_progress(adapter, seen, VIDMM_WAIT_DMA_BUFFER);
+		vmm_status status = wait_for_one(context, oldest, seen);
 		if (!vmm_ok(status))
 			return status;
 	}

@@ -476,7 +476,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
-		  context->handle, 0, request->allocation_count, s.patches,
+		  context->handle, context->node, request->allocation_count, s.patches,
 		  request->command_length - request->command_offset, s.sequence);
 	vmm_prepare_pump(adapter);
 	return STATUS_SUCCESS;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "caps.h"
+#include "explain.h"
 #include "options.h"
 #include "parse_only.h"
 #include "progress.h"
@@ -33,7 +34,7 @@ static void say(void *context, const char *text)
 /* One call a line, because events may come from several threads. */
 static void write_event(void *context, const struct vidmm_event *event, const char *text)
 {
-	char line[512];
+	char line[1024];
 
 	vidmm_event_format(event, text, line, sizeof(line) - 1);
 	fprintf(context, "%s\n", line);
@@ -181,6 +182,7 @@ static int help(FILE *file, int exit_code)
 	      "  replay TRACE...   run recorded GPU memory traffic through the video memory manager\n"
 	      "  caps              start a miniport: what it reports, and what is wrong with it\n"
 	      "  rules [ID]        explain a rule that a finding names, or list them\n"
+	      "  explain EVENTS    why calls failed or took long, from what replay --events wrote\n"
 	      "  --version         print the version\n"
 	      "  --help            this text; `vidmm replay --help` and `vidmm caps --help` have the options\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
@@ -200,6 +202,8 @@ int main(int argc, char **argv)
 		return caps_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "rules") == 0)
 		return rules_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "explain") == 0)
+		return explain_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "--version") == 0) {
 		printf("vidmm %s\n", vidmm_version());
 		return REPLAY_CLEAN;

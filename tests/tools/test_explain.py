@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_explain.py VIDMM TRACE: what `vidmm explain` makes of event streams: of a replay's, and of some written here. TAP."""
+import subprocess
+import sys
+import tempfile
+
+VIDMM, TRACE = sys.argv[1:3]
+DOOR = '#%d %dns p%d door/%s 0x40000040 status=0x%08x elements=1 ns=%d flags=0x%x'
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def explain(lines, *more):
+    done = subprocess.run([VIDMM, 'explain', '-', *more], input=''.join(line + '\n' for line in lines),
+                          capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def good(lines, *wanted, unwanted=()):
+    code, out, err = explain(lines)
+    assert code == 0 and not err, (code, err)
+    for text in wanted:
+        assert text in out, (text, out)
+    for text in unwanted:
+        assert text not in out, (text, out)
+    return out
+
+
+@test
+def a_lock_that_was_turned_away_names_what_it_would_have_waited_for():
+    good(['#1 1000ns p2 submit/1 0x40000140 references=7 patches=9 bytes=64 number=12',
+          '#2 5000ns p1 wait/declined 0x40000040 ns=0 node=1 number=12',
+          DOOR % (3, 5000, 1, 'lock', 0xC01E0102, 0, 4)],
+         'process 1: 1 calls, 1 failed', 'STATUS_GRAPHICS_ALLOCATION_BUSY',
+         'submission 12 on node 1 (process 2, context 0x40000140, 7 references, accepted 4.00 us before)')
+
+
+@test
+def node_0_is_a_node_too():
+    good(['#1 0ns p1 submit 0x40000140 references=3 patches=0 bytes=64 number=1',
+          '#2 2000ns p1 wait/lock ns=2000 node=0 number=1', DOOR % (3, 2000, 1, 'lock', 0, 2000, 0)],
+         'waited 2.00 us for submission 1 on node 0 (process 1')
+
+
+@test
+def a_wait_for_what_nobody_knows_says_so():
+    good(['#1 2000ns p1 wait/lock ns=2000 node=2 number=9', DOOR % (2, 2000, 1, 'lock', 0, 2000, 0)],
+         'packet 9 of node 2 (paging, or too long ago to be known)')
+
+
+@test
+def other_processes_events_and_earlier_ones_are_no_reason():
+    good(['#1 10ns p1 wait/lock ns=10 node=0 number=1', DOOR % (2, 10, 1, 'lock', 0, 10, 0),
+          '#3 20ns p2 wait/lock ns=7 node=0 number=3', DOOR % (4, 20, 1, 'lock', 0xC000000D, 0, 3)],
+         'no event says why', unwanted=['number 3', 'waited 7'])
+
+
+@test
+def a_finding_is_the_reason():
+    good(['#1 20ns p1 finding 0x40000040 : LOCK-07: ReadOnly and WriteOnly',
+          DOOR % (2, 20, 1, 'lock', 0xC000000D, 0, 3)],
+         'STATUS_INVALID_PARAMETER', '- LOCK-07: ReadOnly and WriteOnly')
+
+
+@test
+def a_discard_says_why_it_was_not_renamed():
+    good([DOOR % (1, 20, 1, 'lock', 0, 5, 0x82)], 'not renamed: the GPU was done with')
+    good(['#1 20ns p1 wait/lock ns=5 node=0 number=1', DOOR % (2, 20, 1, 'lock', 0, 5, 0x82)],
+         'not renamed: as many instances as it may have')
+    good(['#1 20ns p1 rename/reused 0x40000080 old=0x40000040 instances=3 bytes=4096',
+          DOOR % (2, 20, 1, 'lock', 0, 5, 0x82)],
+         'renamed: it goes on in 0x40000080, a reused instance, 3 alive', unwanted=['not renamed'])
+
+
+@test
+def a_range_says_whose_it_was():
+    good(['#1 20ns p2 range/reclaimed 0x80000040 range=3 for=0x40000040',
+          '#2 20ns p2 range/reclaimed 0x80000080 range=4 for=0x400000c0',
+          '#3 20ns p1 range/refused 0x40000040 range=5 for=0xc01e0116', DOOR % (4, 20, 1, 'lock', 0, 5, 0x40)],
+         'swizzling range 3 was taken from 0x80000040 of process 2', 'no swizzling range 5: the miniport answered',
+         unwanted=['range 4'])
+
+
+@test
+def moves_are_counted_and_its_own_told():
+    moves = ['#%d 15ns p1 residency/pressure 0x%08x bytes=4096 from=1 to=0 offset=0x0' % (n, 0x50000000 + 64 * n)
+             for n in range(1, 301)]
+    out = good(moves + ['#301 16ns p1 residency/referenced 0x40000040 bytes=8192 from=0 to=1 offset=0x0',
+                        DOOR % (302, 20, 1, 'lock', 0, 10, 0)],
+               'it (8.00 KiB) went from system memory to segment 1: referenced',
+               'meanwhile 300 others of the process (1.17 MiB) went from segment 1 to system memory: pressure')
+    assert len(out.splitlines()) == 4, out
+
+
+@test
+def the_last_failure_and_the_slowest_call_of_each_process():
+    lines = [DOOR % (1, 10, 1, 'lock', 0, 4, 0), DOOR % (2, 20, 1, 'render', 0, 9, 0), DOOR % (3, 30, 1, 'offer', 0, 7, 0),
+             DOOR % (4, 40, 1, 'unlock', 0xC000000D, 0, 0), DOOR % (5, 50, 1, 'allocate', 0xC000009A, 0, 0),
+             DOOR % (6, 60, 3, 'lock', 0, 1, 0)]
+    out = good(lines, 'process 1: 5 calls, 2 failed', 'the last that failed: allocate', 'the slowest: render',
+               'process 3: 1 calls, 0 failed')
+    assert 'unlock' not in out and 'offer' not in out
+    code, out, _ = explain(lines, '3')
+    assert code == 0 and 'process 1' not in out and 'process 3' in out
+
+
+@test
+def what_is_no_event_is_bad_input():
+    for line in ('', 'nonsense', '#1', '#1 2ns', '#1 2ns p', '#x 2ns p1 door', '#1 2ns p1 door/lock status',
+                 '#1 2ns p1 door/lock a=1 b=2 c=3 d=4 e=5', '#1 2ns p1 ' + 'x' * 400, '#1 2ns p1 door/lock status=0x',
+                 '#1 2ns p1 door/lock status=-1'):
+        code, _, err = explain([DOOR % (1, 10, 1, 'lock', 0, 4, 0), line])
+        assert code == 3 and 'line 2: not an event' in err, (line, code, err)
+    assert explain([])[0] == 3
+    assert explain([DOOR % (1, 10, 1, 'lock', 0, 4, 0)], '7')[0] == 3
+
+
+@test
+def wrong_usage_and_missing_files():
+    for args, code in (((), 2), (('--bogus',), 2), (('a', 'b', 'c'), 2), (('/nonexistent/events',), 4)):
+        done = subprocess.run([VIDMM, 'explain', *args], capture_output=True, text=True)
+        assert done.returncode == code and done.stderr, (args, done.returncode)
+
+
+@test
+def a_replays_events_are_understood():
+    with tempfile.NamedTemporaryFile() as events:
+        subprocess.run([VIDMM, 'replay', '-q', '--vram', '1M', '--events', events.name, TRACE], check=True)
+        done = subprocess.run([VIDMM, 'explain', events.name], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert 'process 1: ' in done.stdout and 'waited ' in done.stdout, done.stdout
+
+
+def main():
+    failed = 0
+    print('1..%d' % len(tests))
+    for number, function in enumerate(tests, 1):
+        try:
+            function()
+            print('ok %d - %s' % (number, function.__name__))
+        except Exception as error:  # whatever it was, the next test is run
+            failed += 1
+            print('not ok %d - %s\n# %s' % (number, function.__name__, str(error).replace('\n', '\n# ')))
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
