@@ -16,7 +16,11 @@ enum {
 	VMM_ALLOCATION_CACHED = 0x4,
 	VMM_ALLOCATION_PROTECTED = 0x8,
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
-	VMM_ALLOCATION_SWIZZLED = 0x80,
+	VMM_ALLOCATION_SWIZZLED = 0x80, /* 1.x; never set in what is kept of a 2.x allocation */
+	VMM_ALLOCATION_ACCESSED_PHYSICALLY = 0x8000, /* from here on: 2.x */
+	VMM_ALLOCATION_NOTIFY_RESIDENCY = 0x10000,
+	VMM_ALLOCATION_HARDWARE_PROTECTED = 0x20000,
+	VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND = 0x40000,
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
@@ -41,6 +45,7 @@ struct vmm_segment {
 	bool aperture;
 	uint64_t
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
+	uint64_t invalid_bytes; /* SEG-26 */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	struct vmm_list lru[VMM_CLASS_COUNT]; /* head: least recently used */
@@ -381,6 +386,15 @@ struct vmm_allocation_asker {
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker);
+
+/* ---- validate_wddm2.c ---- */
+struct vmm_flags_verdict {
+	const char *rule, *what; /* NULL: nothing is wrong */
+};
+struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
+uint32_t vmm_flags_built_wddm2(void);
+/* What is remembered of a new allocation's flags: bits that mean the same in every version. */
+uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

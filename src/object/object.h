@@ -67,6 +67,7 @@ struct vmm_adapter {
 	struct vmm_list world_link;       /* guarded by world->shared_lock */
 	uint32_t luid;                    /* ADP-05; 0 while it does not run */
 	uint32_t interface_version;       /* that its miniport registered */
+	bool wddm2;                       /* 2.0 or later: residency lists instead of references */
 	uint32_t node_count, paging_node; /* constant after start */
 	uint32_t paging_timeline;         /* = node_count */
 

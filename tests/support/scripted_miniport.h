@@ -54,7 +54,7 @@ struct scripted_allocation {
 	uint32_t alignment;
 	uint32_t read_set, write_set, eviction_set;
 	uint32_t preferred, banks; /* DXGK_SEGMENTPREFERENCE, DXGK_SEGMENTBANKPREFERENCE */
-	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS */
+	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS(_WDDM2_0) */
 	uint32_t renaming_limit, priority;
 };
 
@@ -108,6 +108,9 @@ struct scripted_settings {
 	DXGK_DEVICEINFO device;
 	bool leave_device_info; /* CreateDevice does not touch pInfo */
 	DXGK_CONTEXTINFO context;
+	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
+	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: of these ranges */
+	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
 	ULONG source_count, child_count;
 	/* may change at any time */
 	bool complete_at_once;
@@ -212,8 +215,8 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m);
 void scripted_arm(struct scripted_miniport *m);
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path);
 /*
- * Registers with an older interface: the entries it does not have become pointers that crash when
- * called.
+ * Registers with another interface: the entries it does not have become pointers that crash when
+ * called. From 2.0 on it answers the queries of 2.x as well.
  */
 void scripted_set_version(struct scripted_miniport *m, ULONG version);
 
@@ -252,6 +255,7 @@ bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t
 			 void *bytes, size_t length, bool write);
 
 /* Used by scripted_miniport.c. */
+NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 void scripted_gpu_start(struct scripted_miniport *m);
 void scripted_gpu_stop(struct scripted_miniport *m);
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
