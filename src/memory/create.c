@@ -169,6 +169,8 @@ static NTSTATUS make_objects(struct creation *c)
 		vmm_list_init(&ref->device_link);
 		vmm_list_init(&ref->resource_link);
 		vmm_list_init(&ref->zombie_link);
+		vmm_list_init(&ref->residency_link);
+		vmm_list_init(&ref->departure_link);
 		vmm_os_mutex_lock(&process->lock);
 		ref->handle = vmm_handle_create(&process->handles, VMM_HANDLE_ALLOCATION, ref);
 		vmm_os_mutex_unlock(&process->lock);

@@ -138,6 +138,10 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
+	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
+	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	uint64_t residency_rounds;
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -240,6 +244,9 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
  */
 vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,
 				  uint32_t set);
+/* Into a segment of the set, pushing out what that preparation does not want. As place by a reference. */
+vmm_status vmm_residency_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t set, uint64_t preparation);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
 /*
@@ -258,6 +265,9 @@ vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment
 /* Through an aperture of its set, or straight (PAG-17, SEG-20); its backing store is there. VMM_PENDING: see above. */
 vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
 				 uint64_t preparation);
+/* The same from 2.0 on, with the store that is there or a new one. */
+vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint64_t preparation);
 /* PAG-20: would eviction from its memory segment lose its content? */
 bool vmm_eviction_is_blocked_by_pinned(const struct vmm_memory *memory,
 				       const struct vmm_allocation *allocation);
@@ -386,6 +396,52 @@ struct vmm_allocation_asker {
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker);
+
+/* ---- resident.c: residency lists (RES-01) ---- */
+/* Where an allocation may be when it is resident, whoever uses it. */
+uint32_t vmm_resident_set(const struct vmm_allocation *allocation);
+/* Without AccessedPhysically the pages in system memory are reached without the aperture (PAG-24). */
+bool vmm_resident_in_system(const struct vmm_instance *instance);
+/* A number of its own for a round of placing. */
+uint64_t vmm_resident_round(struct vmm_memory *memory);
+/* It is on a list, and is not brought in for it: held by the CPU (LOCK-48), offered, or its content lost. */
+bool vmm_resident_stays_out(struct vmm_instance *instance);
+/* VMM_PENDING also where the CPU holds it out. */
+vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint64_t preparation);
+/* Wants all of the list, so that nothing of it leaves for the rest of it. */
+void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
+vmm_status vmm_resident_list(struct vmm_ref *ref);
+void vmm_resident_unlist(struct vmm_ref *ref);
+/* The ref goes: off the list, out of what waits. */
+void vmm_resident_forget(struct vmm_ref *ref);
+void vmm_resident_device_end(struct vmm_device *device); /* its refs are gone */
+/* Bytes by which the list with these additions exceeds what can be in memory together; 0: none. */
+uint64_t vmm_resident_excess(struct vmm_device *device, struct vmm_ref *const *added,
+			     uint32_t count);
+/* The last paging packet that touches it. */
+uint64_t vmm_resident_paged(const struct vmm_instance *instance);
+/* Off the list and not wanted back: out it goes when the GPU work queued so far is complete (RES-07). */
+void vmm_resident_depart(struct vmm_ref *ref);
+void vmm_resident_departures(struct vmm_memory *memory);
+
+/* ---- budget.c ---- */
+/* The process's account on this adapter, made when first needed; NULL: no memory. */
+struct vmm_budget *vmm_budget_of(struct vmm_device *device);
+void vmm_budget_charge(struct vmm_ref *ref, bool listed);
+/* By how many bytes usage would exceed the budget with these additions. */
+uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added,
+			   uint32_t count);
+void vmm_budgets_finish(struct vmm_memory *memory);
+
+/* ---- paging_queue.c ---- */
+struct vmm_paging_queue;
+struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device, uint32_t handle);
+/* An operation on these refs, done when all of them are placed and paged; *value is what the fence will have. */
+vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
+				uint32_t count, uint64_t *value);
+void vmm_paging_queues_forget(struct vmm_ref *ref);
+void vmm_paging_queues_end(struct vmm_device *device);
 
 /* ---- validate_wddm2.c ---- */
 struct vmm_flags_verdict {

@@ -50,6 +50,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->range = room->node;
 	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
+	instance->not_written = false; /* what was said of its last stay */
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
@@ -129,6 +130,8 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	if (instance->kept)
 		return bring_back(memory, instance, preparation);
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
+	if (memory->caps->wddm2)
+		return vmm_eviction_wddm2(memory, instance, preparation);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
 					       &instance->backing);
@@ -192,6 +195,9 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 				instance); /* PAG-06; a dead adapter has no content left anyway */
 		vmm_view_hide(instance);
 		leave_segment(memory, instance);
+		if (!instance->kept) /* of 2.x, where it stays while the content is in a segment */
+			vmm_backing_destroy_after(memory, &instance->backing,
+						  vmm_paging_sequence(memory));
 	} else if (instance->place == VMM_PLACE_APERTURE) {
 		(void)!vmm_paging_unmap(memory, instance);
 		leave_segment(memory, instance);
@@ -286,6 +292,13 @@ static bool content_is_dead(const struct vmm_instance *instance)
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
+/* LOCK-48: from 2.0 on what the CPU holds in memory, and could see nowhere else, stays there. */
+static bool locked_stays(const struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 && instance->lock_count &&
+	       !vmm_allocation_reaches_aperture(instance->allocation);
+}
+
 struct vmm_search {
 	struct vmm_memory *memory;
 	struct vmm_segment *segment;
@@ -352,7 +365,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 			if (i->offset + i->allocation->size_bytes <= search->request.low)
 				continue;
 			bool active = !vmm_instance_unused(i);
-			bool spared = spare && still_needed(i);
+			/* On a residency list: only if nobody else can leave (RES-08). */
+			bool spared = spare && (still_needed(i) || i->allocation->listed);
 			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
 				       !content_is_dead(i) && !may_discard(i);
 			struct vmm_policy_victim victim = {
@@ -360,7 +374,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				.idle_since = i->last_use,
 				.priority = i->allocation->priority,
 				.busy = active || spared,
-				.pinned = fragile && !search->loss_allowed,
+				.pinned = (fragile && !search->loss_allowed) ||
+					  locked_stays(search->memory, i),
 				.locked = i->lock_count != 0,
 				.wanted = i->wanted == search->preparation,
 			};
@@ -499,7 +514,8 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 	status = vmm_paging_transfer(memory, instance, true);
 	if (vmm_ok(status))
 		instance->linear = false;      /* SWZ-20 */
-	if (vmm_ok(status) && !instance->kept) /* PAG-12, PAG-13 */
+	/* PAG-12, PAG-13; from 2.0 on the store stays: it is there when the content leaves again, NotWrittenTo or not. */
+	if (vmm_ok(status) && !instance->kept && !memory->caps->wddm2)
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	return status;
 }
@@ -537,6 +553,16 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	return VMM_OK;
 }
 
+/* PAG-24: without AccessedPhysically the aperture stands for system memory, and nothing is mapped there. */
+static vmm_status place_in_system(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_status status = vmm_residency_give_backing(memory, instance);
+
+	if (vmm_ok(status))
+		instance->place = VMM_PLACE_SYSTEM;
+	return status;
+}
+
 static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
 			uint64_t preparation)
 {
@@ -560,6 +586,9 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
 		if (vmm_unlikely(instance->linear) && search.segment->aperture)
 			continue; /* SWZ-20: the GPU would find it in the wrong form */
+		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
+		    !vmm_allocation_is_physical(allocation))
+			return place_in_system(memory, instance);
 		if (allocation->size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in(&search, instance);
@@ -574,6 +603,12 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		blocked |= search.blocked;
 	}
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
+}
+
+vmm_status vmm_residency_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t set, uint64_t preparation)
+{
+	return place(memory, instance, set, preparation);
 }
 
 vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,

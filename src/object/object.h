@@ -83,6 +83,8 @@ struct vmm_adapter {
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
+	_Atomic uint32_t paging_work; /* operations of paging queues and evictions that are due (memory) */
+	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool removed;     /* nothing completes any more */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
@@ -115,6 +117,13 @@ struct vmm_device {
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
 	_Atomic uint32_t error;       /* enum vmm_device_error; once set it stays */
+	/* Its last packet on each timeline; written under the submit lock. */
+	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
+	struct vmm_list residency; /* vmm_ref.residency_link */
+	struct vmm_list paging_queues;
+	struct vmm_residency_demand *demand;
+	struct vmm_budget *budget;
 	void *door;                   /* owned by the door that created the device */
 	void *sched_defaults;         /* owned by sched: DXGK_DEVICEINFO figures */
 };
@@ -201,6 +210,8 @@ struct vmm_instance {
 	uint64_t offset;      /* in the segment */
 	uint64_t generation;  /* order in which instances became current (REN-17) */
 	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
+	bool not_written; /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
+	bool held;        /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
 	uint64_t last_use;    /* the adapter's use counter */
 	struct vmm_list lru;  /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
@@ -252,6 +263,7 @@ struct vmm_allocation {
 	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
+	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
 	uint64_t generation;
 	uint64_t ordered_by,
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
@@ -271,6 +283,12 @@ struct vmm_ref {
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
 	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	/* From 2.0 on; guarded by the paging lock. */
+	uint32_t residency_count;      /* MakeResident less Evict (RES-01); 0: not on the device's list */
+	uint64_t listed_at;            /* adapter->submissions when it came onto the list */
+	struct vmm_list residency_link; /* in device->residency */
+	struct vmm_list departure_link; /* in memory's list of those to be evicted (RES-07) ... */
+	uint64_t departs_after[VMM_TIMELINES_MAX]; /* ... once these packets are complete */
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 

@@ -230,6 +230,8 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	vmm_list_init(&device->contexts);
 	vmm_list_init(&device->resources);
 	vmm_list_init(&device->refs);
+	vmm_list_init(&device->residency);
+	vmm_list_init(&device->paging_queues);
 	status = vmm_port_create_device(adapter->port, &handle, false, &info);
 	if (!NT_SUCCESS(status))
 		goto out_free;

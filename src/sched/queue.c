@@ -329,7 +329,8 @@ static void sink_dpc(void *context)
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
+	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	    atomic_load(&adapter->paging_work))
 		vmm_worker_wake(sched);
 }
 
