@@ -15,7 +15,8 @@ extern "C" {
 enum vidmm_event_type {
 	VIDMM_EVENT_NONE = 0,
 	/* A door call ended. object: allocation/context/device; reason: enum vidmm_door; a: NTSTATUS (as u32),
-	 * b: elements handled, c: ns spent (virtual on sim), d: flags of the call. */
+	 * b: elements handled, c: ns spent (virtual on sim; on threads
+	 * measured only where somebody subscribed to this event, else 0), d: flags of the call. */
 	VIDMM_EVENT_DOOR = 1,
 	/* A DxgkDdi call returned. object: adapter-wide 0 or allocation; reason: enum vidmm_ddi; a: NTSTATUS, b, c, d: of
 	 * the call (sizes, fence). */

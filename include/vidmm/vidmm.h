@@ -73,7 +73,11 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_thread_create(struct vidmm_host *h
 							    void *arg,
 							    struct vidmm_thread **thread);
 VIDMM_API void vidmm_thread_join(struct vidmm_thread *thread);
-/* Sim: everything that can run at the present virtual time runs. Linux: yields. */
+/*
+ * Everything that can run now runs: comes back when every thread of the host waits, sleeps or has
+ * ended. Linux: threads that the program made itself are not counted, and threads that run and run
+ * are waited for no longer than a twentieth of a second.
+ */
 VIDMM_API void vidmm_settle(struct vidmm_host *host);
 
 /* ---- adapter ---- */

@@ -199,6 +199,19 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
+uint64_t vmm_observe_begin(struct vmm_observe *o, uint32_t type)
+{
+	if (o->config.threads && !o->config.hash &&
+	    !atomic_load_explicit(&o->wanted[type], memory_order_relaxed))
+		return VMM_OBSERVE_UNTIMED;
+	return o->config.clock(o->config.clock_context);
+}
+
+uint64_t vmm_observe_elapsed(struct vmm_observe *o, uint64_t began)
+{
+	return began == VMM_OBSERVE_UNTIMED ? 0 : o->config.clock(o->config.clock_context) - began;
+}
+
 static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
 {
 	uint64_t bit = (uint64_t)1 << slot;

@@ -45,6 +45,14 @@ void vmm_observe_destroy(struct vmm_observe *observe);
  */
 void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
 
+/*
+ * How long something takes that ends in an event of the type. The clock is read only where such an event would be stamped,
+ * as it costs a good part of a call that has nothing to do; otherwise the time is 0.
+ */
+#define VMM_OBSERVE_UNTIMED UINT64_MAX
+uint64_t vmm_observe_begin(struct vmm_observe *observe, uint32_t type);
+uint64_t vmm_observe_elapsed(struct vmm_observe *observe, uint64_t began);
+
 /* The everyday form: type, process, object handle, reason and up to four numbers. */
 static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
 			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,

@@ -5,7 +5,6 @@
  */
 #include "os/os_internal.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -195,7 +194,7 @@ void vmm_os_settle(struct vmm_os *os)
 	if (os->kind == VMM_OS_SIM)
 		vmm_os_sim_settle(os);
 	else
-		sched_yield();
+		vmm_os_linux_settle(os);
 }
 
 vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,

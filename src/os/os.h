@@ -86,8 +86,8 @@ void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns);
  */
 void vmm_os_yield_point(struct vmm_os *os);
 /*
- * Sim: lets all other runnable threads run until none is runnable at the present time. Linux:
- * sched_yield.
+ * Lets all other threads of the world run until each waits, sleeps or has ended. Linux: adopted ones
+ * are not counted, and it waits no longer than a twentieth of a second for threads that run on.
  */
 void vmm_os_settle(struct vmm_os *os);
 /* Deterministic per world on sim (from the seed), random on linux. */

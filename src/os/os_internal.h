@@ -102,6 +102,9 @@ struct vmm_os_sim {
 
 struct vmm_os_linux {
 	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
+	/* for settling: threads made and neither waiting nor ended; threads woken and awake again */
+	_Atomic uint32_t busy;
+	_Atomic uint64_t wakes_sent, wakes_received;
 	/*
 	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A
 	 * waiter adds itself before the kernel compares the word, a waker changes the word before
@@ -182,6 +185,9 @@ void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, con
 void vmm_os_thread_unregister(struct vmm_os_thread *thread);
 
 /* ---- linux ---- */
+void vmm_os_linux_becomes_idle(struct vmm_os *os);
+void vmm_os_linux_becomes_busy(struct vmm_os *os);
+void vmm_os_linux_settle(struct vmm_os *os);
 vmm_status vmm_os_linux_init(struct vmm_os *os);
 void vmm_os_linux_finish(struct vmm_os *os);
 uint64_t vmm_os_linux_now(struct vmm_os *os);

@@ -54,8 +54,10 @@ void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns)
 {
 	struct timespec when = absolute(os, when_ns);
 
+	vmm_os_linux_becomes_idle(os);
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
 		;
+	vmm_os_linux_becomes_busy(os);
 }
 
 vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
@@ -66,9 +68,13 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 	int error = 0;
 
 	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
+	vmm_os_linux_becomes_idle(os);
 	if (futex(word, FUTEX_WAIT_BITSET, expected,
 		  deadline_ns == VMM_OS_FOREVER ? NULL : &deadline) < 0)
 		error = errno;
+	vmm_os_linux_becomes_busy(os);
+	if (!error)
+		atomic_fetch_add(&os->linux_.wakes_received, 1);
 	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
 	return error == ETIMEDOUT ? VMM_TIMEOUT : VMM_OK;
 }
@@ -76,6 +82,7 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
 {
 	_Atomic uint32_t *sleepers = &os->linux_.sleepers[vmm_os_bucket(word)].count;
+	long woken;
 
 	/*
 	 * An add of nothing instead of a load: it takes its place in the counter's modification
@@ -84,7 +91,9 @@ void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count
 	 */
 	if (atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) == 0)
 		return;
-	futex(word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL);
+	woken = futex(word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL);
+	if (woken > 0)
+		atomic_fetch_add(&os->linux_.wakes_sent, (uint64_t)woken);
 }
 
 static void pause_briefly(void)

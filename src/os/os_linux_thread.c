@@ -122,6 +122,7 @@ static void *run(void *arg)
 	pthread_mutex_lock(&adoption_lock);
 	vmm_list_remove(&self->linux_.of_system_thread);
 	pthread_mutex_unlock(&adoption_lock);
+	atomic_fetch_sub(&self->os->linux_.busy, 1);
 	return NULL;
 }
 
@@ -143,14 +144,21 @@ vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread)
 	sigdelset(&blocked, SIGABRT);
 	sigdelset(&blocked, SIGPROF);
 	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	atomic_fetch_add(&thread->os->linux_.busy, 1);
 	error = pthread_create(&thread->linux_.handle, NULL, run, thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		atomic_fetch_sub(&thread->os->linux_.busy, 1);
 	return error ? VMM_NO_MEMORY : VMM_OK;
 }
 
 void vmm_os_linux_thread_join(struct vmm_os_thread *thread)
 {
+	struct vmm_os *os = thread->os;
+
+	vmm_os_linux_becomes_idle(os);
 	vmm_assert(pthread_join(thread->linux_.handle, NULL) == 0);
+	vmm_os_linux_becomes_busy(os);
 	vmm_os_thread_unregister(thread);
 	vmm_free(thread);
 }

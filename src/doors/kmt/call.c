@@ -77,7 +77,7 @@ static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
 	if (!call->process)
 		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_os_now_ns(call->process->world->os);
+	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
 	return STATUS_SUCCESS;
 }
 
@@ -151,7 +151,8 @@ NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_
 		const struct vmm_world *world = call->process->world;
 
 		vmm_event(world->observe, VIDMM_EVENT_DOOR, call->process->id, object, call->door,
-			  (uint32_t)status, count, vmm_os_now_ns(world->os) - call->began, flags);
+			  (uint32_t)status, count, vmm_observe_elapsed(world->observe, call->began),
+			  flags);
 	}
 	if (call->device)
 		vmm_live_leave(&call->visit);

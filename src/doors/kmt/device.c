@@ -37,7 +37,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 		return vmm_kmt_refuse("D3DKMTCreateDevice", "no argument");
 	if (!call.process)
 		return STATUS_UNSUCCESSFUL;
-	call.began = vmm_os_now_ns(call.process->world->os);
+	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
 	D3DKMT_CREATEDEVICE args = *pData;
 	NTSTATUS status = create_device(call.process, &args, &device);
 	D3DKMT_HANDLE handle = NT_SUCCESS(status) ? device->handle : 0;
@@ -65,7 +65,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
 	if (!call.process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hDevice;
-	call.began = vmm_os_now_ns(call.process->world->os);
+	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
 	struct vmm_device *device =
 		vmm_live_end(VMM_LIVE_DEVICE, vmm_kmt_live_device(call.process, handle));
 	if (device) {
@@ -167,7 +167,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pDat
 	if (!call.process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hContext;
-	call.began = vmm_os_now_ns(call.process->world->os);
+	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
 	void *live = vmm_kmt_live_context(call.process, handle, &device);
 	call.device = live ? vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, device) : NULL;
 	if (call.device)

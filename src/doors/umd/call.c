@@ -45,7 +45,7 @@ static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t
 	call->device = device;
 	call->door = door;
 	if (vmm_likely(device))
-		call->began = vmm_os_now_ns(device->adapter->os);
+		call->began = vmm_observe_begin(device->adapter->observe, VIDMM_EVENT_DOOR);
 }
 
 static NTSTATUS usable(const struct vmm_device *device)
@@ -84,7 +84,7 @@ HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t
 	if (device) {
 		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object,
 			  call->door, (uint32_t)status, count,
-			  vmm_os_now_ns(device->adapter->os) - call->began, flags);
+			  vmm_observe_elapsed(device->adapter->observe, call->began), flags);
 		vmm_live_leave(&call->visit);
 	}
 	return vmm_umd_hresult(status);

@@ -77,6 +77,7 @@ static void set_the_scene(struct scene *s, void **state)
 	s->all = world_allocate(w, 16 * MIB, WORLD_MEMORY);
 	world_use(&w->context, s->a);
 	world_submit_use(&w->context, s->b);
+	vidmm_settle(w->client.host); /* the worker submits paging before that can complete */
 	scripted_complete(w->m, 1, UINT32_MAX);
 	world_submit_use(&s->context[2], s->b);
 	world_submit_use(&w->context, s->all);
@@ -86,7 +87,9 @@ static void set_the_scene(struct scene *s, void **state)
 			0);
 	while (atomic_load(&s->started) < WAITERS)
 		vidmm_settle(w->client.host);
-	for (uint32_t i = 0; i < 200; i++)
+	while (scripted_outstanding(w->m, 0) < 2)
+		vidmm_settle(w->client.host);
+	for (uint32_t i = 0; i < 20; i++)
 		vidmm_settle(w->client.host);
 	assert_int_equal(atomic_load(&s->ended), 0);
 	assert_int_equal(scripted_outstanding(w->m, 0), 2);

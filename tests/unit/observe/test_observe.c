@@ -106,6 +106,29 @@ static void with_threads_an_unwanted_event_is_only_counted(void **state)
 	vmm_observe_destroy(f.observe);
 }
 
+static void time_is_taken_only_for_events_that_are_stamped(void **state)
+{
+	struct fixture f;
+	struct seen seen = {0};
+
+	(void)state;
+	make_stream(&f, true, false);
+	uint64_t began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
+	assert_int_equal(vmm_observe_elapsed(f.observe, began), 0);
+	assert_int_equal(f.now, 0); /* nobody read the clock */
+	assert_int_not_equal(
+		vmm_observe_subscribe(f.observe, vmm_observe_bit(VIDMM_EVENT_DOOR), see, &seen), 0);
+	assert_int_equal(vmm_observe_begin(f.observe, VIDMM_EVENT_WAIT), VMM_OBSERVE_UNTIMED);
+	assert_int_equal(vmm_observe_elapsed(f.observe, began), 0); /* it came too late */
+	began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
+	assert_int_equal(vmm_observe_elapsed(f.observe, began), 10);
+	vmm_observe_destroy(f.observe);
+	make_stream(&f, false, false); /* all are stamped */
+	began = vmm_observe_begin(f.observe, VIDMM_EVENT_DOOR);
+	assert_int_equal(vmm_observe_elapsed(f.observe, began), 10);
+	vmm_observe_destroy(f.observe);
+}
+
 static void subscribers_get_the_types_in_their_mask(void **state)
 {
 	struct fixture f;
@@ -344,6 +367,7 @@ int main(void)
 		cmocka_unit_test(counters_hold_the_count_and_four_sums_of_each_type),
 		cmocka_unit_test(every_event_is_stamped_without_threads),
 		cmocka_unit_test(with_threads_an_unwanted_event_is_only_counted),
+		cmocka_unit_test(time_is_taken_only_for_events_that_are_stamped),
 		cmocka_unit_test(subscribers_get_the_types_in_their_mask),
 		cmocka_unit_test(all_places_taken_gives_no_id_and_a_freed_one_gets_a_new_id),
 		cmocka_unit_test(a_finding_carries_its_rule_and_the_values),

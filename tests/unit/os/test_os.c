@@ -201,6 +201,56 @@ static void one_wake_for_all_reaches_all(void **state)
 	assert_int_equal(atomic_load(&s.woken), 5);
 }
 
+/* ---- settling ---- */
+
+#define CHAIN 6u
+
+struct chain {
+	struct vmm_os *os;
+	_Atomic uint32_t word[CHAIN + 1];
+};
+
+struct link {
+	struct chain *chain;
+	uint32_t index;
+};
+
+/* Hands on what it gets; 0 is what there is before, UINT32_MAX ends it. */
+static void hand_on(void *arg)
+{
+	const struct link *link = arg;
+	struct chain *c = link->chain;
+
+	for (uint32_t seen = 0; seen != UINT32_MAX;) {
+		vmm_os_wait(c->os, &c->word[link->index], seen, VMM_OS_FOREVER, "link", seen);
+		seen = atomic_load(&c->word[link->index]);
+		atomic_store(&c->word[link->index + 1], seen);
+		vmm_os_wake(c->os, &c->word[link->index + 1], 1);
+	}
+}
+
+static void settling_waits_for_a_whole_chain_of_wakes(void **state)
+{
+	struct chain c = {.os = *state};
+	struct vmm_os_thread *thread[CHAIN];
+	struct link link[CHAIN];
+
+	for (uint32_t i = 0; i < CHAIN; i++) {
+		link[i] = (struct link){&c, i};
+		thread[i] = start(*state, "link", hand_on, &link[i]);
+	}
+	for (uint32_t round = 1; round <= 200; round++) {
+		atomic_store(&c.word[0], round);
+		vmm_os_wake(*state, &c.word[0], 1);
+		vmm_os_settle(*state);
+		assert_int_equal(atomic_load(&c.word[CHAIN]), round);
+	}
+	atomic_store(&c.word[0], UINT32_MAX);
+	vmm_os_wake(*state, &c.word[0], 1);
+	for (uint32_t i = 0; i < CHAIN; i++)
+		vmm_os_thread_join(thread[i]);
+}
+
 /* ---- mutexes ---- */
 
 struct shared {
@@ -412,6 +462,7 @@ int main(void)
 		BOTH(a_sleep_reaches_its_time),
 		BOTH(no_wake_is_lost),
 		BOTH(one_wake_for_all_reaches_all),
+		BOTH(settling_waits_for_a_whole_chain_of_wakes),
 		BOTH(a_mutex_excludes),
 		BOTH(contended_waiters_get_the_mutex_in_the_end),
 		BOTH(trylock_fails_on_a_held_mutex_and_ignores_ranks),

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The linux back end's settling: yields until every thread that the world made waits, sleeps or has
+ * ended, and nobody is on the way out of a wait. Foreign threads are not counted: nobody knows what
+ * they are about to do. A thread between a wake and its own return from the kernel still looks idle,
+ * so wakes sent are compared with wakes received: a thread counts as busy before it says that it has
+ * received one, and whoever sends one is busy itself.
+ */
+#include "os/os_internal.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define YIELDS      64u
+#define PAUSE_NS    20000u
+#define PATIENCE_NS 50000000u /* for threads that run and run, or wait by other means */
+
+void vmm_os_linux_becomes_idle(struct vmm_os *os)
+{
+	if (!vmm_os_self(os)->adopted)
+		atomic_fetch_sub(&os->linux_.busy, 1);
+}
+
+void vmm_os_linux_becomes_busy(struct vmm_os *os)
+{
+	if (!vmm_os_self(os)->adopted)
+		atomic_fetch_add(&os->linux_.busy, 1);
+}
+
+static bool settled(const struct vmm_os_linux *world)
+{
+	uint64_t received = atomic_load(&world->wakes_received);
+	bool busy = atomic_load(&world->busy) != 0;
+
+	return !busy && atomic_load(&world->wakes_sent) == received;
+}
+
+void vmm_os_linux_settle(struct vmm_os *os)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t until = vmm_os_linux_now(os) + PATIENCE_NS;
+
+	vmm_os_linux_becomes_idle(os);
+	sched_yield();
+	for (uint32_t i = 0; !settled(&os->linux_) && vmm_os_linux_now(os) < until; i++) {
+		if (i < YIELDS)
+			sched_yield();
+		else
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	vmm_os_linux_becomes_busy(os);
+}
