@@ -114,6 +114,11 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 
 	if (group >= GROUPS)
 		return STATUS_INVALID_PARAMETER;
+	if (!adapter->wddm2) {
+		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			   "set budget: the adapter's miniport is of WDDM 1.x, which has none");
+		return STATUS_NOT_SUPPORTED;
+	}
 	vmm_paging_lock(adapter);
 	budget = find_or_make(adapter->memory, process->id);
 	if (budget)

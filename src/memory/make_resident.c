@@ -79,8 +79,9 @@ static NTSTATUS check_make(const struct request *r)
 	if (flags & ~(uint32_t)FLAGS)
 		return broke(r, "PRI-09", 0, "make resident with reserved flags");
 	if ((flags & MUST_SUCCEED) && !(flags & CANT_TRIM_FURTHER))
-		return broke(r, "RES-05", 0,
-			     "make resident with MustSucceed and without CantTrimFurther"); /* PRI-08 */
+		return broke(
+			r, "RES-05", 0,
+			"make resident with MustSucceed and without CantTrimFurther"); /* PRI-08 */
 	return STATUS_SUCCESS;
 }
 

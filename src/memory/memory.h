@@ -152,8 +152,8 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
 struct vmm_paging_queue_request {
 	int32_t priority;
 	uint32_t physical_adapter;
-	uint32_t queue, fence;  /* out: handles */
-	void *fence_address;    /* out: where the client reads the fence's 64-bit value */
+	uint32_t queue, fence; /* out: handles */
+	void *fence_address;   /* out: where the client reads the fence's 64-bit value */
 };
 NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 				 struct vmm_paging_queue_request *request) VMM_MUST_CHECK;

@@ -430,8 +430,7 @@ void vmm_resident_departures(struct vmm_memory *memory);
 struct vmm_budget *vmm_budget_of(struct vmm_device *device);
 void vmm_budget_charge(struct vmm_ref *ref, bool listed);
 /* By how many bytes usage would exceed the budget with these additions. */
-uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added,
-			   uint32_t count);
+uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count);
 void vmm_budgets_finish(struct vmm_memory *memory);
 
 /* ---- paging_queue.c ---- */

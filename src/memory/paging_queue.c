@@ -157,8 +157,7 @@ void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle)
 		vmm_finding(process->world->observe, "HND-07", process->id, handle,
 			    "0x%08x is not a live paging queue handle of process %u (%s)", handle,
 			    process->id,
-			    vmm_handle_explain(&process->handles, handle,
-					       VMM_HANDLE_PAGING_QUEUE));
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_PAGING_QUEUE));
 	vmm_os_mutex_unlock(&process->lock);
 	return live;
 }
@@ -209,8 +208,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		if (!is_wanted(ref) || vmm_resident_stays_out(ref->instance))
 			continue;
 		status = vmm_resident_place(memory, ref->instance, round);
-		operation->sequence = vmm_max_u64(operation->sequence,
-						  vmm_resident_paged(ref->instance));
+		operation->sequence =
+			vmm_max_u64(operation->sequence, vmm_resident_paged(ref->instance));
 	}
 	return status;
 }
@@ -264,8 +263,8 @@ static bool finish_done(struct vmm_paging_queue *queue)
 	bool any = false;
 
 	while (!vmm_list_empty(&queue->operations)) {
-		struct vmm_paging_operation *operation = vmm_container_of(
-			queue->operations.next, struct vmm_paging_operation, link);
+		struct vmm_paging_operation *operation =
+			vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
 
 		if (!operation->placed ||
 		    !vmm_timeline_done(adapter, adapter->paging_timeline, operation->sequence))
@@ -325,8 +324,8 @@ static void end(struct vmm_paging_queue *queue)
 	struct vmm_device *device = queue->device;
 
 	while (!vmm_list_empty(&queue->operations))
-		finish(queue, vmm_container_of(queue->operations.next, struct vmm_paging_operation,
-					       link));
+		finish(queue,
+		       vmm_container_of(queue->operations.next, struct vmm_paging_operation, link));
 	vmm_os_mutex_lock(&device->process->lock);
 	vmm_handle_destroy(&device->process->handles, queue->fence_handle);
 	vmm_handle_destroy(&device->process->handles, queue->handle);
@@ -343,15 +342,17 @@ void vmm_paging_queues_end(struct vmm_device *device)
 				     device_link));
 }
 
-/* What the client itself holds up by a lock is not waited for: it could not unlock meanwhile. */
+/*
+ * What the client itself holds up by a lock, and with it all that is behind, is not waited for: it could not unlock
+ * meanwhile.
+ */
 static bool is_idle(struct vmm_paging_queue *queue)
 {
-	struct vmm_list *link;
-
-	vmm_list_for_each (link, &queue->operations)
-		if (!is_held_up(vmm_container_of(link, struct vmm_paging_operation, link)))
-			return false;
-	return true;
+	if (vmm_list_empty(&queue->operations))
+		return true;
+	const struct vmm_paging_operation *first =
+		vmm_container_of(queue->operations.next, struct vmm_paging_operation, link);
+	return !first->placed && is_held_up(first);
 }
 
 NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
@@ -385,8 +386,18 @@ NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
 
 /* ---- waiting ---- */
 
-/* STATUS_PENDING: not yet. */
-static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wait *wait)
+static void say_no_fence(const struct vmm_device *device, uint32_t handle)
+{
+	vmm_finding(device->adapter->observe, "MFN-35", device->process->id, handle,
+		    "wait: 0x%08x is not the fence of a live paging queue (%s); other "
+		    "synchronization objects are not built",
+		    handle,
+		    vmm_handle_explain(&device->process->handles, handle, VMM_HANDLE_PAGING_FENCE));
+}
+
+/* STATUS_PENDING: not yet. `again`: all of them were there when the wait began. */
+static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wait *wait,
+			    bool again)
 {
 	uint32_t reached = 0;
 
@@ -394,12 +405,10 @@ static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wa
 		const struct vmm_paging_queue *queue = vmm_handle_lookup(
 			&device->process->handles, wait->handles[i], VMM_HANDLE_PAGING_FENCE);
 
+		if (!queue && again)
+			return STATUS_CANCELLED; /* SFL-30, MFN-17 */
 		if (!queue) {
-			vmm_finding(device->adapter->observe, "MFN-35", device->process->id,
-				    wait->handles[i],
-				    "wait: 0x%08x is not the fence of a live paging queue; other "
-				    "synchronization objects are not built",
-				    wait->handles[i]);
+			say_no_fence(device, wait->handles[i]);
 			return STATUS_INVALID_PARAMETER;
 		}
 		reached += atomic_load(queue->fence) >= wait->values[i]; /* MFN-10 */
@@ -416,16 +425,18 @@ NTSTATUS vmm_paging_fence_wait(struct vmm_device *device, const struct vmm_fence
 			    "wait for no object at all");
 		return STATUS_INVALID_PARAMETER;
 	}
-	for (;;) {
+	for (bool again = false;; again = true) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_os_mutex_lock(&device->process->lock);
-		NTSTATUS status = look_locked(device, wait);
+		NTSTATUS status = look_locked(device, wait, again);
 		vmm_os_mutex_unlock(&device->process->lock);
 		if (status != STATUS_PENDING)
 			return status;
 		if (atomic_load(&adapter->closed))
 			return STATUS_DEVICE_REMOVED;
+		if (atomic_load(&device->ending)) /* MFN-18 */
+			return STATUS_CANCELLED;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 		if (!NT_SUCCESS(status))
 			return status;

@@ -513,7 +513,7 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
 	if (vmm_ok(status))
-		instance->linear = false;      /* SWZ-20 */
+		instance->linear = false; /* SWZ-20 */
 	/* PAG-12, PAG-13; from 2.0 on the store stays: it is there when the content leaves again, NotWrittenTo or not. */
 	if (vmm_ok(status) && !instance->kept && !memory->caps->wddm2)
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));

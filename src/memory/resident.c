@@ -148,8 +148,8 @@ uint64_t vmm_resident_excess(struct vmm_device *device, struct vmm_ref *const *a
 	for (uint32_t i = 0; i < count; i++)
 		demand(&sum, added[i]->allocation, true);
 	for (uint32_t i = 0; i < sum.count; i++)
-		excess = vmm_max_u64(
-			excess, excess_of(device->adapter->memory, &sum, sum.entry[i].set));
+		excess = vmm_max_u64(excess,
+				     excess_of(device->adapter->memory, &sum, sum.entry[i].set));
 	return excess;
 }
 

@@ -34,6 +34,11 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_CREATE_DEVICE] = "create_device",
 	[VIDMM_DOOR_DESTROY_DEVICE] = "destroy_device",
 	[VIDMM_DOOR_OTHER] = "other",
+	[VIDMM_DOOR_CREATE_PAGING_QUEUE] = "create_paging_queue",
+	[VIDMM_DOOR_DESTROY_PAGING_QUEUE] = "destroy_paging_queue",
+	[VIDMM_DOOR_MAKE_RESIDENT] = "make_resident",
+	[VIDMM_DOOR_EVICT] = "evict",
+	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
 };
 
 static const char *const ddi_names[] = {

@@ -320,7 +320,7 @@ void vmm_sched_close_devices(struct vmm_adapter *adapter)
 	void *handle;
 
 	while ((handle = next_to_stop(adapter)) != NULL) {
-		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+		struct vmm_device *device = vmm_device_end(handle);
 		struct vmm_list *link;
 
 		if (!device) {

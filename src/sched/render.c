@@ -75,7 +75,7 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
  * in error. Locks are the UMD's affair (LKR-09). DMA-27: without AccessedPhysically there is no address to patch in.
  */
 static NTSTATUS check_residency(const struct submission *s, uint32_t index,
-					 const struct vmm_ref *ref)
+				const struct vmm_ref *ref)
 {
 	const char *why = !ref->residency_count ? "it is not on the device's residency list"
 			  : ref->instance->held

@@ -59,8 +59,8 @@ struct vmm_dma {
 	bool part_busy;    /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
-	bool renamed;  /* some entry's allocation has more than one instance */
-	bool offering; /* some entry has an offer */
+	bool renamed;        /* some entry's allocation has more than one instance */
+	bool offering;       /* some entry has an offer */
 	bool null_rendering;
 };
 
