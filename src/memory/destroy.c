@@ -120,8 +120,8 @@ static void drop_locks(struct vmm_ref *ref)
 {
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
-	if (!ref->instance->lock_count)
-		ref->instance->held = false;
+	if (ref->device->adapter->wddm2)
+		vmm_lock_wddm2_released(ref->instance);
 	vmm_kept_unlocked(ref->instance);
 }
 

@@ -115,6 +115,9 @@ struct vmm_lock_request {
 };
 NTSTATUS vmm_memory_lock(struct vmm_device *device,
 			 struct vmm_lock_request *request) VMM_MUST_CHECK;
+/* From 2.0 on (lock2.c); of the request handle and flags, whose place must be empty. */
+NTSTATUS vmm_memory_lock2(struct vmm_device *device,
+			  struct vmm_lock_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles,
 			   uint32_t count) VMM_MUST_CHECK;
 

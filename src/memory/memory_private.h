@@ -400,6 +400,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 /* ---- resident.c: residency lists (RES-01) ---- */
 /* Where an allocation may be when it is resident, whoever uses it. */
 uint32_t vmm_resident_set(const struct vmm_allocation *allocation);
+bool vmm_resident_reaches_aperture(const struct vmm_allocation *allocation);
 /* Without AccessedPhysically the pages in system memory are reached without the aperture (PAG-24). */
 bool vmm_resident_in_system(const struct vmm_instance *instance);
 /* A number of its own for a round of placing. */
@@ -409,6 +410,8 @@ bool vmm_resident_stays_out(struct vmm_instance *instance);
 /* VMM_PENDING also where the CPU holds it out. */
 vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *instance,
 			      uint64_t preparation);
+/* It is in system memory for the CPU's sake and stays resident: if not at once, then before the next packet runs. */
+void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Wants all of the list, so that nothing of it leaves for the rest of it. */
 void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
 vmm_status vmm_resident_list(struct vmm_ref *ref);
@@ -441,6 +444,11 @@ vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *
 				uint32_t count, uint64_t *value);
 void vmm_paging_queues_forget(struct vmm_ref *ref);
 void vmm_paging_queues_end(struct vmm_device *device);
+
+/* ---- lock2.c ---- */
+NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request); /* LOCK-51 */
+/* A lock of it was given back, by whatever way. Paging lock held. */
+void vmm_lock_wddm2_released(struct vmm_instance *instance);
 
 /* ---- validate_wddm2.c ---- */
 struct vmm_flags_verdict {

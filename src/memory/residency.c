@@ -253,7 +253,9 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (instance->place == VMM_PLACE_MEMORY) {
-		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
+		/* From 2.0 on the GPU may write to what the CPU has locked (LKR-09). */
+		vmm_assert(memory->caps->wddm2 ||
+			   !(instance->kept && instance->lock_count && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
 		if (instance->lock_count && !instance->kept)
@@ -296,7 +298,7 @@ static bool content_is_dead(const struct vmm_instance *instance)
 static bool locked_stays(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
 	return memory->caps->wddm2 && instance->lock_count &&
-	       !vmm_allocation_reaches_aperture(instance->allocation);
+	       !vmm_resident_reaches_aperture(instance->allocation);
 }
 
 struct vmm_search {

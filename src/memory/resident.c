@@ -44,13 +44,17 @@ static uint32_t aperture_set(const struct vmm_memory *memory)
 	return set;
 }
 
+bool vmm_resident_reaches_aperture(const struct vmm_allocation *allocation)
+{
+	return vmm_resident_set(allocation) & aperture_set(allocation->adapter->memory);
+}
+
 bool vmm_resident_in_system(const struct vmm_instance *instance)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 
 	return instance->place == VMM_PLACE_SYSTEM && instance->backing.address &&
-	       !vmm_allocation_is_physical(allocation) &&
-	       (vmm_resident_set(allocation) & aperture_set(allocation->adapter->memory));
+	       !vmm_allocation_is_physical(allocation) && vmm_resident_reaches_aperture(allocation);
 }
 
 static bool is_placed(const struct vmm_instance *instance)
@@ -81,6 +85,14 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 	if (instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE)
 		vmm_residency_touch(memory, instance);
 	return VMM_OK;
+}
+
+void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	uint32_t set = vmm_resident_set(instance->allocation) & aperture_set(memory);
+
+	if (set && vmm_allocation_is_physical(instance->allocation))
+		(void)!vmm_residency_place(memory, instance, set, vmm_resident_round(memory));
 }
 
 uint64_t vmm_resident_paged(const struct vmm_instance *instance)
@@ -372,12 +384,12 @@ static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 {
 	struct vmm_instance *instance = ref->instance;
 
-	/* Listed again; or the CPU has it, and would only see it move: it leaves when somebody needs the room. */
-	if (ref->allocation->listed || instance->lock_count || ref->allocation->pinned)
+	if (ref->allocation->listed || ref->allocation->pinned)
 		return true;
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE)
 		return true;
-	if (!may_depart(ref))
+	/* What the CPU has would only be seen to move: it leaves when it is unlocked, or when somebody needs the room. */
+	if (instance->lock_count || !may_depart(ref))
 		return false;
 	return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM) != VMM_PENDING;
 }

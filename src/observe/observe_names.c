@@ -39,6 +39,8 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_MAKE_RESIDENT] = "make_resident",
 	[VIDMM_DOOR_EVICT] = "evict",
 	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
+	[VIDMM_DOOR_LOCK2] = "lock2",
+	[VIDMM_DOOR_UNLOCK2] = "unlock2",
 };
 
 static const char *const ddi_names[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Residency of WDDM 2.x for a D3DKMT client. The rules are those of the device callbacks. */
+/* Residency and Lock2 of WDDM 2.x for a D3DKMT client. The rules are those of the device callbacks. */
 #include "doors/kmt/kmt_private.h"
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pData)
@@ -150,4 +150,32 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	vmm_free(handles);
 	vmm_free(values);
 	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTLock2", "no argument");
+	struct vmm_lock_request request = {.handle = pData->hAllocation,
+					   .flags = pData->Flags.Value};
+	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_lock2(call.device, &request);
+	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
+	return vmm_kmt_leave(&call, status, request.handle, 1, request.flags);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUnlock2", "no argument");
+	uint32_t handle = pData->hAllocation;
+	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_unlock(call.device, &handle, 1);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }

@@ -54,8 +54,6 @@ NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb,
 	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
 NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb,
 	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
-NOT_BUILT(pfnLock2Cb, D3DDDICB_LOCK2 *value)
-NOT_BUILT(pfnUnlock2Cb, const D3DDDICB_UNLOCK2 *value)
 NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
 NOT_BUILT(pfnReserveGpuVirtualAddressCb, D3DDDI_RESERVEGPUVIRTUALADDRESS *value)
 NOT_BUILT(pfnMapGpuVirtualAddressCb, D3DDDI_MAPGPUVIRTUALADDRESS *value)
@@ -108,8 +106,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 		unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
 	table->pfnSignalSynchronizationObjectFromGpuCb =
 		unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
-	table->pfnLock2Cb = unbuilt_pfnLock2Cb;
-	table->pfnUnlock2Cb = unbuilt_pfnUnlock2Cb;
 	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
 	table->pfnReserveGpuVirtualAddressCb = unbuilt_pfnReserveGpuVirtualAddressCb;
 	table->pfnMapGpuVirtualAddressCb = unbuilt_pfnMapGpuVirtualAddressCb;

@@ -100,6 +100,29 @@ static void res_01_res_06_make_resident_and_evict(void **state)
 	stop(&k);
 }
 
+static void lock_42_lock_45_lock2(void **state)
+{
+	struct kmt k;
+
+	start(&k, state, at_once);
+	D3DKMT_HANDLE a = allocate(&k);
+	D3DKMT_LOCK2 lock = {.hDevice = k.device, .hAllocation = a, .Flags.Value = 1, .pData = &k};
+	const D3DKMT_UNLOCK2 unlock = {.hDevice = k.device, .hAllocation = a};
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "LOCK-42");
+	assert_null(lock.pData);
+	lock.Flags.Value = 0;
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
+	*(uint32_t *)lock.pData = 0x42;
+	assert_int_equal(D3DKMTUnlock2(&unlock), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTUnlock2(&unlock), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "LOCK-28");
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
+	assert_int_equal(*(uint32_t *)lock.pData, 0x42);
+	assert_int_equal(D3DKMTUnlock2(&unlock), STATUS_SUCCESS);
+	stop(&k);
+}
+
 /* The calls that name only a queue find its device by it; a queue of another process is none. */
 static void hnd_07_a_queue_of_another_process_is_none(void **state)
 {
@@ -150,6 +173,10 @@ static void hnd_11_no_argument_is_refused(void **state)
 	world_expect_finding(&k.w, "HND-11");
 	assert_int_equal(D3DKMTEvict(NULL), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&k.w, "HND-11");
+	assert_int_equal(D3DKMTLock2(NULL), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "HND-11");
+	assert_int_equal(D3DKMTUnlock2(NULL), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "HND-11");
 	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromCpu(NULL), STATUS_INVALID_PARAMETER);
 	world_expect_finding(&k.w, "HND-11");
 	stop(&k);
@@ -159,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_01_res_06_make_resident_and_evict),
+		ON_BOTH(lock_42_lock_45_lock2),
 		ON_BOTH(hnd_07_a_queue_of_another_process_is_none),
 		ON_BOTH(an_adapter_of_1_x_has_none_of_it),
 		ON_BOTH(hnd_11_no_argument_is_refused),

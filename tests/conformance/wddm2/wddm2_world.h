@@ -9,6 +9,7 @@
 #include <sched_world.h>
 
 /* DXGK_ALLOCATIONINFOFLAGS_WDDM2_0 */
+#define PERMANENT_SYSMEM    0x2u
 #define CACHED              0x4u
 #define ACCESSED_PHYSICALLY 0x8000u
 #define NOTIFY_RESIDENCY    0x10000u
