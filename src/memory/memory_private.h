@@ -180,6 +180,9 @@ vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instan
 				    bool in, uint64_t offset, uint64_t size_bytes);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
+/* PAG-25: to who asked for it with ExplicitResidencyNotification; nothing for others. */
+vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
+			     bool resident);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */

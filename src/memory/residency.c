@@ -187,6 +187,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	uint32_t old_segment = instance->segment;
 
+	(void)!vmm_paging_notify(memory, instance, false); /* PAG-25 */
 	if (instance->place == VMM_PLACE_MEMORY) {
 		vmm_swizzle_release(memory, instance);
 		if (reason == VIDMM_RESIDENCY_DISCARDED)
@@ -218,6 +219,29 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	residency_event(memory, instance, reason, old_segment);
 }
 
+/* PAG-32: what is protected is encrypted on its way out by the segment, or does not go. */
+static bool leaves_in_the_clear(struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 &&
+	       (instance->allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) &&
+	       !(instance->not_written && instance->backing.address) &&
+	       !vmm_memory_segment(memory, instance->segment)->port->flags.EncryptedPagingSupported;
+}
+
+static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (instance->lock_count) /* the CPU's stores are not to be lost */
+		return VMM_NOT_SUPPORTED;
+	vmm_reason(memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		   instance->allocation->owner, instance->handle,
+		   "PAG-32: the content of 0x%08x is HardwareProtected and segment %u has no "
+		   "EncryptedPagingSupported: it is discarded, not copied out",
+		   instance->handle, instance->segment);
+	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+	memory->figures.evictions++;
+	return VMM_OK;
+}
+
 /*
  * PAG-20: the way out is too narrow because of what is pinned there, so the content goes nowhere (state machine 4.1: no
  * operation). What the CPU has locked stays instead: stores of the CPU are not to be lost.
@@ -242,22 +266,22 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 }
 
 /* For what that preparation brings in: its own working set stays. VMM_PENDING: the way out is in use by the GPU. */
-static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
-			uint64_t preparation)
+static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *instance,
+			    uint32_t reason, uint64_t preparation)
 {
 	uint32_t old_segment = instance->segment;
 	vmm_status status;
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
-		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (instance->place == VMM_PLACE_MEMORY) {
 		/* From 2.0 on the GPU may write to what the CPU has locked (LKR-09). */
 		vmm_assert(memory->caps->wddm2 ||
 			   !(instance->kept && instance->lock_count && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
+		if (vmm_unlikely(leaves_in_the_clear(memory, instance)))
+			return lose_protected(memory, instance);
 		if (instance->lock_count && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
 		vmm_swizzle_release(memory, instance);
@@ -278,6 +302,23 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	memory->figures.evictions++;
 	residency_event(memory, instance, reason, old_segment);
 	return VMM_OK;
+}
+
+/* PAG-25: the miniport hears of it before the content moves, and of it again if that fails. */
+static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
+			uint64_t preparation)
+{
+	vmm_status status;
+
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+		return VMM_NOT_SUPPORTED; /* PAG-18 */
+	status = vmm_paging_notify(memory, instance, false);
+	if (!vmm_ok(status))
+		return status;
+	status = evict_now(memory, instance, reason, preparation);
+	if (status != VMM_OK && status != VMM_DEVICE_REMOVED)
+		(void)!vmm_paging_notify(memory, instance, true);
+	return status;
 }
 
 vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -539,6 +580,8 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
 	vmm_coherence_to_gpu(memory, instance, from);
 	status = bring_content(memory, instance, from);
+	if (vmm_ok(status))
+		status = vmm_paging_notify(memory, instance, true); /* PAG-25, VA-14 */
 	if (!vmm_ok(status)) {
 		leave_segment(memory, instance);
 		instance->place = (uint8_t)from;

@@ -213,6 +213,7 @@ struct vmm_instance {
 	uint64_t generation;  /* order in which instances became current (REN-17) */
 	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
 	bool not_written;     /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
+	bool announced;       /* 2.x: the miniport was last told that it is resident (PAG-25) */
 	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
 	uint64_t last_use;   /* the adapter's use counter */
 	struct vmm_list lru; /* in the segment's class list while resident */

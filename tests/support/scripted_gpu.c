@@ -203,6 +203,7 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps nothing about contents */
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:
+	case DXGK_OPERATION_NOTIFY_RESIDENCY:
 		return STATUS_SUCCESS;
 	default:
 		return STATUS_NOT_SUPPORTED;
