@@ -117,6 +117,30 @@ static void alf_29_cpu_visible_maps_need_the_capability(void **state)
 	world_stop(&w);
 }
 
+/* What a miniport says of a context and is not built is refused, and the context ended again. */
+static void capabilities_of_contexts_are_not_built(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	uint32_t live = w.m->live_contexts;
+	for (uint32_t caps = 0x1; caps <= 0x4; caps *= 2) {
+		D3DDDICB_CREATECONTEXT args = {0};
+
+		w.m->settings.context.Caps.Value = caps;
+		assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args),
+				 E_NOTIMPL);
+		assert_null(args.hContext);
+		assert_int_equal(w.m->live_contexts, live);
+	}
+	w.m->settings.context.Caps.Value = 0;
+	D3DDDICB_CREATECONTEXT args = {0};
+	assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args), S_OK);
+	const D3DDDICB_DESTROYCONTEXT end = {.hContext = args.hContext};
+	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &end), S_OK);
+	world_stop(&w);
+}
+
 static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
 {
 	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
@@ -148,6 +172,7 @@ int main(void)
 		ON_BOTH(alf_25_explicit_notification_needs_physical_access),
 		ON_BOTH(alf_28_large_pages_do_not_matter_without_page_tables),
 		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),
+		ON_BOTH(capabilities_of_contexts_are_not_built),
 		ON_BOTH(seg_25_hidden_memory_needs_the_aperture_for_the_cpu),
 	};
 
