@@ -7,8 +7,8 @@
 
 #include "tile.h"
 
-#define ALL_SEGMENTS 0x3u
 #define VRAM_BIT     0x1u
+#define APERTURE_BIT 0x2u
 #define KNOWN_FLAGS                                                                                \
 	(SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED | SOFTGPU_ALLOCATION_TILED_X | \
 	 SOFTGPU_ALLOCATION_TILED_Y | SOFTGPU_ALLOCATION_PERMANENT_SYSTEM |                        \
@@ -30,9 +30,9 @@ static enum softgpu_tile_mode tile_mode(const struct softgpu_allocation *wish)
 	return wish->flags & SOFTGPU_ALLOCATION_TILED_Y ? SOFTGPU_TILE_Y : SOFTGPU_LINEAR;
 }
 
-static uint32_t segment_set(const struct softgpu_allocation *wish)
+static uint32_t all_segments(const struct softgpu_adapter *adapter)
 {
-	return wish->segment_set ? wish->segment_set : ALL_SEGMENTS;
+	return adapter->settings.aperture_bytes ? 0x3 : VRAM_BIT;
 }
 
 static int layout_is_valid(const struct softgpu_allocation *wish)
@@ -44,15 +44,18 @@ static int layout_is_valid(const struct softgpu_allocation *wish)
 	/* SWZ-20: a tiled surface gets its form in video memory, so it must be able to go there. */
 	return (tiled & (tiled - 1)) == 0 && wish->stride_bytes &&
 	       wish->stride_bytes % softgpu_tile_width(tile_mode(wish)) == 0 &&
-	       (segment_set(wish) & VRAM_BIT);
+	       (wish->segment_set & VRAM_BIT);
 }
 
-static int wish_is_valid(const struct softgpu_allocation *wish)
+/* segment_set of the wish is never 0 here. */
+static int wish_is_valid(const struct softgpu_adapter *adapter,
+			 const struct softgpu_allocation *wish)
 {
-	uint32_t set = segment_set(wish), preferred = wish->preferred_segment;
+	uint32_t set = wish->segment_set, preferred = wish->preferred_segment;
 
 	return wish->version == SOFTGPU_ALLOCATION_VERSION && !(wish->flags & ~KNOWN_FLAGS) &&
-	       wish->size_bytes && wish->size_bytes <= SIZE_LIMIT && !(set & ~ALL_SEGMENTS) &&
+	       wish->size_bytes && wish->size_bytes <= SIZE_LIMIT &&
+	       !(set & ~all_segments(adapter)) &&
 	       (!preferred || (preferred <= 2 && (set >> (preferred - 1) & 1))) &&
 	       !(wish->alignment & (wish->alignment - 1)) && wish->alignment <= ALIGNMENT_LIMIT &&
 	       layout_is_valid(wish);
@@ -74,7 +77,7 @@ static uint64_t size_of(const struct softgpu_allocation *wish)
 
 static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO *info)
 {
-	uint32_t set = segment_set(wish), preferred = wish->preferred_segment;
+	uint32_t set = wish->segment_set, preferred = wish->preferred_segment;
 
 	if (!preferred)
 		preferred = set & VRAM_BIT ? SOFTGPU_SEGMENT_VRAM : SOFTGPU_SEGMENT_APERTURE;
@@ -105,7 +108,7 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 		wish->priority ? wish->priority : D3DDDI_ALLOCATIONPRIORITY_NORMAL;
 }
 
-static NTSTATUS create_one(DXGK_ALLOCATIONINFO *info)
+static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIONINFO *info)
 {
 	struct softgpu_driver_allocation *allocation;
 	struct softgpu_allocation wish;
@@ -113,7 +116,9 @@ static NTSTATUS create_one(DXGK_ALLOCATIONINFO *info)
 	if (!info->pPrivateDriverData || info->PrivateDriverDataSize != sizeof(wish))
 		return STATUS_INVALID_PARAMETER;
 	memcpy(&wish, info->pPrivateDriverData, sizeof(wish));
-	if (!wish_is_valid(&wish))
+	if (!wish.segment_set)
+		wish.segment_set = all_segments(adapter);
+	if (!wish_is_valid(adapter, &wish))
 		return STATUS_INVALID_PARAMETER;
 	allocation = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*allocation), SOFTGPU_POOL_TAG);
 	if (!allocation)
@@ -146,9 +151,8 @@ NTSTATUS APIENTRY softgpu_create_allocation(IN_CONST_HANDLE hAdapter,
 	NTSTATUS status = STATUS_SUCCESS;
 	UINT created;
 
-	(void)hAdapter;
 	for (created = 0; created < pCreateAllocation->NumAllocations; created++) {
-		status = create_one(&pCreateAllocation->pAllocationInfo[created]);
+		status = create_one(hAdapter, &pCreateAllocation->pAllocationInfo[created]);
 		if (!NT_SUCCESS(status))
 			break;
 	}
@@ -196,14 +200,31 @@ NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* Primaries, shadows and staging surfaces belong to displays. */
+/* Primaries, shadows and staging surfaces belong to displays; memory that exists is reached through the aperture. */
 NTSTATUS APIENTRY softgpu_get_standard_allocation_driver_data(
 	IN_CONST_HANDLE hAdapter,
 	INOUT_PDXGKARG_GETSTANDARDALLOCATIONDRIVERDATA pGetStandardAllocationDriverData)
 {
+	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args = pGetStandardAllocationDriverData;
+	const D3DKMDT_GDISURFACEDATA *surface = args->pCreateGdiSurfaceData;
+	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
+					  .segment_set = APERTURE_BIT};
+
 	(void)hAdapter;
-	(void)pGetStandardAllocationDriverData;
-	return STATUS_NOT_SUPPORTED;
+	if (args->StandardAllocationType != D3DKMDT_STANDARDALLOCATION_GDISURFACE ||
+	    surface->Type != D3DKMDT_GDISURFACE_EXISTINGSYSMEM)
+		return STATUS_NOT_SUPPORTED;
+	args->ResourcePrivateDriverDataSize = 0;
+	if (args->pAllocationPrivateDriverData) {
+		if (args->AllocationPrivateDriverDataSize < sizeof(wish))
+			return STATUS_BUFFER_TOO_SMALL;
+		wish.size_bytes = (uint64_t)surface->Pitch * surface->Height;
+		memcpy(args->pAllocationPrivateDriverData, &wish, sizeof(wish));
+	}
+	args->AllocationPrivateDriverDataSize = sizeof(wish);
+	return STATUS_SUCCESS;
 }
 
 static NTSTATUS open_one(const struct softgpu_device *device, DXGK_OPENALLOCATIONINFO *info)

@@ -206,6 +206,8 @@ NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softg
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
+	if (packet->is_preemption && engine->adapter->settings.preemption_aware)
+		engine->count = 0; /* PRE-04: all but the running one come again */
 	if (engine->is_halted) {
 		status = STATUS_INVALID_DEVICE_STATE; /* between a reset and its restart (TDR-05) */
 	} else if (engine->is_removed) {

@@ -141,7 +141,7 @@ static int copy_tile_rows(const struct softgpu_memory *memory,
 
 	if (copy->surface_offset % row_bytes || copy->length % row_bytes)
 		return 0;
-	t = side_run(memory, tiled, 0, &tiled_run,
+	t = side_run(memory, tiled, copy->surface_offset, &tiled_run,
 		     copy->destination_tiled ? SOFTGPU_WRITE : SOFTGPU_READ);
 	l = side_run(memory, linear, 0, &linear_run,
 		     copy->destination_tiled ? SOFTGPU_READ : SOFTGPU_WRITE);
@@ -166,18 +166,16 @@ int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 
 	if (copy_tile_rows(memory, copy, tiled, linear))
 		return 1;
-	/* Some other part of a surface: run by run, each at its own place of the linear form. */
+	/* Some other part of a surface: run by run, each at its own place of the tiled form. */
 	while (done < copy->length) {
 		uint64_t surface = copy->surface_offset + done;
-		uint64_t at = softgpu_tile_linear_offset(mode, copy->stride_bytes, surface) -
-			      copy->surface_offset;
 		struct softgpu_side t = tiled, l = linear;
 		uint64_t run = unit - surface % unit;
 
 		if (run > copy->length - done)
 			run = copy->length - done;
-		t.address += done;
-		l.address += at;
+		t.address += softgpu_tile_tiled_offset(mode, copy->stride_bytes, surface);
+		l.address += done;
 		if (!softgpu_memory_copy(memory, copy->destination_tiled ? t : l,
 					 copy->destination_tiled ? l : t, run))
 			return 0;

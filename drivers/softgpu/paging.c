@@ -44,15 +44,10 @@ static int segment_range_is_valid(const struct softgpu_adapter *adapter, UINT se
 	       address >= base && address - base <= size && length <= size - (address - base);
 }
 
-/* Bytes of a page list's mapping before and after the place where a transfer begins. */
-struct surroundings {
-	uint64_t before, after;
-};
-
 /* PAG-04: SegmentId 0 is the page list from page MdlOffset on; TransferOffset counts on the segment side only. */
 static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 			     const DXGKARG_BUILDPAGINGBUFFER *build, const DXGK_TRANSFER_END *end,
-			     struct softgpu_side *side, struct surroundings *around)
+			     struct softgpu_side *side)
 {
 	uint64_t skipped = (uint64_t)build->Transfer.MdlOffset << SOFTGPU_PAGE_SHIFT;
 	char *pages;
@@ -60,7 +55,6 @@ static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 	if (end->SegmentId) {
 		side->address =
 			(uint64_t)end->SegmentAddress.QuadPart + build->Transfer.TransferOffset;
-		*around = (struct surroundings){0, 0};
 		return segment_range_is_valid(adapter, end->SegmentId, side->address,
 					      build->Transfer.TransferSize)
 			       ? STATUS_SUCCESS
@@ -74,31 +68,33 @@ static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 		return STATUS_NO_MEMORY;
 	side->address = (uintptr_t)pages + skipped;
 	side->is_host = 1;
-	around->before = skipped;
-	around->after = MmGetMdlByteCount(end->pMdl) - skipped - build->Transfer.TransferSize;
 	return STATUS_SUCCESS;
 }
 
 /*
- * Part of a row of tiles is spread over the whole row in the linear form, so all of that row must be in the page list.
+ * What is named is a piece of the linear form, which on the tiled side is spread over all rows of tiles that it touches.
+ * That side is a surface in a segment, and its address is where the surface begins.
  */
-static int linear_side_is_complete(const struct softgpu_paging_copy *copy,
-				   const struct surroundings *linear, int is_host)
+static NTSTATUS resolve_surface(const struct softgpu_adapter *adapter, const DXGK_TRANSFER_END *end,
+				const struct softgpu_paging_copy *copy, struct softgpu_side *side)
 {
 	uint64_t row =
 		softgpu_tile_row_bytes((enum softgpu_tile_mode)copy->tile_mode, copy->stride_bytes);
-	uint64_t end = copy->surface_offset + copy->length;
-	uint64_t before = copy->surface_offset % row, after = (row - end % row) % row;
+	uint64_t last = copy->surface_offset + copy->length;
 
-	return (before == 0 && after == 0) ||
-	       (is_host && before <= linear->before && after <= linear->after);
+	if (!end->SegmentId)
+		return STATUS_INVALID_PARAMETER;
+	side->address = (uint64_t)end->SegmentAddress.QuadPart;
+	return segment_range_is_valid(adapter, end->SegmentId, side->address,
+				      (last + row - 1) / row * row)
+		       ? STATUS_SUCCESS
+		       : STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
 {
 	const struct softgpu_driver_allocation *allocation = build->Transfer.hAllocation;
 	const DXGK_TRANSFERFLAGS flags = build->Transfer.Flags;
-	struct surroundings source, destination;
 	struct softgpu_paging_copy copy = {
 		.command = {.opcode = SOFTGPU_PAGING_COPY, .size_bytes = sizeof(copy)},
 		.length = build->Transfer.TransferSize,
@@ -110,10 +106,10 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 		return STATUS_SUCCESS;
 	if (flags.Swizzle && flags.Unswizzle)
 		return STATUS_INVALID_PARAMETER;
-	status = resolve_side(adapter, build, &build->Transfer.Source, &copy.source, &source);
+	status = resolve_side(adapter, build, &build->Transfer.Source, &copy.source);
 	if (NT_SUCCESS(status))
 		status = resolve_side(adapter, build, &build->Transfer.Destination,
-				      &copy.destination, &destination);
+				      &copy.destination);
 	if (!NT_SUCCESS(status))
 		return status;
 	/* Without these flags a surface moves in the form it has (SWZ-22). */
@@ -123,12 +119,32 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 		copy.stride_bytes = allocation->stride_bytes;
 		copy.destination_tiled = flags.Swizzle;
 		copy.surface_offset = build->Transfer.TransferOffset;
-		if (!linear_side_is_complete(&copy, flags.Swizzle ? &source : &destination,
-					     flags.Swizzle ? copy.source.is_host
-							   : copy.destination.is_host))
-			return STATUS_INVALID_PARAMETER;
+		status = resolve_surface(adapter,
+					 flags.Swizzle ? &build->Transfer.Destination
+						       : &build->Transfer.Source,
+					 &copy, flags.Swizzle ? &copy.destination : &copy.source);
+		if (!NT_SUCCESS(status))
+			return status;
 	}
 	return append(build, &copy, sizeof(copy));
+}
+
+/*
+ * SWZ-25: between a surface and the pages that stand behind its alternate address while it is evicted. Ranges here show
+ * surfaces as they are, so this is a transfer; its structure goes on with the range where that of a transfer has MdlOffset.
+ */
+static NTSTATUS special_lock_transfer(const struct softgpu_adapter *adapter,
+				      DXGKARG_BUILDPAGINGBUFFER *build)
+{
+	DXGKARG_BUILDPAGINGBUFFER plain = *build;
+	NTSTATUS status;
+
+	if (build->SpecialLockTransfer.SwizzlingRangeId >= adapter->settings.swizzling_ranges)
+		return STATUS_INVALID_PARAMETER;
+	plain.Transfer.MdlOffset = 0;
+	status = transfer(adapter, &plain);
+	build->pDmaBuffer = plain.pDmaBuffer;
+	return status;
 }
 
 static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)
@@ -239,8 +255,9 @@ NTSTATUS APIENTRY softgpu_build_paging_buffer(IN_CONST_HANDLE hAdapter,
 		return map(adapter, pBuildPagingBuffer);
 	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
 		return unmap(adapter, pBuildPagingBuffer);
+	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
+		return special_lock_transfer(adapter, pBuildPagingBuffer);
 	default:
-		/* SPECIAL_LOCK_TRANSFER goes with alternate addresses, which no allocation here asks for (SWZ-25). */
 		return STATUS_NOT_SUPPORTED;
 	}
 }

@@ -20,8 +20,10 @@ static void patch_addresses(char *dma, const D3DDDI_PATCHLOCATIONLIST *patch, ui
 		uint64_t address =
 			(uint64_t)entry->PhysicalAddress.QuadPart + patch->AllocationOffset;
 
-		*(uint64_t *)(void *)(dma + patch->PatchOffset) =
-			entry->SegmentId ? address : SOFTGPU_NOWHERE;
+		if (entry->SegmentId)
+			*(uint64_t *)(void *)(dma + patch->PatchOffset) = address;
+		else if (entry->hDeviceSpecificAllocation) /* else it unbinds its slot (PAT-09) */
+			*(uint64_t *)(void *)(dma + patch->PatchOffset) = SOFTGPU_NOWHERE;
 	}
 }
 

@@ -6,7 +6,13 @@
 
 /* Through this offset DXGK_DRIVERCAPS is the same in every version. */
 #define DRIVERCAPS_SIZE_1_0 336u
-#define SEGMENT_COUNT       2u
+#define SEGMENT_COUNT_MAX   2u
+
+/* ApertureSize 0: there is video memory and nothing else. */
+static UINT segment_count(const struct softgpu_adapter *adapter)
+{
+	return adapter->settings.aperture_bytes ? 2 : 1;
+}
 
 static NTSTATUS query_driver_private(const struct softgpu_adapter *adapter,
 				     const DXGKARG_QUERYADAPTERINFO *query)
@@ -40,6 +46,7 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.ApertureSegmentCommitLimit = (SIZE_T)settings->aperture_bytes;
 	caps.NumberOfSwizzlingRanges = settings->swizzling_ranges;
 	caps.SchedulingCaps.MultiEngineAware = 1;
+	caps.SchedulingCaps.PreemptionAware = settings->preemption_aware != 0;
 	caps.MemoryManagementCaps.PagingNode = settings->paging_node;
 	caps.GpuEngineTopology.NbAsymetricProcessingNodes = SOFTGPU_NODES;
 	if (settings->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3)
@@ -48,8 +55,12 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 		caps.WDDMVersion = DXGKDDI_WDDMv1_2;
 	else
 		caps.WDDMVersion = DXGKDDI_WDDMv1;
-	caps.PreemptionCaps.GraphicsPreemptionGranularity = D3DKMDT_GRAPHICS_PREEMPTION_NONE;
-	caps.PreemptionCaps.ComputePreemptionGranularity = D3DKMDT_COMPUTE_PREEMPTION_NONE;
+	caps.PreemptionCaps.GraphicsPreemptionGranularity =
+		settings->preemption_aware ? D3DKMDT_GRAPHICS_PREEMPTION_DMA_BUFFER_BOUNDARY
+					   : D3DKMDT_GRAPHICS_PREEMPTION_NONE;
+	caps.PreemptionCaps.ComputePreemptionGranularity =
+		settings->preemption_aware ? D3DKMDT_COMPUTE_PREEMPTION_DMA_BUFFER_BOUNDARY
+					   : D3DKMDT_COMPUTE_PREEMPTION_NONE;
 	caps.SupportPerEngineTDR = settings->per_engine_tdr != 0;
 	/* The caller of an older version has room for the members that version has. */
 	memcpy(query->pOutputData, &caps,
@@ -61,9 +72,8 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 			      DXGK_SEGMENTDESCRIPTOR3 *segments)
 {
 	DXGK_SEGMENTDESCRIPTOR3 *vram = &segments[SOFTGPU_SEGMENT_VRAM - 1];
-	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
 
-	memset(segments, 0, SEGMENT_COUNT * sizeof(*segments));
+	memset(segments, 0, segment_count(adapter) * sizeof(*segments));
 	vram->CpuTranslatedAddress = adapter->vram_address;
 	vram->Size = (SIZE_T)adapter->memory.vram_bytes;
 	vram->CommitLimit = vram->Size;
@@ -73,6 +83,9 @@ static void describe_segments(const struct softgpu_adapter *adapter,
 		vram->NbOfBanks = adapter->settings.vram_banks;
 		vram->pBankRangeTable = (SIZE_T *)adapter->bank_ends;
 	}
+	if (segment_count(adapter) < SOFTGPU_SEGMENT_APERTURE)
+		return;
+	DXGK_SEGMENTDESCRIPTOR3 *aperture = &segments[SOFTGPU_SEGMENT_APERTURE - 1];
 	aperture->BaseAddress.QuadPart = (LONGLONG)SOFTGPU_APERTURE_BASE;
 	aperture->Size = (SIZE_T)adapter->settings.aperture_bytes;
 	aperture->CommitLimit = aperture->Size;
@@ -85,11 +98,12 @@ static NTSTATUS query_segment3(const struct softgpu_adapter *adapter,
 			       const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT3 *out = query->pOutputData;
+	UINT count = segment_count(adapter);
 
 	if (query->OutputDataSize < sizeof(*out) ||
-	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+	    (out->pSegmentDescriptor && out->NbSegment < count))
 		return STATUS_BUFFER_TOO_SMALL;
-	out->NbSegment = SEGMENT_COUNT;
+	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
 	describe_segments(adapter, out->pSegmentDescriptor);
@@ -104,17 +118,17 @@ static NTSTATUS query_segment(const struct softgpu_adapter *adapter,
 			      const DXGKARG_QUERYADAPTERINFO *query)
 {
 	DXGK_QUERYSEGMENTOUT *out = query->pOutputData;
-	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT];
-	UINT i;
+	DXGK_SEGMENTDESCRIPTOR3 segments[SEGMENT_COUNT_MAX];
+	UINT count = segment_count(adapter), i;
 
 	if (query->OutputDataSize < sizeof(*out) ||
-	    (out->pSegmentDescriptor && out->NbSegment < SEGMENT_COUNT))
+	    (out->pSegmentDescriptor && out->NbSegment < count))
 		return STATUS_BUFFER_TOO_SMALL;
-	out->NbSegment = SEGMENT_COUNT;
+	out->NbSegment = count;
 	if (!out->pSegmentDescriptor)
 		return STATUS_SUCCESS;
 	describe_segments(adapter, segments);
-	for (i = 0; i < SEGMENT_COUNT; i++) {
+	for (i = 0; i < count; i++) {
 		DXGK_SEGMENTDESCRIPTOR *segment = &out->pSegmentDescriptor[i];
 
 		memset(segment, 0, sizeof(*segment));

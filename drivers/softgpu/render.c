@@ -29,6 +29,8 @@ struct translation {
 	const DXGK_ALLOCATIONLIST *allocations;
 	uint32_t allocation_count;
 	int prepatch;
+	int unbinds;         /* the list's last element is NULL, to unbind slots with */
+	uint32_t bound_from; /* the patch locations of the last command begin here */
 	/* The last REPORT before `at`. */
 	int has_report;
 	struct softgpu_operand report;
@@ -388,15 +390,66 @@ static int header_is_valid(const struct translation *t, struct softgpu_command h
 	       header.size_bytes <= t->length - t->at;
 }
 
+/*
+ * PAT-09: no state outlives a command, so whatever the last one used need not stay where the buffer is split behind it.
+ * Only on request (a NULL element comes last): it is one more patch location for each slot.
+ */
+static NTSTATUS unbind(struct translation *t)
+{
+	uint64_t seen[SOFTGPU_SLOTS / 64 + 1] = {0};
+	uint32_t end = t->patch_count;
+
+	for (uint32_t p = t->bound_from; p < end; p++) {
+		uint32_t slot = t->patch[p].SlotId;
+		uint64_t bit = (uint64_t)1 << slot % 64;
+
+		if (seen[slot / 64] & bit)
+			continue;
+		if (t->patch_count == t->patch_size) {
+			t->patch_count = end;
+			return UNTIL_DMA_BUFFER_IS_FULL;
+		}
+		seen[slot / 64] |= bit;
+		t->patch[t->patch_count++] = (D3DDDI_PATCHLOCATIONLIST){
+			.AllocationIndex = t->allocation_count - 1,
+			.Value = slot,
+			.PatchOffset = t->out,
+			.SplitOffset = t->out,
+		};
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS put_next(struct translation *t, struct softgpu_command header)
+{
+	uint32_t patch_count = t->patch_count;
+	NTSTATUS status;
+
+	if (!t->unbinds)
+		return put_command(t, header);
+	status = unbind(t);
+	if (!NT_SUCCESS(status))
+		return status;
+	t->bound_from = t->patch_count;
+	status = put_command(t, header);
+	if (!NT_SUCCESS(status))
+		t->patch_count =
+			patch_count; /* the buffer ends before it, and so does all that is bound */
+	return status;
+}
+
 static NTSTATUS translate(struct translation *t)
 {
+	t->unbinds = t->allocation_count &&
+		     !t->allocations[t->allocation_count - 1].hDeviceSpecificAllocation;
+
 	while (t->at < t->length) {
 		struct softgpu_command header = fetch_header(t->commands + t->at);
 		NTSTATUS status;
 
 		if (!header_is_valid(t, header))
 			return STATUS_INVALID_PARAMETER;
-		status = put_command(t, header);
+		status = put_next(t, header);
 		if (!NT_SUCCESS(status))
 			return status;
 		t->at += header.size_bytes;

@@ -33,6 +33,7 @@ static const struct setting settings_table[] = {
 	SETTING(L"EngineBytesPerUs", engine_bytes_per_us, 20000),
 	SETTING(L"PrePatch", prepatch, 1),
 	SETTING(L"PerEngineTdr", per_engine_tdr, 1),
+	SETTING(L"PreemptionAware", preemption_aware, 0),
 	SETTING(L"InterfaceVersion", interface_version, SOFTGPU_INTERFACE_VERSION),
 };
 

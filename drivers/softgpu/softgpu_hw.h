@@ -63,7 +63,10 @@ struct softgpu_paging_copy {
 	struct softgpu_command command;
 	struct softgpu_side source, destination;
 	uint64_t length;
-	/* Tiled form on one side: which bytes of the surface are moved. The linear side starts at the same offset. */
+	/*
+	 * Tiled form on one side, whose address is that of the whole surface: from where on bytes of the linear form are moved.
+	 * The linear side's address is that of the first of them.
+	 */
 	uint64_t surface_offset;
 	uint32_t stride_bytes;
 	uint16_t tile_mode;

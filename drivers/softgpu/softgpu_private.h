@@ -38,7 +38,7 @@ struct softgpu_settings {
 	uint32_t dma_buffer_bytes, dma_buffer_segment_set;
 	uint32_t allocation_list_size, patch_location_list_size;
 	uint32_t paging_buffer_bytes, paging_buffer_segment, paging_node;
-	uint32_t prepatch, per_engine_tdr;
+	uint32_t prepatch, per_engine_tdr, preemption_aware;
 	uint32_t interface_version;
 };
 

@@ -59,7 +59,10 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 	return softgpu_engine_submit(engine, &packet);
 }
 
-/* Nothing can be preempted: the answer waits its turn behind what was submitted before (PRE-06). */
+/*
+ * What runs cannot be preempted: the answer waits its turn behind it, and behind what was submitted before unless
+ * PreemptionAware is set (PRE-06).
+ */
 NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 					  IN_CONST_PDXGKARG_PREEMPTCOMMAND pPreemptCommand)
 {

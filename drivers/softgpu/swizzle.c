@@ -15,13 +15,18 @@ NTSTATUS APIENTRY softgpu_acquire_swizzling_range(
 
 	if (pAcquireSwizzlingRange->RangeId >= adapter->settings.swizzling_ranges || !allocation)
 		return STATUS_INVALID_PARAMETER;
-	if (allocation->tile_mode != SOFTGPU_LINEAR)
+	if (allocation->tile_mode != SOFTGPU_LINEAR ||
+	    pAcquireSwizzlingRange->SegmentId != SOFTGPU_SEGMENT_VRAM)
 		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 	range = &adapter->ranges[pAcquireSwizzlingRange->RangeId];
 	if (range->allocation)
 		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
 	range->allocation = pAcquireSwizzlingRange->hAllocation;
 	range->private_data = pAcquireSwizzlingRange->PrivateDriverData;
+	/* SWZ-24: where the CPU sees no video memory, a range is the window into it; so far the address is an offset. */
+	if (!adapter->settings.vram_cpu_visible)
+		pAcquireSwizzlingRange->CPUTranslatedAddress.QuadPart +=
+			adapter->vram_address.QuadPart;
 	return STATUS_SUCCESS;
 }
 

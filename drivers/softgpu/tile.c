@@ -49,6 +49,23 @@ uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride
 	       x;
 }
 
+uint64_t softgpu_tile_tiled_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
+				   uint64_t linear_offset)
+{
+	uint64_t row_bytes = softgpu_tile_row_bytes(mode, stride_bytes);
+	uint64_t tile_row = linear_offset / row_bytes;
+	uint64_t y = linear_offset % row_bytes / stride_bytes;
+	uint64_t across = linear_offset % stride_bytes;
+	uint64_t tile = across / softgpu_tile_width(mode), x = across % softgpu_tile_width(mode);
+	uint64_t in_tile;
+
+	if (mode == SOFTGPU_TILE_X)
+		in_tile = y * X_WIDTH + x;
+	else
+		in_tile = x / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN + x % Y_COLUMN;
+	return tile_row * row_bytes + tile * TILE_BYTES + in_tile;
+}
+
 #if SOFTGPU_STREAM
 
 static inline void move16(char *destination, const char *source, int stream)

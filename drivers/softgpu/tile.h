@@ -40,6 +40,10 @@ static inline uint64_t softgpu_tile_row_bytes(enum softgpu_tile_mode mode, uint3
 uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
 				    uint64_t tiled_offset);
 
+/* The reverse. Bytes that stay together do so up to softgpu_tile_run. */
+uint64_t softgpu_tile_tiled_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
+				   uint64_t linear_offset);
+
 /* Whole rows of tiles; both forms contiguous. `tiled` is aligned to a page. */
 void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *tiled,
 		       const char *linear, uint64_t length);

@@ -60,7 +60,10 @@ enum vidmm_event_type {
 	/* The CPU's caches were flushed for a Cached allocation. object: allocation; reason: enum vidmm_flush_reason; a: bytes,
 	 * b: segment of the allocation (0: system memory). */
 	VIDMM_EVENT_FLUSH = 22,
-	VIDMM_EVENT_TYPE_COUNT = 23
+	/* A GPU did not answer in time, and what was done about it. reason: enum vidmm_recovery; a: code (0x117 adapter), b: node,
+	 * c: fence, d: ns that the packet had the node for (OVERDUE, MISSED, TIMEOUT). process, object: whose packet (0: paging). */
+	VIDMM_EVENT_RECOVERY = 23,
+	VIDMM_EVENT_TYPE_COUNT = 24
 };
 
 enum vidmm_door {
@@ -110,8 +113,21 @@ enum vidmm_ddi {
 	VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE,
 	VIDMM_DDI_RELEASE_SWIZZLING_RANGE,
 	VIDMM_DDI_QUERY_CURRENT_FENCE,
-	VIDMM_DDI_UNLOAD
+	VIDMM_DDI_UNLOAD,
+	VIDMM_DDI_PREEMPT_COMMAND,
+	VIDMM_DDI_CANCEL_COMMAND,
+	VIDMM_DDI_COLLECT_DBG_INFO,
+	VIDMM_DDI_RESET_FROM_TIMEOUT,
+	VIDMM_DDI_RESTART_FROM_TIMEOUT,
+	VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP,
+	VIDMM_DDI_QUERY_ENGINE_STATUS,
+	VIDMM_DDI_RESET_ENGINE,
+	VIDMM_DDI_SET_POWER_STATE,
+	VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP,
+	VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA,
+	VIDMM_DDI_DESCRIBE_ALLOCATION
 };
+#define VIDMM_DDI_LAST VIDMM_DDI_DESCRIBE_ALLOCATION
 
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
@@ -143,7 +159,9 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_DISCARDED, /* offered, memory taken */
 	VIDMM_RESIDENCY_STOP,      /* adapter stops */
 	VIDMM_RESIDENCY_TRIM,
-	VIDMM_RESIDENCY_PINNED /* Overlay or Capture, placed when created */
+	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed when created */
+	VIDMM_RESIDENCY_RESET,  /* the adapter was reset (PAG-27) */
+	VIDMM_RESIDENCY_POWER   /* its segment is about to lose power */
 };
 
 enum vidmm_wait_reason {
@@ -152,7 +170,23 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_PAGING_BUFFER, /* all paging buffers in flight */
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
-	VIDMM_WAIT_STOP
+	VIDMM_WAIT_STOP,
+	VIDMM_WAIT_POWER /* for the adapter to leave or to enter a state of low power */
+};
+
+enum vidmm_recovery {
+	VIDMM_RECOVERY_OVERDUE =
+		1, /* a packet runs for long: the miniport is asked for its fence (SUB-14) */
+	VIDMM_RECOVERY_MISSED,      /* that showed a completion whose interrupt was lost */
+	VIDMM_RECOVERY_TIMEOUT,     /* the node has timed out (TDR-02) */
+	VIDMM_RECOVERY_RESET,       /* DxgkDdiResetFromTimeout has returned */
+	VIDMM_RECOVERY_RESTARTED,   /* the adapter goes on (TDR-05) */
+	VIDMM_RECOVERY_DEVICE_LOST, /* object: the device; a: its execution state */
+	VIDMM_RECOVERY_IGNORED,     /* TdrDebugMode 1 */
+	VIDMM_RECOVERY_PREEMPT,     /* DxgkDdiPreemptCommand is called, c: with that id (PRE-01) */
+	VIDMM_RECOVERY_PREEMPTED,   /* it was answered; d: packets that are taken back (PRE-04) */
+	VIDMM_RECOVERY_ENGINE_RESET, /* a: 0x141, c: LastAbortedFenceId; d: packets behind it, taken back (TDR-15) */
+	VIDMM_RECOVERY_DENIED /* a: 0x142, process: it gets no device any more (TDR-20) */
 };
 
 enum vidmm_flush_reason {

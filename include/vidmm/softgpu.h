@@ -18,7 +18,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
 
 /*
  * Registry values (device software key), all optional. BAR 0 is video memory: its size is the size of segment 1.
- *   ApertureSize         bytes of aperture segment 2 (default 256 MiB)
+ *   ApertureSize         bytes of aperture segment 2 (default 256 MiB; 0: there is no such segment)
  *   ApertureCoherent     1: aperture has CacheCoherent (default 1)
  *   VramCpuVisible       1: segment 1 has CpuVisible (default 1)
  *   VramBanks            banks of equal size that segment 1 is divided into (default 0: none; at most 127)
@@ -30,6 +30,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   EngineBytesPerUs     execution time charged per byte of paging copies/fills on virtual time (default 20000; 0: none)
  *   PrePatch             1: DxgkDdiRender writes the addresses that the allocation list has (default 1)
  *   PerEngineTdr         1: reports SupportPerEngineTDR (default 1)
+ *   PreemptionAware      1: reports PreemptionAware; a request drops what waits behind the running packet (default 0)
  *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
  */
 
@@ -64,7 +65,7 @@ struct softgpu_allocation {
 	uint32_t flags;
 	uint64_t size_bytes;
 	uint32_t stride_bytes;      /* of tiled surfaces; 0 otherwise */
-	uint32_t segment_set;       /* bit n-1: segment n; 0: segments 1 and 2 */
+	uint32_t segment_set;       /* bit n-1: segment n; 0: all there are */
 	uint32_t preferred_segment; /* 0: segment 1 when in the set */
 	uint32_t alignment;         /* 0: 4096 */
 	uint32_t renaming_limit;    /* MaximumRenamingListLength, 0: none */
@@ -187,7 +188,11 @@ struct softgpu_relocations {
 };
 
 /*
- * Concerns the STAMP commands behind it. The allocation a REPORT command names holds this, then `capacity` records;
+ * Nothing outlives a command. Where the last element of the allocation list is NULL, DxgkDdiRender therefore unbinds the
+ * slots of each command behind it, and a DMA buffer that does not fit may be split between any two commands; without
+ * that, what a RELOCATIONS command named stays bound.
+ *
+ * REPORT concerns the STAMP commands behind it. The allocation a REPORT command names holds this, then `capacity` records;
  * `count` goes on beyond capacity. A mismatch without a REPORT is a DMA_FAULTED interrupt (STATUS_DATA_ERROR).
  */
 struct softgpu_report_record {

@@ -92,6 +92,23 @@ struct vidmm_registry_value {
 	uint64_t value;   /* read as REG_QWORD, or REG_DWORD when it fits */
 };
 
+/* TDR-01: what the TdrXxx values of the registry are on Windows. Take VIDMM_TDR_DEFAULTS and change some. */
+struct vidmm_tdr_options {
+	uint32_t
+		level; /* 0: no detection, 1: a timeout is fatal (0x116), 3: the adapter is reset */
+	uint32_t delay_ms; /* TdrDelay: how long a node may owe its answer */
+	uint32_t
+		ddi_delay_ms; /* TdrDdiDelay: until when every thread has left the miniport before a reset */
+	uint32_t limit_time_ms,
+		limit_count; /* so many resets in that time are survived; at most VIDMM_TDR_LIMIT_MAX */
+	uint32_t debug_mode; /* 1: timeouts are reported and ignored, 2: handled */
+};
+#define VIDMM_TDR_LIMIT_MAX 64u
+#define VIDMM_TDR_DEFAULTS                 \
+	{                                  \
+		3, 2000, 5000, 60000, 5, 2 \
+	}
+
 struct vidmm_adapter_options {
 	uint32_t struct_size;
 	/*
@@ -114,6 +131,13 @@ struct vidmm_adapter_options {
 	 * struct_size is set by the caller. NULL: nobody wants it.
 	 */
 	struct vidmm_adapter_report *report;
+	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
+	/*
+	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
+	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259
+	 * characters; NULL: /usr/lib/wsl/drivers.
+	 */
+	const char *description, *driver_store;
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
@@ -121,9 +145,32 @@ vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options 
 		    struct vidmm_adapter **adapter);
 /*
  * Waits for the GPU, evicts everything, ends the devices that are left (their handles are dead then; their processes remain
- * to be closed), StopDevice, RemoveDevice, Unload.
+ * to be closed), StopDevice, RemoveDevice, Unload. One that is not in D0 returns there first.
  */
 VIDMM_API void vidmm_adapter_stop(struct vidmm_adapter *adapter);
+/*
+ * What the power manager does on Windows. From D0 to a lower state: calls that are under way end; what the GPU has is
+ * finished, what is still queued waits; memory leaves every segment that is not marked as preserved; then
+ * DxgkDdiSetPowerState. As long as the adapter is not in D0, every call on a device of it, its creation and its end wait.
+ * Back to D0: DxgkDdiSetPowerState, then everything goes on; no device is lost and no content. From one lower state to
+ * another there is no way but through D0. A miniport's failure is a finding and changes nothing (PNP-07).
+ *
+ * STATUS_INVALID_DEVICE_STATE: it is there already, or another thread is changing it. Any other failure: what is locked cannot
+ * be moved without losing stores, or system memory does not suffice (a reason says which); the adapter stays in D0.
+ * Not from inside a miniport's DDI.
+ */
+enum vidmm_power { /* the values of DEVICE_POWER_STATE */
+		   VIDMM_POWER_D0 = 1,
+		   VIDMM_POWER_D1 = 2,
+		   VIDMM_POWER_D2 = 3,
+		   VIDMM_POWER_D3 = 4
+};
+enum vidmm_sleep { /* the values of POWER_ACTION; ignored on the way to D0 */
+		   VIDMM_SLEEP_STANDBY = 2,
+		   VIDMM_SLEEP_HIBERNATE = 3 /* and hybrid sleep */
+};
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter,
+								uint32_t state, uint32_t sleep);
 /* Blocks until everything submitted so far has completed. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 

@@ -61,7 +61,16 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 				   o->system_memory_bytes ? o->system_memory_bytes
 							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
-		vmm_sched_stop(core);
+		goto out_sched;
+	status = vmm_watch_start(core, o->tdr);
+	if (vmm_ok(status))
+		return status;
+	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_sched_stop(core);
+	vmm_memory_destroy(core);
+	return status;
+out_sched:
+	vmm_sched_stop(core);
 	return status;
 }
 
@@ -95,17 +104,21 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 		return VMM_NO_MEMORY;
 	adapter->host = host;
 	vmm_adapter_init(&adapter->core, &host->world);
-	status = vmm_sched_create(&adapter->core, options->first_fence_id);
+	status = vmm_host_name_adapter(&adapter->core, options);
+	if (vmm_ok(status))
+		status = vmm_sched_create(&adapter->core, options->first_fence_id);
 	if (!vmm_ok(status))
 		goto out_adapter;
 	status = start_port(adapter, options);
 	if (!vmm_ok(status))
 		goto out_sched;
 	report_step(options, VIDMM_START_CORE);
+	vmm_host_identify_adapter(&adapter->core);
 	status = start_core(adapter, options);
 	if (!vmm_ok(status))
 		goto out_port;
 	report_step(options, VIDMM_START_RUNNING);
+	atomic_store(&adapter->power, VIDMM_POWER_D0);
 	count_adapter(host, 1);
 	vmm_adapter_publish(&adapter->core, vmm_port_luid(adapter->core.port));
 	*result = adapter;
@@ -115,6 +128,7 @@ out_port:
 out_sched:
 	vmm_sched_destroy(&adapter->core);
 out_adapter:
+	vmm_host_forget_adapter(&adapter->core);
 	vmm_adapter_finish(&adapter->core);
 	vmm_free(adapter);
 	return status;
@@ -127,6 +141,9 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	struct vmm_adapter *core = &adapter->core;
 
 	vmm_adapter_withdraw(core);
+	/* Content that was preserved can only be evicted by a GPU that runs. */
+	if (atomic_load(&adapter->power) != VIDMM_POWER_D0)
+		vmm_sched_power_up(core);
 	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
 	atomic_store(&core->closed, true);
 	vmm_sched_close_devices(core);
@@ -140,9 +157,43 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_port_stop(core->port);
 	vmm_memory_destroy(core);
 	vmm_sched_destroy(core);
+	vmm_host_forget_adapter(core);
 	vmm_adapter_finish(core);
 	count_adapter(adapter->host, (uint32_t)-1);
 	vmm_free(adapter);
+}
+
+static vmm_status change_power(struct vidmm_adapter *adapter, uint32_t from, uint32_t state,
+			       uint32_t sleep)
+{
+	if (from != VIDMM_POWER_D0) {
+		vmm_sched_power_up(&adapter->core);
+		return VMM_OK;
+	}
+	return vmm_sched_power_down(&adapter->core, (DEVICE_POWER_STATE)state, (POWER_ACTION)sleep);
+}
+
+vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t state, uint32_t sleep)
+{
+	if (!adapter || state < VIDMM_POWER_D0 || state > VIDMM_POWER_D3 ||
+	    (state != VIDMM_POWER_D0 && sleep != VIDMM_SLEEP_STANDBY &&
+	     sleep != VIDMM_SLEEP_HIBERNATE))
+		return VMM_INVALID_PARAMETER;
+	uint32_t from = atomic_load(&adapter->power);
+
+	/* Up or down, never from one low state to another. */
+	if (!from || (from == VIDMM_POWER_D0) == (state == VIDMM_POWER_D0) ||
+	    !atomic_compare_exchange_strong(&adapter->power, &from, 0)) {
+		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+			   "PNP-05: no change from power state D%u to D%u%s",
+			   from ? from - VIDMM_POWER_D0 : 0, state - VIDMM_POWER_D0,
+			   from ? "" : ": another thread is changing it");
+		return STATUS_INVALID_DEVICE_STATE;
+	}
+	vmm_status status = change_power(adapter, from, state, sleep);
+
+	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
+	return status;
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

@@ -20,11 +20,19 @@ struct vidmm_host {
 struct vidmm_adapter {
 	struct vmm_adapter core;
 	struct vidmm_host *host;
+	_Atomic uint32_t power; /* enum vidmm_power; 0: it is changing */
 };
 
 struct vidmm_thread {
 	struct vmm_os_thread *thread;
 };
+
+/* ---- identity.c ---- */
+/* What the options say about it: before anything is started. On failure, too, forgotten by the last of these. */
+vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_adapter_options *o);
+/* What its port knows about it. */
+void vmm_host_identify_adapter(struct vmm_adapter *core);
+void vmm_host_forget_adapter(struct vmm_adapter *core);
 
 static inline struct vmm_process *vidmm_core_process(const struct vidmm_process *process)
 {

@@ -17,6 +17,10 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
 	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
 	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
+	/* LOCK-21: in a memory segment, with a system copy of the listed pages, which go back before the GPU's next use. */
+	vmm_assert(!instance->partial ||
+		   (!segment->aperture && instance->backing.address && instance->handover &&
+		    !instance->range_count && !instance->kept));
 	/* What an aperture maps are pages of the backing store. */
 	vmm_assert(!segment->aperture || instance->backing.address);
 }

@@ -20,7 +20,7 @@ static const char *memory_seen(struct vmm_memory *memory, const struct vmm_insta
 {
 	const struct vmm_segment *segment;
 
-	if (seen != VMM_PLACE_MEMORY || instance->kept)
+	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial)
 		return instance->backing.address;
 	segment = vmm_memory_segment(memory, instance->segment);
 	return segment->cpu_memory
@@ -34,6 +34,7 @@ static void flush(struct vmm_memory *memory, const struct vmm_instance *instance
 	const struct vmm_allocation *a = instance->allocation;
 	const char *bytes = memory_seen(memory, instance, seen);
 
+	vmm_alternate_flush(memory, instance);
 	if (!bytes)
 		return;
 	vmm_os_cache_flush(memory->adapter->os, bytes, a->size_bytes);

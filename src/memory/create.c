@@ -10,7 +10,8 @@
 
 enum {
 	CPU_VISIBLE = 0x1, /* DXGK_ALLOCATIONINFOFLAGS */
-	PRIMARY = 0x1,     /* D3DDDI_ALLOCATIONINFO */
+	EXISTING_SYSMEM = 0x10,
+	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
 struct creation {
@@ -78,15 +79,21 @@ static NTSTATUS ask_miniport(struct creation *c)
 	return status;
 }
 
-static NTSTATUS check_answer(const struct creation *c)
+static NTSTATUS check_answer(struct creation *c)
 {
+	struct vmm_allocate_request *request = c->request;
 	const struct vmm_allocation_asker asker = {.device = c->device,
-						   .shared = c->resource && c->resource->shared};
+						   .shared = c->resource && c->resource->shared,
+						   .has_section = request->section != NULL};
 	NTSTATUS status = STATUS_SUCCESS;
 
-	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
-		status = vmm_allocation_validate(c->memory, &c->infos[i], &c->request->items[i],
+	if (request->heap_bytes)
+		status = vmm_standard_check(c->device, request, &c->infos[0]);
+	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
+		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
 						 &asker);
+	if (NT_SUCCESS(status) && request->cross_adapter)
+		status = vmm_cross_adapter_check(c->device, request, &c->infos[0]);
 	return status;
 }
 
@@ -114,6 +121,14 @@ static void describe_primary(struct vmm_allocation *a)
 	a->kmd_device = NULL;
 }
 
+/* ALF-39: its memory was there before it, and may outlive it. */
+static void describe_cross_adapter(struct vmm_allocation *a, const struct vmm_section *section)
+{
+	a->flags |= EXISTING_SYSMEM;
+	a->shared = true;
+	a->owner = section->picture.owner;
+}
+
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
@@ -134,11 +149,14 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
 	a->shared = c->resource && c->resource->shared;
+	if (c->request->cross_adapter)
+		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
+	vmm_list_push_back(&c->memory->allocations, &a->all);
 	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
@@ -159,7 +177,8 @@ static NTSTATUS make_objects(struct creation *c)
 			break;
 		}
 		describe(a, c, i);
-		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory);
+		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory,
+					 c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;
@@ -212,7 +231,8 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 }
 
 /* Waits for the GPU where it uses what must leave; nobody knows the allocation yet, so no lock is held meanwhile. */
-static NTSTATUS pin(struct creation *c, struct vmm_instance *instance)
+static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
+		       vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
 {
 	struct vmm_adapter *adapter = c->device->adapter;
 	vmm_status status;
@@ -221,7 +241,7 @@ static NTSTATUS pin(struct creation *c, struct vmm_instance *instance)
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		status = vmm_residency_pin(c->memory, instance);
+		status = try(c->memory, instance);
 		vmm_paging_unlock(adapter);
 		if (status != VMM_PENDING)
 			return status;
@@ -239,9 +259,30 @@ static NTSTATUS pin_all(struct creation *c)
 
 	for (i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		if (c->allocations[i]->pinned)
-			status = pin(c, &c->allocations[i]->first);
+			status = settle(c, &c->allocations[i]->first, vmm_residency_pin);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		explain_no_place(c, c->allocations[i - 1]);
+	return status;
+}
+
+/* ALF-22: a primary with UseAlternateVA gets its swizzling range now, and for that a place. */
+static NTSTATUS take_ranges(struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++) {
+		struct vmm_allocation *a = c->allocations[i];
+
+		if (vmm_likely(!(a->flags & VMM_ALLOCATION_ALTERNATE)))
+			continue;
+		status = settle(c, &a->first, vmm_swizzle_create);
+		if (status == VMM_NO_VIDEO_MEMORY)
+			vmm_reason(
+				c->device->adapter->observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
+				"ALF-22: create refused: no room in the write set 0x%x, or no swizzling range, for %llu "
+				"bytes of a primary with UseAlternateVA",
+				a->write_set, (unsigned long long)a->size_bytes);
+	}
 	return status;
 }
 
@@ -258,6 +299,8 @@ static void undo_objects(struct creation *c)
 		}
 		if (c->allocations[i] && c->allocations[i]->adapter)
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
+		if (c->allocations[i] && c->allocations[i]->adapter)
+			vmm_list_remove(&c->allocations[i]->all);
 		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
 	}
@@ -362,7 +405,11 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 			    "zero allocations and no resource: nothing to create");
 		return STATUS_INVALID_PARAMETER;
 	}
-	status = creation_init(&c);
+	status = request->heap_bytes      ? vmm_standard_describe(device, request)
+		 : request->cross_adapter ? vmm_cross_adapter_describe(device, request)
+					  : STATUS_SUCCESS;
+	if (NT_SUCCESS(status))
+		status = creation_init(&c);
 	if (NT_SUCCESS(status) && request->runtime_resource)
 		status = vmm_resource_prepare(device, request->runtime_resource, request->count,
 					      &c.resource, &c.new_resource);
@@ -377,6 +424,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 	status = make_objects(&c);
 	if (NT_SUCCESS(status))
 		status = pin_all(&c);
+	if (NT_SUCCESS(status))
+		status = take_ranges(&c);
 	if (!NT_SUCCESS(status))
 		goto out_objects;
 	status = adopt_kmd_resource(&c);

@@ -59,6 +59,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	if (last) {
 		vmm_offer_cancel(allocation);
 		finish_instances(memory, allocation);
+		vmm_list_remove(&allocation->all);
 		adapter->allocation_count--;
 	}
 	vmm_paging_unlock(adapter);

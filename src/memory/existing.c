@@ -11,7 +11,12 @@
 enum { KERNEL = 0x20 };
 #define EXISTING_ARENA UINT32_MAX
 
-/* What a lock shows is exchanged under its address (LOCK-04): nothing to build on. */
+static bool overlaps(const char *a, uint64_t a_bytes, const char *b, uint64_t b_bytes)
+{
+	return a && b && a < b + b_bytes && b < a + a_bytes;
+}
+
+/* What a lock shows is exchanged under its address (LOCK-04), or goes with a section: nothing to build on. */
 static bool is_in_a_view(struct vmm_device *device, const char *pointer, uint64_t size_bytes)
 {
 	const struct vmm_list *link;
@@ -20,11 +25,13 @@ static bool is_in_a_view(struct vmm_device *device, const char *pointer, uint64_
 	vmm_os_mutex_lock(&device->adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	vmm_list_for_each (link, &device->refs) {
-		const struct vmm_os_view *view =
-			&vmm_container_of(link, struct vmm_ref, device_link)->instance->view;
+		const struct vmm_instance *i =
+			vmm_container_of(link, struct vmm_ref, device_link)->instance;
 
-		found |= view->address && pointer < view->address + view->size_bytes &&
-			 view->address < pointer + size_bytes;
+		found |= overlaps(pointer, size_bytes, i->view.address, i->view.size_bytes);
+		if (i->backing.section)
+			found |= overlaps(pointer, size_bytes, i->backing.address,
+					  i->backing.size_bytes);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(device->adapter);
@@ -92,12 +99,14 @@ vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uin
 void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing)
 {
 	vmm_nt_pages_unlock(memory->adapter->world->nt, backing->mdl);
+	vmm_section_put(backing->section);
 	memset(backing, 0, sizeof(*backing));
 }
 
 void vmm_existing_depart(struct vmm_allocation *allocation, struct vmm_list *departing)
 {
-	if (!vmm_is_existing(allocation))
+	/* What is shared is a section's, never leaves it, and stays as long as anybody has it (standard.c). */
+	if (!vmm_is_existing(allocation) || allocation->shared)
 		return;
 	allocation->references++; /* of the list: whoever reaps the handle leaves the end to us */
 	vmm_list_push_back(departing, &allocation->first.kept->waiting);

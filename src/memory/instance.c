@@ -21,6 +21,7 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 	if (instance->view.address)
 		vmm_os_view_release(&instance->view);
+	vmm_alternate_drop(instance);
 	vmm_kept_free(instance);
 	vmm_list_remove(&instance->sibling);
 	instance->allocation->instance_count--;

@@ -29,7 +29,8 @@ struct attempt {
 	struct vmm_lock_request *request;
 	struct vmm_ref *ref;
 	struct vmm_instance *instance;
-	bool renamed; /* instance was chosen by Discard */
+	bool renamed;  /* instance was chosen by Discard */
+	char *address; /* of its first page, if it is not that of the view */
 	/* set when the answer is "wait for this, then try again" */
 	bool wait, wait_for_progress;
 	uint32_t timeline, progress_seen;
@@ -120,6 +121,14 @@ static NTSTATUS check_permission(const struct attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
 
+	if (vmm_unlikely(allocation->reset_lost)) {
+		vmm_reason(
+			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			a->device->process->id, a->request->handle,
+			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+			a->request->handle);
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	}
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
 			     "it is Protected, and no address of it is ever handed out");
@@ -129,6 +138,10 @@ static NTSTATUS check_permission(const struct attempt *a)
 	if (allocation->shared && allocation->owner != a->device->process->id)
 		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 			     "a shared allocation that another process created");
+	if ((allocation->flags & VMM_ALLOCATION_ALTERNATE) &&
+	    !(a->request->flags & USE_ALTERNATE_VA))
+		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
+			     "a primary that was created with UseAlternateVA, locked without");
 	if (vmm_is_offered_locked(allocation))
 		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 			     "it is offered and not reclaimed");
@@ -156,10 +169,13 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
 		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
 			     "UseAlternateVA on a shared allocation");
-	if ((flags & USE_ALTERNATE_VA) && allocation->primary)
+	if ((flags & USE_ALTERNATE_VA) && allocation->primary &&
+	    !(allocation->flags & VMM_ALLOCATION_ALTERNATE))
 		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
 			     "UseAlternateVA on a primary that was created without that flag");
-	if ((flags & ACQUIRE_APERTURE) && !(flags & USE_ALTERNATE_VA) &&
+	/* where there are ranges, an alternate address may be one into an aperture. */
+	if ((flags & ACQUIRE_APERTURE) &&
+	    !((flags & USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
 	    !vmm_swizzle_memory_set(allocation))
 		return broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,
 			     "AcquireAperture, but its sets name aperture segments alone");
@@ -169,8 +185,8 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	if (a->instance->lock_count)
 		return broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
 			     "AcquireAperture, but it is locked without");
-	if (flags & USE_ALTERNATE_VA)
-		return not_built(a, "UseAlternateVA is not built");
+	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
+		return not_built(a, "a second address of the caller's own memory (ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
 		return not_built(a, "a swizzled system copy that stays (PermanentSysMem, "
 				    "ExistingSysMem) is not unswizzled");
@@ -198,7 +214,7 @@ static NTSTATUS check_all(const struct attempt *a)
 /*
  * Which GPU use must be over before the CPU may go in: all of it (LOCK-05), writes (LOCK-15), or none where IgnoreSync
  * comes with DonotWait (LOCK-10, LOCK-11); both flags together: LOCK-50. DonotWait fails instead (LOCK-08, LOCK-16,
- * REN-21).
+ * REN-21). What is in system memory is no exception (LOCK-34).
  */
 static NTSTATUS synchronize(struct attempt *a)
 {
@@ -233,7 +249,7 @@ static bool paging_in_flight(struct attempt *a)
 
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	return instance->place != VMM_PLACE_MEMORY || instance->kept ||
+	return instance->place != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
 	       memory->segment[instance->segment - 1].cpu_memory;
 }
 
@@ -291,6 +307,7 @@ static NTSTATUS bring_back(struct attempt *a)
 	return status;
 }
 
+/* The linear image; or, for a lock without AcquireAperture, anything but a form of the miniport's own. */
 static NTSTATUS acquire_aperture(struct attempt *a)
 {
 	struct vmm_aperture_lock lock = {
@@ -298,7 +315,9 @@ static NTSTATUS acquire_aperture(struct attempt *a)
 		.request = a->request,
 		.may_wait = a->renamed, /* LOCK-09 */
 	};
-	NTSTATUS status = vmm_swizzle_lock(a->memory, &lock);
+	NTSTATUS status = a->request->flags & ACQUIRE_APERTURE
+				  ? vmm_swizzle_lock(a->memory, &lock)
+				  : vmm_swizzle_restore(a->memory, &lock);
 
 	if (lock.rule)
 		return broke(a, lock.rule, status, lock.why);
@@ -315,11 +334,13 @@ static NTSTATUS make_accessible(struct attempt *a)
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (vmm_unlikely(a->request->flags & ACQUIRE_APERTURE))
+	if (vmm_unlikely((a->request->flags & ACQUIRE_APERTURE) || instance->alternate ||
+			 instance->partial))
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	if (!cpu_can_see(a->memory, instance))
+	/* SWZ-17: without AcquireAperture the bytes are seen as they are. */
+	if (!(a->request->flags & USE_ALTERNATE_VA) && !cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
 		 !a->renamed)
@@ -334,12 +355,15 @@ static NTSTATUS make_accessible(struct attempt *a)
 	}
 	if (paging_in_flight(a))
 		return STATUS_SUCCESS;
+	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
+		return vmm_alternate_show(a->memory, instance, a->request->private_data,
+					  &a->address);
 	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
 		return STATUS_SUCCESS;
 	return vmm_view_show(a->memory, instance);
 }
 
-/* Nothing can fail any more. */
+/* Nothing can fail any more. From here to the unlock the caller has an address (LOCK-03, LOCK-04). */
 static void let_in(struct attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
@@ -354,13 +378,18 @@ static void let_in(struct attempt *a)
 		vmm_coherence_to_cpu(a->memory, instance, request->flags & READ_ONLY);
 		vmm_kept_locked(instance, request, !a->renamed);
 	}
+	if (vmm_unlikely(instance->partial != NULL))
+		vmm_partial_locked(instance, request->flags);
 	a->ref->lock_count++; /* LOCK-27: locks nest */
-	if (!instance->lock_count++)
+	if (!instance->lock_count++) {
 		instance->lock_flags = request->flags;
+		instance->lock_data = request->private_data;
+	}
 	request->handle = a->ref->handle;
-	request->data = (vmm_is_existing(instance->allocation) ? instance->backing.address
-							       : instance->view.address) +
-			(first << VMM_PAGE_SHIFT);
+	if (!a->address)
+		a->address = vmm_is_existing(instance->allocation) ? instance->backing.address
+								   : instance->view.address;
+	request->data = a->address + (first << VMM_PAGE_SHIFT);
 }
 
 static NTSTATUS find(struct attempt *a)
@@ -384,7 +413,7 @@ static NTSTATUS choose_instance(struct attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* Not renamed, the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
+	/* Not renamed (REN-14), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
@@ -405,6 +434,7 @@ static NTSTATUS attempt(struct attempt *a)
 	NTSTATUS status;
 
 	a->wait = a->wait_for_progress = a->renamed = false;
+	a->address = NULL;
 	status = find(a);
 	if (NT_SUCCESS(status))
 		status = check_all(a);
@@ -442,7 +472,9 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 		return vmm_lock_wddm2(device, request);
 	for (;;) {
 		vmm_paging_lock(adapter);
-		status = attempt(&a);
+		/* LOCK-33: while it waited the adapter may have been reset. */
+		a.wait = false;
+		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : attempt(&a);
 		uint64_t locked_bytes = 0;
 		if (NT_SUCCESS(status) && !a.wait)
 			locked_bytes = request->page_count
@@ -503,11 +535,14 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 			vmm_kept_upload_soon(adapter->memory, ref->instance);
 		if (vmm_unlikely(adapter->wddm2))
 			vmm_lock_wddm2_released(ref->instance);
+		if (vmm_unlikely(ref->instance->partial != NULL))
+			vmm_partial_unlocked(adapter->memory, ref->instance);
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
 			  0, 0, 0, 0);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_kept_upload_all(adapter->memory);
+	vmm_partial_settle_all(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

@@ -16,10 +16,13 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->deferred);
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->uploads);
+	vmm_list_init(&memory->partials);
+	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
 	vmm_list_init(&memory->paging_queues);
 	vmm_list_init(&memory->departures);
 	vmm_list_init(&memory->budgets);
+	vmm_list_init(&memory->away);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
 	status = memory->arenas ? VMM_OK : VMM_NO_MEMORY;
@@ -52,6 +55,8 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 
 void vmm_paging_lock(struct vmm_adapter *adapter)
 {
+	if (vmm_unlikely(atomic_load(&adapter->recovering)))
+		vmm_await_recovery(adapter);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 }
 

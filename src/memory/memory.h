@@ -66,6 +66,18 @@ struct vmm_allocate_request {
 	uint32_t count;
 	struct vmm_allocate_item *items;
 	uint32_t resource_handle; /* out */
+	/*
+	 * ALF-38: a heap that exists. One item: its system_memory, or that of the section, is what the miniport is to use;
+	 * heap_bytes of it. Without private data the miniport is asked for some.
+	 */
+	uint64_t heap_bytes;
+	struct vmm_section *section;
+	bool standard; /* out: the private data is the miniport's own */
+	/*
+	 * ALF-39: one item, whose memory other adapters may have, too. Its section is made here, and the caller puts it; or
+	 * it has one: then it is that of another adapter's resource, and the miniport is asked for private data.
+	 */
+	bool cross_adapter;
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
@@ -81,7 +93,16 @@ void vmm_memory_reap(struct vmm_adapter *adapter);
 /* Would that free something? Paging lock held. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
+/* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
+/* The caller's descriptor is no longer needed. */
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+			    struct vmm_section **section) VMM_MUST_CHECK;
+void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
+
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
+/* Whose resource it is that has the global handle. */
+NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
+			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
 struct vmm_share_sizes {
@@ -148,6 +169,9 @@ struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list 
 };
 NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_shape *shape,
 				 const uint32_t *priorities) VMM_MUST_CHECK;
+/* One per handle, or the highest of the resource. */
+NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_shape *shape,
+				   uint32_t *priorities) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *status) VMM_MUST_CHECK;
 
@@ -254,8 +278,28 @@ void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, 
 /* Walks every invariant and asserts it. Takes the paging lock itself. */
 void vmm_memory_check(struct vmm_adapter *adapter);
 
+/*
+ * The adapter is reset (PAG-27, TDR-05, TDR-06, TDR-11). Paging lock held, nobody else in the miniport. First, before the
+ * reset: no program sees a memory segment any more. Then, before the restart, with the paging timeline where it stood: the
+ * miniport hears of everything that is gone, nothing is resident, and what was to be submitted is forgotten.
+ */
+void vmm_memory_hide_locked(struct vmm_adapter *adapter);
+void vmm_memory_reset_locked(struct vmm_adapter *adapter);
+/* Paging buffers are usable again. */
+void vmm_memory_restart_locked(struct vmm_adapter *adapter);
+
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);
+
+/*
+ * Out of the segments that are about to lose their content, all else stays where it is (PNP-06). The GPU is idle, no
+ * client is inside, nothing is prepared. On failure, with a reason, no content is lost and power must stay.
+ */
+enum vmm_power_loss { VMM_POWER_STANDBY, VMM_POWER_HIBERNATE };
+vmm_status vmm_memory_power_down(struct vmm_adapter *adapter,
+				 enum vmm_power_loss loss) VMM_MUST_CHECK;
+/* What is pinned is back in its place when it returns (PAG-18); the rest comes when it is needed. */
+void vmm_memory_power_up(struct vmm_adapter *adapter);
 
 struct vmm_memory_figures {
 	uint64_t resident_bytes[VMM_PORT_SEGMENTS_MAX], peak_bytes[VMM_PORT_SEGMENTS_MAX];

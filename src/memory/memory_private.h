@@ -16,7 +16,9 @@ enum {
 	VMM_ALLOCATION_CACHED = 0x4,
 	VMM_ALLOCATION_PROTECTED = 0x8,
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
-	VMM_ALLOCATION_SWIZZLED = 0x80, /* 1.x; never set in what is kept of a 2.x allocation */
+	VMM_ALLOCATION_SWIZZLED =
+		0x80, /* 1.x, as the next; never set in what is kept of a 2.x allocation */
+	VMM_ALLOCATION_ALTERNATE = 0x400,            /* UseAlternateVA */
 	VMM_ALLOCATION_ACCESSED_PHYSICALLY = 0x8000, /* from here on: 2.x */
 	VMM_ALLOCATION_NOTIFY_RESIDENCY = 0x10000,
 	VMM_ALLOCATION_HARDWARE_PROTECTED = 0x20000,
@@ -93,11 +95,22 @@ struct vmm_dma_place {
 	uint64_t address;
 };
 
+/* An address for the CPU that is not that of the instance's view: UseAlternateVA (SWZ-24). */
+struct vmm_alternate {
+	struct vmm_os_view view;
+	uint32_t range, private_data; /* of the swizzling range that it was made for */
+	bool special; /* evicted under a lock: the content goes back as it came (SWZ-25) */
+};
+
 /* One of the miniport's swizzling ranges; its index is the RangeId. */
 struct vmm_swizzling_range {
 	struct vmm_instance *owner; /* NULL: free */
 	uint32_t private_data;
 	uint64_t last_use;
+	/* what the miniport answered */
+	uint64_t physical, size_bytes;
+	bool changed; /* not what it was asked for: for alternate addresses alone (SWZ-03) */
+	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
 struct vmm_memory {
@@ -114,8 +127,11 @@ struct vmm_memory {
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
+	struct vmm_list partials; /* vmm_partial, the same */
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
+	struct vmm_list allocations;   /* vmm_allocation.all */
+	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
 	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
 	uint32_t buffer_count, current_buffer;
 	uint32_t start,
@@ -142,6 +158,9 @@ struct vmm_memory {
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
 	uint64_t residency_rounds;
+	struct vmm_list
+		away;       /* vmm_instance.lru of what is pinned: without power it has no place */
+	bool powering_down; /* paging buffers are not mapped any more */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -172,17 +191,29 @@ void vmm_arenas_finish(struct vmm_memory *memory);
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
+/* Out of the aperture and, when there is power again, back into it. Nothing is pending; paging lock held. */
+vmm_status vmm_paging_buffers_unmap(struct vmm_memory *memory);
+vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
 /* A part of it, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
+/* SPECIAL_LOCK_TRANSFER between its place and those pages (SWZ-25). */
+vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_alternate *alternate,
+			      const struct vmm_backing *pages, bool in);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 /* PAG-25: to who asked for it with ExplicitResidencyNotification; nothing for others. */
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident);
+/* PAG-27: a Transfer of size 0 out of its memory segment. */
+vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
+/* What is collected will not be submitted; the buffers are in no aperture any more. */
+void vmm_paging_forget(struct vmm_memory *memory);
+vmm_status vmm_paging_map_current(struct vmm_memory *memory);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */
@@ -235,12 +266,17 @@ vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *i
 			       uint32_t reason);
 /* Leaves its segment without copying: destroyed or discarded content. */
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason);
+/* The adapter was reset: it is in no segment any more. `place`: where its content is, VMM_PLACE_LOST: nowhere. */
+void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
+			 enum vmm_place place);
 vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * ALF-19, ALF-20: gives an instance that is to be pinned its place for good. VMM_PENDING: the GPU uses what is in the
  * way. VMM_NO_VIDEO_MEMORY: there is none (PAG-19).
  */
 vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Back to where it was pinned (home_segment, home_offset), which is free. */
+vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * Into a segment of the set for the CPU's sake (SWZ-04); it is in none. VMM_PENDING: the GPU uses what is in the way;
  * wait for progress.
@@ -293,7 +329,7 @@ void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *in
 /* ---- sysmem.c: system copies that stay (PAG-13 to PAG-15); instances without one are left alone ---- */
 /* Of a new instance; system_memory: the caller's own, of Existing... allocations (ALF-13). */
 vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
-			   const void *system_memory);
+			   const void *system_memory, struct vmm_section *section);
 void vmm_kept_free(struct vmm_instance *instance);
 /* The GPU's newer copy on its way back into the system copy. The GPU does not use the instance. */
 vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -311,6 +347,7 @@ vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instanc
 
 /* ---- swizzle.c: swizzling ranges, and content that is unswizzled for the CPU (SWZ) ---- */
 #define VMM_LOCK_ACQUIRE_APERTURE 0x040u
+#define VMM_LOCK_USE_ALTERNATE_VA 0x200u
 static inline bool vmm_instance_is_swizzled(const struct vmm_instance *instance)
 {
 	return (instance->allocation->flags & VMM_ALLOCATION_SWIZZLED) != 0;
@@ -335,8 +372,75 @@ static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_ins
 		vmm_swizzle_release_all(memory, instance);
 }
 uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation); /* where a range may be */
+struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
+					     const struct vmm_instance *instance,
+					     uint32_t private_data);
+/*
+ * ALF-22: a place and a range for a new primary. VMM_PENDING: the GPU uses what is in the way. VMM_NO_VIDEO_MEMORY: there is
+ * no room, or no range. VMM_INVALID_PARAMETER: the miniport has none for it.
+ */
+vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance);
+/*
+ * Content that left under a lock in a form of the miniport's own comes back before the CPU sees it in another way, or
+ * there is nothing to do.
+ */
+NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock);
 void vmm_swizzle_finish(struct vmm_memory *memory);
 void vmm_swizzle_check(const struct vmm_memory *memory);
+
+/* ---- alternate.c: addresses for UseAlternateVA ---- */
+/* Is the answer to be lived with? It names memory of the device or of the instance itself, and enough of it. */
+bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
+				  const struct vmm_instance *instance,
+				  const DXGKARG_ACQUIRESWIZZLINGRANGE *answer);
+/* The address, made if there is none. VMM_NO_MEMORY: none can be reserved. */
+vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range);
+vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint32_t private_data, char **address);
+/*
+ * LKR-07: the content of an instance that is locked by the address of a range goes to system memory; what is left is to
+ * take it out of its segment. VMM_NOT_SUPPORTED: it must stay.
+ */
+vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *instance);
+/* SWZ-25: back from there, into the place that it has been given. */
+vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *instance);
+/* ALF-15: what the CPU wrote at such addresses is written back. */
+/* The adapter is reset: an address that is locked shows empty pages of system memory from now on (TDR-11). */
+vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
+void vmm_alternate_free(struct vmm_alternate **alternate);
+static inline void vmm_alternate_drop(struct vmm_instance *instance)
+{
+	if (vmm_unlikely(instance->alternate))
+		vmm_alternate_free(&instance->alternate);
+}
+static inline bool vmm_alternate_is_locked(const struct vmm_instance *instance)
+{
+	return instance->lock_count && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+}
+/* Its content left under such a lock (SWZ-25). */
+static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
+{
+	return vmm_unlikely(instance->alternate) && instance->alternate->special;
+}
+/* The same, and the image is not that of the allocation: only this address and the miniport understand it. */
+bool vmm_alternate_is_foreign(const struct vmm_instance *instance);
+
+/* ---- partial.c: pages of an instance in a memory segment, unswizzled for the CPU (LOCK-21) ---- */
+/* Those pages of the request that are not there yet are on their way to system memory. */
+vmm_status vmm_partial_take(struct vmm_memory *memory, struct vmm_instance *instance,
+			    const struct vmm_lock_request *request);
+bool vmm_partial_covers(const struct vmm_instance *instance,
+			const struct vmm_lock_request *request);
+void vmm_partial_locked(struct vmm_instance *instance, uint32_t flags);
+void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Those that were unlocked go back if the GPU allows it. */
+void vmm_partial_settle_all(struct vmm_memory *memory);
+/* Back; nobody has it locked. VMM_PENDING: the GPU reads it just now. */
+vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The other pages follow: all of it is on its way to system memory. */
+vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance);
 
 /* ---- existing.c: memory of the caller's own ---- */
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
@@ -394,7 +498,8 @@ void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has 
 /* ---- validate.c ---- */
 struct vmm_allocation_asker {
 	struct vmm_device *device;
-	bool shared; /* it will be part of a shared resource */
+	bool shared;      /* it will be part of a shared resource */
+	bool has_section; /* the memory is a section's, which nobody takes away */
 };
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
@@ -461,6 +566,45 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */
 uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags);
+/* ---- section.c ---- */
+/* The picture of a cross-adapter resource, as its creator's miniport describes it; owner: who may lock it (LOCK-24). */
+struct vmm_picture {
+	uint32_t width, height, owner;
+	D3DDDIFORMAT format;
+};
+struct vmm_section {
+	struct vmm_os_memory memory;
+	struct vmm_picture picture;
+	_Atomic uint32_t references;
+};
+vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes,
+			      struct vmm_section **section) VMM_MUST_CHECK;
+struct vmm_section *vmm_section_get(struct vmm_section *section);
+/* As vmm_existing_lock; the backing holds the section. */
+vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
+			    uint64_t size_bytes, struct vmm_backing *backing);
+
+/* ---- standard.c: what the system describes instead of a driver (ALF-38) ---- */
+/* Private data for the one item, from the miniport; it becomes the request's. */
+NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_request *request);
+/* Is the miniport's answer what was asked for? */
+NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate_request *request,
+			    const DXGK_ALLOCATIONINFO *info);
+
+/* Two calls of DxgkDdiGetStandardAllocationDriverData; the miniport may complete the surface. */
+NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
+			  const char *rule, D3DKMDT_GDISURFACEDATA *surface);
+
+/* ---- cross_adapter.c: resources that several adapters have (ALF-39) ---- */
+/* Before the miniport creates it: may it be, and for one with a section, its private data. */
+NTSTATUS vmm_cross_adapter_describe(struct vmm_device *device,
+				    struct vmm_allocate_request *request);
+/* Is the miniport's answer one? The memory of a new one is made: request->section. */
+NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_request *request,
+				 const DXGK_ALLOCATIONINFO *info);
+/* A device of another adapter than its creator's opens it; the caller keeps its hold on the section. */
+NTSTATUS vmm_cross_adapter_open(struct vmm_device *device, struct vmm_section *section,
+				uint32_t *resource, uint32_t *allocation);
 
 /* ---- resource.c ---- */
 struct vmm_resource *vmm_resource_find_locked(struct vmm_device *device,

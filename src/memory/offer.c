@@ -269,6 +269,22 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 	return STATUS_SUCCESS;
 }
 
+/* The two shapes of a question: `fn` gathers one value for each entry, from `first` on. */
+static NTSTATUS query(const struct walk *walk, uint32_t first, each_fn *fn, uint32_t *values)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	lock_both(walk->device);
+	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++)
+		status = each_entry(walk, i, may_touch, NULL);
+	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++) {
+		values[i] = first;
+		status = each_entry(walk, i, fn, &values[i]);
+	}
+	unlock_both(walk->device);
+	return status;
+}
+
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *residency)
 {
@@ -276,15 +292,26 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
 	const struct walk walk = {device, &set, "PRI-04", false};
 	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
-	if (!NT_SUCCESS(status))
-		return status;
-	lock_both(device);
-	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++)
-		status = each_entry(&walk, i, may_touch, NULL);
-	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++) {
-		residency[i] = RESIDENT_GPU;
-		status = each_entry(&walk, i, do_residency, &residency[i]);
-	}
-	unlock_both(device);
-	return status;
+	return NT_SUCCESS(status) ? query(&walk, RESIDENT_GPU, do_residency, residency) : status;
+}
+
+static NTSTATUS do_read_priority(struct vmm_device *device, struct vmm_ref *ref, void *context)
+{
+	uint32_t *highest = context;
+
+	(void)device;
+	if (ref->allocation->priority > *highest)
+		*highest = ref->allocation->priority;
+	return STATUS_SUCCESS;
+}
+
+/* PRI-01: what was set, or what the miniport said. That a resource shows its highest is inferred. */
+NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_shape *shape,
+				   uint32_t *priorities)
+{
+	const struct vmm_handle_set set = set_of_shape(shape);
+	const struct walk walk = {device, &set, "PRI-03", false};
+	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
+
+	return NT_SUCCESS(status) ? query(&walk, 0, do_read_priority, priorities) : status;
 }

@@ -51,7 +51,7 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory)
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
 	struct vmm_dma_place place;
 
-	if (!memory->caps->paging_buffer_segment || buffer->segment)
+	if (!memory->caps->paging_buffer_segment || buffer->segment || memory->powering_down)
 		return VMM_OK;
 	vmm_status status = vmm_dma_map_in_free_space(
 		memory, &buffer->backing, 1u << (memory->caps->paging_buffer_segment - 1), &place);
@@ -123,7 +123,7 @@ uint64_t vmm_memory_flush_locked(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 	struct vmm_paging_buffer *buffer = &memory->buffer[memory->current_buffer];
 
-	if (!memory->pending)
+	if (!memory->pending || memory->resetting)
 		return vmm_paging_sequence(memory);
 	struct vmm_paging_portion portion = {
 		.segment = buffer->segment,
@@ -213,6 +213,10 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 			paging_fatal(memory, args->Operation, status);
 			return VMM_DEVICE_REMOVED;
 		}
+		if (memory->resetting) { /* nobody will execute what is in it */
+			memory->write = memory->private_write = 0;
+			continue;
+		}
 		vmm_memory_flush_locked(memory->adapter);
 		vmm_status next = paging_buffer_next(memory);
 		if (!vmm_ok(next))
@@ -295,6 +299,40 @@ vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instan
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			      const struct vmm_alternate *alternate,
+			      const struct vmm_backing *pages, bool in)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_SPECIAL_LOCK_TRANSFER};
+	uint64_t size = instance->allocation->size_bytes;
+	DXGK_TRANSFER_END *system, *place;
+
+	system = in ? &args.SpecialLockTransfer.Source : &args.SpecialLockTransfer.Destination;
+	place = in ? &args.SpecialLockTransfer.Destination : &args.SpecialLockTransfer.Source;
+	system->pMdl = pages->mdl;
+	place->SegmentId = instance->segment;
+	place->SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	args.SpecialLockTransfer.hAllocation = instance->allocation->kmd_allocation;
+	args.SpecialLockTransfer.TransferSize = size;
+	args.SpecialLockTransfer.Flags.TransferStart = 1;
+	args.SpecialLockTransfer.Flags.TransferEnd = 1;
+	args.SpecialLockTransfer.Flags.Value |= conversion(instance, in);
+	args.SpecialLockTransfer.SwizzlingRangeId = alternate->range;
+	args.SpecialLockTransfer.SwizzlingRangeData = alternate->private_data;
+	memory->operand = instance;
+	vmm_status status = paging_build(memory, &args, &args.SpecialLockTransfer.Flags.Value, 0x4);
+	if (!vmm_ok(status))
+		return status;
+	if (in)
+		memory->figures.paged_in_bytes += size;
+	else
+		memory->figures.paged_out_bytes += size;
+	paging_event(memory, instance, VIDMM_PAGING_SPECIAL_LOCK_TRANSFER, size,
+		     (uint32_t[2]){in ? 0 : instance->segment, in ? instance->segment : 0});
+	return VMM_OK;
+}
+
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};
@@ -358,6 +396,23 @@ vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *ins
 		memory, instance, VIDMM_PAGING_NOTIFY_RESIDENCY, instance->allocation->size_bytes,
 		(uint32_t[2]){resident ? 0 : instance->segment, resident ? instance->segment : 0});
 	return VMM_OK;
+}
+
+vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
+
+	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
+	args.Transfer.Flags.TransferStart = 1;
+	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Source.SegmentId = instance->segment;
+	args.Transfer.Source.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	vmm_status status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_TRANSFER, 0,
+			     (uint32_t[2]){instance->segment, 0});
+	return status;
 }
 
 static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t flags)
@@ -484,6 +539,61 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 	args.MapApertureSegment.NumberOfPages = backing->size_bytes >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.pMdl = backing->mdl;
 	return paging_build(memory, &args, NULL, 0);
+}
+
+/* PAG-27: what is mapped for the buffers goes like everything else. */
+void vmm_paging_forget(struct vmm_memory *memory)
+{
+	for (uint32_t i = 0; i < memory->buffer_count; i++) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[i];
+
+		if (!buffer->segment)
+			continue;
+		vmm_memory_dma_unmap_locked(memory->adapter, buffer->segment, buffer->range);
+		buffer->segment = buffer->range = 0;
+		buffer->address = buffer->bus_address;
+	}
+	memory->current_buffer = 0;
+	memory->start = memory->write = 0;
+	memory->private_start = memory->private_write = 0;
+	memory->synchronous = false;
+	memory->operand = NULL;
+}
+
+vmm_status vmm_paging_map_current(struct vmm_memory *memory)
+{
+	return paging_buffer_map(memory);
+}
+
+/* The commands that unmap the buffers run, like those that mapped them, from a buffer's system address. */
+vmm_status vmm_paging_buffers_unmap(struct vmm_memory *memory)
+{
+	vmm_status status = VMM_OK;
+
+	vmm_assert(!memory->pending);
+	memory->powering_down = true;
+	for (uint32_t i = 0; i < memory->buffer_count && vmm_ok(status); i++) {
+		struct vmm_paging_buffer *buffer = &memory->buffer[i];
+		uint32_t segment = buffer->segment;
+		struct vmm_segment *s = segment ? vmm_memory_segment(memory, segment) : NULL;
+
+		if (!s)
+			continue;
+		buffer->segment = 0;
+		buffer->address = buffer->bus_address;
+		status = vmm_paging_unmap_range(memory, segment,
+						vmm_range_offset(s->heap, buffer->range),
+						vmm_range_size(s->heap, buffer->range));
+		vmm_memory_flush_locked(memory->adapter);
+		vmm_segment_free(memory, s, buffer->range);
+	}
+	return status;
+}
+
+vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory)
+{
+	memory->powering_down = false;
+	return paging_buffer_map(memory);
 }
 
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory)

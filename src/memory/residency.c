@@ -183,11 +183,58 @@ static vmm_status move_locked_instance(struct vmm_memory *memory, struct vmm_ins
 	return vmm_ok(status) ? shown : status;
 }
 
+/* Is it a swizzling range with an address of its own through which the CPU sees it now? */
+static bool is_locked_through_alternate(struct vmm_memory *memory,
+					const struct vmm_instance *instance)
+{
+	if (vmm_likely(!vmm_alternate_is_locked(instance)))
+		return false;
+	const struct vmm_swizzling_range *range =
+		vmm_swizzle_find(memory, instance, instance->lock_data);
+	return range && range->alternate;
+}
+
+/* LKR-07, SWZ-25 */
+static vmm_status move_alternate(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint32_t reason)
+{
+	const struct vmm_alternate *before = instance->alternate;
+	uint32_t old_segment = instance->segment;
+	vmm_status status = vmm_alternate_leave(memory, instance);
+
+	if (instance->alternate == before) /* it has not left */
+		return status;
+	leave_segment(memory, instance);
+	instance->place = VMM_PLACE_SYSTEM;
+	vmm_coherence_to_cpu(memory, instance, false);
+	memory->figures.evictions++;
+	residency_event(memory, instance, reason, old_segment);
+	return status;
+}
+
+/* LOCK-21: the pages that are not in system memory yet follow those that are; what the CPU sees stays the same. */
+static vmm_status move_rest(struct vmm_memory *memory, struct vmm_instance *instance,
+			    uint32_t reason)
+{
+	uint32_t old_segment = instance->segment;
+	vmm_status status = vmm_partial_leave(memory, instance);
+
+	if (instance->partial) /* it has not left */
+		return status;
+	leave_segment(memory, instance);
+	instance->place = VMM_PLACE_SYSTEM;
+	memory->figures.evictions++;
+	residency_event(memory, instance, reason, old_segment);
+	return status;
+}
+
 void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason)
 {
 	uint32_t old_segment = instance->segment;
 
 	(void)!vmm_paging_notify(memory, instance, false); /* PAG-25 */
+	if (vmm_unlikely(instance->partial != NULL))
+		vmm_partial_drop(memory, instance);
 	if (instance->place == VMM_PLACE_MEMORY) {
 		vmm_swizzle_release(memory, instance);
 		if (reason == VIDMM_RESIDENCY_DISCARDED)
@@ -200,6 +247,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 			vmm_backing_destroy_after(memory, &instance->backing,
 						  vmm_paging_sequence(memory));
 	} else if (instance->place == VMM_PLACE_APERTURE) {
+		vmm_swizzle_release(memory, instance);
 		(void)!vmm_paging_unmap(memory, instance);
 		leave_segment(memory, instance);
 		if (!instance->kept)
@@ -212,6 +260,8 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 		vmm_backing_destroy_after(memory, &instance->backing, last);
 		vmm_view_hide(instance);
 	}
+	if (!instance->lock_count)
+		vmm_alternate_drop(instance);
 	/* A system copy that stays is older content, and as good as any (OFR-09). */
 	vmm_kept_left_segment(instance);
 	instance->linear = false;
@@ -240,6 +290,17 @@ static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance 
 	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 	memory->figures.evictions++;
 	return VMM_OK;
+}
+
+void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
+			 enum vmm_place place)
+{
+	uint32_t old_segment = instance->segment;
+
+	vmm_kept_left_segment(instance);
+	leave_segment(memory, instance);
+	instance->place = (uint8_t)place;
+	residency_event(memory, instance, VIDMM_RESIDENCY_RESET, old_segment);
 }
 
 /*
@@ -274,6 +335,10 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
+	if (vmm_unlikely(is_locked_through_alternate(memory, instance)))
+		return move_alternate(memory, instance, reason);
+	if (vmm_unlikely(instance->partial != NULL))
+		return move_rest(memory, instance, reason);
 	if (instance->place == VMM_PLACE_MEMORY) {
 		/* From 2.0 on the GPU may write to what the CPU has locked (LKR-09). */
 		vmm_assert(memory->caps->wddm2 ||
@@ -289,6 +354,7 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 		if (status == VMM_OK)
 			vmm_view_hide(instance);
 	} else {
+		vmm_swizzle_release(memory, instance);
 		status = vmm_paging_unmap(
 			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
 	}
@@ -310,7 +376,8 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	vmm_status status;
 
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP)
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
+	    reason != VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
@@ -550,6 +617,8 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 {
 	vmm_status status;
 
+	if (vmm_alternate_is_special(instance) && !instance->lock_count)
+		return vmm_alternate_return(memory, instance);
 	if (instance->place == VMM_PLACE_APERTURE)
 		return map_backing(memory, instance); /* SEG-07: mapped, not copied */
 	if (from == VMM_PLACE_FRESH || from == VMM_PLACE_LOST)
@@ -558,9 +627,22 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 	if (vmm_ok(status))
 		instance->linear = false; /* SWZ-20 */
 	/* PAG-12, PAG-13; from 2.0 on the store stays: it is there when the content leaves again, NotWrittenTo or not. */
-	if (vmm_ok(status) && !instance->kept && !memory->caps->wddm2)
+	if (vmm_ok(status) && !instance->kept && !memory->caps->wddm2) {
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+		vmm_alternate_drop(instance); /* what it showed */
+	}
 	return status;
+}
+
+/*
+ * SWZ-20: in an aperture the GPU would find it in the wrong form. What left under an alternate address can go back there
+ * if nowhere else, because the miniport carries it (SWZ-25).
+ */
+static bool must_avoid_apertures(const struct vmm_instance *instance)
+{
+	if (vmm_alternate_is_special(instance) && !instance->lock_count)
+		return vmm_swizzle_memory_set(instance->allocation) != 0;
+	return instance->linear;
 }
 
 static vmm_status place_in(struct vmm_search *search, struct vmm_instance *instance)
@@ -629,8 +711,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 
 		if (instance->lock_count && !search.segment->aperture)
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
-		if (vmm_unlikely(instance->linear) && search.segment->aperture)
-			continue; /* SWZ-20: the GPU would find it in the wrong form */
+		if (search.segment->aperture && must_avoid_apertures(instance))
+			continue;
 		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
 		    !vmm_allocation_is_physical(allocation))
 			return place_in_system(memory, instance);
@@ -708,6 +790,25 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
 	return VMM_NO_VIDEO_MEMORY;
 }
 
+vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint64_t low = allocation->home_offset;
+	struct vmm_search search = {
+		.memory = memory,
+		.segment = vmm_memory_segment(memory, allocation->home_segment),
+		.preparation = VMM_NO_PREPARATION,
+		.request = {.size_bytes = allocation->size_bytes,
+			    .alignment = allocation->alignment,
+			    .low = low,
+			    .high = low + allocation->size_bytes,
+			    .flags = VMM_RANGE_FROM_END,
+			    .owner = instance},
+	};
+
+	return place_in(&search, instance);
+}
+
 static vmm_status stay(struct vmm_memory *memory, struct vmm_instance *instance,
 		       uint64_t preparation)
 {
@@ -725,7 +826,7 @@ static vmm_status reswizzle(struct vmm_memory *memory, struct vmm_instance *inst
 {
 	uint32_t through = vmm_swizzle_memory_set(instance->allocation);
 
-	if (set & through)
+	if ((set & through) || !through)
 		return VMM_OK;
 	vmm_status status = place(memory, instance, through, preparation);
 	if (status != VMM_OK)
@@ -782,10 +883,13 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	    !vmm_instance_unused(instance))
 		return VMM_PENDING;
 	vmm_status status = VMM_OK;
-	if (vmm_unlikely(instance->linear))
+	if (vmm_unlikely(instance->linear | (instance->alternate != NULL)) &&
+	    must_avoid_apertures(instance))
 		status = reswizzle(memory, instance, set, preparation);
 	if (status == VMM_OK)
-		status = place(memory, instance, set, preparation);
+		status = vmm_unlikely(allocation->pinned) /* locked while the power came back */
+				 ? vmm_residency_pin(memory, instance)
+				 : place(memory, instance, set, preparation);
 	if (status == VMM_OK)
 		instance->prepared = preparation;
 	return status;

@@ -163,6 +163,7 @@ static void share_free(struct vmm_share *share)
 	vmm_free(share->private_data);
 	vmm_free(share->runtime_data);
 	vmm_free(share->allocations);
+	vmm_section_put(share->section);
 	vmm_free(share);
 }
 
@@ -197,8 +198,12 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
 	share->private_data = copy_of(request->private_data, request->private_bytes, &failed);
 	share->private_bytes = request->private_bytes;
+	/* ALC-08, ROP-08: bytes that mean nothing here. */
 	share->runtime_data = copy_of(request->runtime_data, request->runtime_bytes, &failed);
 	share->runtime_bytes = request->runtime_bytes;
+	share->standard = request->standard;
+	if (request->cross_adapter)
+		share->section = vmm_section_get(request->section);
 	failed |= !share->allocations || !share->item_private_data || !share->item_private_bytes;
 	for (uint32_t i = 0; !failed && i < request->count; i++) {
 		share->allocations[i] = allocations[i];
@@ -216,7 +221,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 		share_free(share);
 		return STATUS_NO_MEMORY;
 	}
-	/* The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
+	/* ROP-06. The share holds the allocations: they live until its last opener is gone, whatever the creator frees. */
 	vmm_os_mutex_lock(&share->adapter->paging_lock);
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
@@ -256,6 +261,7 @@ NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource
 	return status;
 }
 
+/* ROP-05: a handle of its own for every open. */
 static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource *resource,
 				  struct vmm_allocation *allocation)
 {
@@ -330,18 +336,21 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	return STATUS_SUCCESS;
 }
 
+/* A hold on the share; or, for a device of another adapter, on the section of a cross-adapter resource (ROP-07). */
 static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room,
-			  struct vmm_share **share)
+			  struct vmm_share **share, struct vmm_section **section)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_os_mutex_lock(&world->shared_lock);
 	struct vmm_share *s = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
-	if (!s || s->adapter != device->adapter)
+	if (!s || (s->adapter != device->adapter && !s->section))
 		status = STATUS_INVALID_PARAMETER;
 	else if (room < s->count)
 		status = STATUS_BUFFER_TOO_SMALL;
+	else if (s->adapter != device->adapter)
+		*section = vmm_section_get(s->section);
 	else
 		s->references++;
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -354,12 +363,29 @@ static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t g
 	struct vmm_world *world = device->process->world;
 	struct vmm_share *share = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
 
-	if (share && share->adapter == device->adapter)
+	if (share && (share->adapter == device->adapter || share->section))
 		return share;
-	vmm_finding(device->adapter->observe, "ROP-01", device->process->id, global,
-		    "0x%08x is not the global handle of a resource of this adapter (%s)", global,
-		    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	vmm_finding(device->adapter->observe, share ? "ROP-07" : "ROP-01", device->process->id,
+		    global, "0x%08x is not the global handle of a resource of this adapter (%s)",
+		    global, vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
 	return NULL;
+}
+
+NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global, uint32_t *luid)
+{
+	struct vmm_world *world = process->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	const struct vmm_share *share =
+		vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	if (share)
+		*luid = share->adapter->luid;
+	else
+		vmm_finding(world->observe, "ROP-01", process->id, global,
+			    "0x%08x is not the global handle of a resource (%s)", global,
+			    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
 static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
@@ -368,7 +394,9 @@ static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 					.runtime_bytes = share->runtime_bytes,
 					.private_bytes = share->private_bytes};
 
-	for (uint32_t i = 0; i < share->count; i++)
+	if (share->standard) /* ROP-03 */
+		sizes.private_bytes = 0;
+	for (uint32_t i = 0; i < share->count && !share->standard; i++)
 		sizes.total_item_bytes += share->item_private_bytes[i];
 	return sizes;
 }
@@ -396,10 +424,13 @@ static void read_locked(const struct vmm_share *share, const struct vmm_share_da
 	char *item = data->items;
 
 	copy_bytes(data->runtime_data, share->runtime_data, share->runtime_bytes);
+	if (share->standard)
+		return;
 	copy_bytes(data->private_data, share->private_data, share->private_bytes);
 	for (uint32_t i = 0; i < share->count; i++) {
 		copy_bytes(item, share->item_private_data[i], share->item_private_bytes[i]);
-		item += share->item_private_bytes[i];
+		if (item)
+			item += share->item_private_bytes[i];
 		data->item_bytes[i] = share->item_private_bytes[i];
 	}
 }
@@ -428,12 +459,19 @@ NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
 NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
 			   uint32_t *allocations, uint32_t *count)
 {
+	struct vmm_section *section = NULL;
 	struct vmm_share *share;
-	NTSTATUS status = share_get(device, global, *count, &share);
+	struct vmm_resource *r;
+	NTSTATUS status = share_get(device, global, *count, &share, &section);
 
 	if (!NT_SUCCESS(status))
 		return status;
-	struct vmm_resource *r;
+	if (section) {
+		status = vmm_cross_adapter_open(device, section, resource, allocations);
+		vmm_section_put(section);
+		*count = NT_SUCCESS(status) ? 1 : *count;
+		return status;
+	}
 	status = resource_create(device, NULL, &r);
 	if (!NT_SUCCESS(status)) {
 		vmm_share_put(device->process->world, share);

@@ -6,7 +6,7 @@
  *
  * Where none can be had, the content goes to system memory and is unswizzled on the way (SWZ-09); `linear` of the instance
  * says that what is, or is on its way, there has that form. Before the GPU uses it again it goes back into a memory
- * segment and is swizzled on the way (SWZ-20).
+ * segment and is swizzled on the way (SWZ-20). What was only seen through a range needs nothing of the kind (SWZ-21).
  */
 #include "memory/memory_private.h"
 
@@ -43,6 +43,21 @@ static vmm_status find_free(struct vmm_memory *memory, uint32_t *id)
 	return grow(memory) ? VMM_OK : VMM_NO_MEMORY;
 }
 
+/* SWZ-24: an address that the CPU has locked outlives even an adapter that stops. */
+static void forget_alternate(struct vmm_swizzling_range *range)
+{
+	struct vmm_instance *owner = range->owner;
+
+	if (vmm_likely(!range->alternate))
+		return;
+	if (vmm_alternate_is_locked(owner) && owner->lock_data == range->private_data &&
+	    !owner->alternate)
+		owner->alternate = range->alternate;
+	else
+		vmm_alternate_free(&range->alternate);
+	range->alternate = NULL;
+}
+
 static void release(struct vmm_memory *memory, uint32_t id)
 {
 	struct vmm_swizzling_range *range = &memory->ranges[id];
@@ -53,6 +68,7 @@ static void release(struct vmm_memory *memory, uint32_t id)
 
 	/* What it answers changes nothing: port has said what was wrong with it. */
 	(void)!vmm_port_release_swizzling_range(memory->adapter->port, &args);
+	forget_alternate(range);
 	range->owner->range_count--;
 	range->owner = NULL;
 }
@@ -87,8 +103,12 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	return true;
 }
 
+/*
+ * One after the other, under the paging lock (SWZ-28). SWZ-24: for an alternate address the miniport may answer with other figures, and must where
+ * the CPU sees nothing.
+ */
 static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instance,
-			  uint32_t private_data, uint32_t id)
+			  uint32_t private_data, bool may_change, uint32_t id)
 {
 	const struct vmm_port_segment *segment =
 		vmm_memory_segment(memory, instance->segment)->port;
@@ -99,19 +119,34 @@ static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instan
 		.SegmentId = instance->segment,
 		.RangeSize = instance->allocation->size_bytes,
 	};
+	uint64_t asked = instance->offset;
 
-	args.CPUTranslatedAddress.QuadPart = (LONGLONG)(segment->cpu_base.value + instance->offset);
-	vmm_status status = vmm_port_acquire_swizzling_range(memory->adapter->port, &args);
+	/* A segment without a CPU address has the base 0, so that the miniport learns where in it the allocation is. */
+	if (segment->flags.CpuVisible)
+		asked += segment->cpu_base.value;
+	args.CPUTranslatedAddress.QuadPart = (LONGLONG)asked;
+	vmm_status status =
+		vmm_port_acquire_swizzling_range(memory->adapter->port, &args, may_change);
 	if (!vmm_ok(status))
 		return status;
-	memory->ranges[id] = (struct vmm_swizzling_range){instance, private_data, 0};
+	memory->ranges[id] = (struct vmm_swizzling_range){
+		.owner = instance,
+		.private_data = private_data,
+		.physical = (uint64_t)args.CPUTranslatedAddress.QuadPart,
+		.size_bytes = args.RangeSize,
+		.changed = args.RangeSize != instance->allocation->size_bytes ||
+			   (uint64_t)args.CPUTranslatedAddress.QuadPart != asked,
+	};
 	instance->range_count++;
-	return VMM_OK;
+	if (!may_change || vmm_alternate_range_is_valid(memory, instance, &args))
+		return VMM_OK;
+	release(memory, id);
+	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
-static struct vmm_swizzling_range *find_own(struct vmm_memory *memory,
-					    const struct vmm_instance *instance,
-					    uint32_t private_data)
+struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
+					     const struct vmm_instance *instance,
+					     uint32_t private_data)
 {
 	for (uint32_t id = 0; instance->range_count && id < memory->range_count; id++)
 		if (memory->ranges[id].owner == instance &&
@@ -122,24 +157,45 @@ static struct vmm_swizzling_range *find_own(struct vmm_memory *memory,
 
 /* SWZ-06, SWZ-07: one for each value of PrivateDriverData, asked for once. */
 static vmm_status take_range(struct vmm_memory *memory, struct vmm_instance *instance,
-			     uint32_t private_data)
+			     uint32_t private_data, bool may_change)
 {
-	struct vmm_swizzling_range *range;
+	struct vmm_swizzling_range *range = vmm_swizzle_find(memory, instance, private_data);
 
-	while (!(range = find_own(memory, instance, private_data))) {
+	if (vmm_unlikely(range && range->changed && !may_change)) { /* SWZ-03 */
+		release(memory, (uint32_t)(range - memory->ranges));
+		range = NULL;
+	}
+	while (!range) {
 		uint32_t id;
 		vmm_status status = find_free(memory, &id);
 
 		if (vmm_ok(status))
-			status = acquire(memory, instance, private_data, id);
-		if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE &&
-		    reclaim_one(memory, instance))
-			continue;
-		if (!vmm_ok(status))
+			status = acquire(memory, instance, private_data, may_change, id);
+		if (vmm_ok(status))
+			range = &memory->ranges[id];
+		else if (status != STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
+			 !reclaim_one(memory, instance))
 			return status;
 	}
 	range->last_use = ++memory->use_counter;
 	return VMM_OK;
+}
+
+/* With an address for it. A range that was taken for nothing is given back. */
+static vmm_status take_alternate(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint32_t private_data)
+{
+	uint32_t had = instance->range_count;
+	vmm_status status = take_range(memory, instance, private_data, true);
+
+	if (!vmm_ok(status))
+		return status;
+	struct vmm_swizzling_range *range = vmm_swizzle_find(memory, instance, private_data);
+
+	status = vmm_alternate_show_range(memory, range);
+	if (!vmm_ok(status) && instance->range_count > had)
+		release(memory, (uint32_t)(range - memory->ranges));
+	return status;
 }
 
 void vmm_swizzle_finish(struct vmm_memory *memory)
@@ -158,8 +214,10 @@ void vmm_swizzle_check(const struct vmm_memory *memory)
 
 		if (!range->owner)
 			continue;
-		vmm_assert(range->owner->place == VMM_PLACE_MEMORY && range->owner->range_count);
-		vmm_assert(memory->segment[range->owner->segment - 1].cpu_memory);
+		vmm_assert(range->owner->range_count && range->owner->segment);
+		/* What the CPU does not see is seen through what the miniport chose. */
+		vmm_assert(memory->segment[range->owner->segment - 1].cpu_memory || range->changed);
+		vmm_assert(range->size_bytes >= range->owner->allocation->size_bytes);
 		vmm_assert(range->last_use <= memory->use_counter);
 		for (uint32_t other = 0; other < memory->range_count; other++)
 			same += memory->ranges[other].owner == range->owner &&
@@ -189,6 +247,11 @@ static NTSTATUS refuse(struct vmm_aperture_lock *lock, const char *rule, NTSTATU
 	return status;
 }
 
+static bool wants_alternate(const struct vmm_aperture_lock *lock)
+{
+	return vmm_unlikely(lock->request->flags & VMM_LOCK_USE_ALTERNATE_VA);
+}
+
 /* LOCK-08; but paging is waited for whatever the flags say. */
 static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
@@ -198,7 +261,7 @@ static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_apertur
 	return STATUS_SUCCESS;
 }
 
-/* SWZ-09: all of it leaves, whatever pages were listed; more than these need not be valid (LOCK-21), but may be. */
+/* SWZ-09: all of it leaves, or a copy of the pages that were listed (LOCK-21). */
 static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
@@ -214,8 +277,16 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 	if (instance->allocation->pinned) /* PAG-18 */
 		return refuse(lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and it is pinned");
+	if (instance->place == VMM_PLACE_APERTURE && vmm_instance_is_swizzled(instance))
+		return refuse(lock, "SWZ-09", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			      "no swizzling range can be had, and no memory segment in which it "
+			      "could be unswizzled");
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence))
 		return wait_for_gpu(memory, lock);
+	/* Where the way out leads through an aperture (PAG-17), it is taken as a whole. */
+	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY &&
+	    !instance->allocation->eviction_set)
+		return vmm_partial_take(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
 		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and what is pinned in its eviction "
@@ -233,9 +304,13 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 
 static vmm_status bring_into(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint32_t all = vmm_swizzle_memory_set(instance->allocation), visible = 0;
+	const struct vmm_allocation *allocation = instance->allocation;
+	uint32_t all = vmm_swizzle_memory_set(allocation), visible = 0;
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
+	if (!all) /* */
+		return vmm_residency_bring_in(memory, instance,
+					      allocation->read_set | allocation->write_set);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (memory->segment[i].cpu_memory)
 			visible |= all & 1u << i;
@@ -285,13 +360,16 @@ static NTSTATUS page_in(struct vmm_memory *memory, struct vmm_aperture_lock *loc
 static void put_back(struct vmm_memory *memory, struct vmm_instance *instance, enum vmm_place place,
 		     uint32_t segment)
 {
+	bool resident =
+		instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE;
+
 	if (place == VMM_PLACE_FRESH || place == VMM_PLACE_LOST) {
-		if (instance->place == VMM_PLACE_MEMORY)
+		if (resident)
 			vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
 		instance->place = (uint8_t)place;
 		return;
 	}
-	if (instance->place == VMM_PLACE_MEMORY) {
+	if (resident) {
 		if (!vmm_instance_unused(instance) || vmm_eviction_loses_content(memory, instance))
 			return;
 		if (vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_LOCK) != VMM_OK)
@@ -301,18 +379,66 @@ static void put_back(struct vmm_memory *memory, struct vmm_instance *instance, e
 		(void)!vmm_residency_bring_in(memory, instance, 1u << (segment - 1));
 }
 
-/* It is in a memory segment. */
+static bool is_no_range(vmm_status status)
+{
+	return status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
+	       status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+}
+
+/* It is in a segment: of memory, unless the miniport shows an aperture at an address of its own. */
 static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
+	uint32_t private_data = lock->request->private_data;
 	vmm_status status = STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 
-	if (vmm_memory_segment(memory, instance->segment)->cpu_memory)
-		status = take_range(memory, instance, lock->request->private_data);
-	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE ||
-	    status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED)
+	if (wants_alternate(lock))
+		status = take_alternate(memory, instance, private_data);
+	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory)
+		status = take_range(memory, instance, private_data, false);
+	return is_no_range(status) ? go_without_range(memory, lock) : status;
+}
+
+/* SWZ-24: what is in an aperture may be seen where it is. */
+static NTSTATUS see_in_aperture(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	struct vmm_instance *instance = lock->instance;
+	vmm_status status = take_alternate(memory, instance, lock->request->private_data);
+
+	if (!is_no_range(status))
+		return status;
+	if (instance->allocation->pinned || !vmm_swizzle_memory_set(instance->allocation))
 		return go_without_range(memory, lock);
-	return status;
+	status = page_in(memory, lock);
+	return NT_SUCCESS(status) && !lock->wait ? see_through_range(memory, lock) : status;
+}
+
+/* SWZ-05. Outside its segment only what is flagged Swizzled keeps that form (SWZ-22). */
+static bool is_linear_image(const struct vmm_aperture_lock *lock)
+{
+	const struct vmm_instance *instance = lock->instance;
+
+	if (instance->kept)
+		return true;
+	if (vmm_unlikely(instance->partial != NULL)) /* of a lock that then failed or waits */
+		return vmm_partial_covers(instance, lock->request);
+	if (instance->place != VMM_PLACE_SYSTEM)
+		return false;
+	if (vmm_alternate_is_foreign(instance))
+		return wants_alternate(lock) &&
+		       instance->alternate->private_data == lock->request->private_data;
+	return instance->linear || !vmm_instance_is_swizzled(instance);
+}
+
+/* Pages that an earlier lock had go back first, if this one names none. */
+static NTSTATUS settle_partial(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	vmm_status status = vmm_partial_settle(memory, lock->instance);
+
+	if (status != VMM_PENDING)
+		return status;
+	vmm_instance_busy(lock->instance, VMM_USE_ACTIVE, &lock->timeline, &lock->sequence);
+	return wait_for_gpu(memory, lock);
 }
 
 NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
@@ -322,18 +448,61 @@ NTSTATUS vmm_swizzle_lock(struct vmm_memory *memory, struct vmm_aperture_lock *l
 	uint32_t segment = instance->segment;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	/* SWZ-05. Outside its segment only what is flagged Swizzled keeps that form (SWZ-22). */
-	if (instance->kept || (place == VMM_PLACE_SYSTEM &&
-			       (instance->linear || !vmm_instance_is_swizzled(instance))))
+	if (is_linear_image(lock))
 		return STATUS_SUCCESS;
 	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
-	if (place == VMM_PLACE_APERTURE && instance->allocation->pinned)
+	if (vmm_unlikely(instance->partial != NULL)) {
+		if (lock->request->page_count)
+			return go_without_range(memory, lock);
+		status = settle_partial(memory, lock);
+	}
+	if (!NT_SUCCESS(status) || lock->wait)
+		return status;
+	if (place == VMM_PLACE_APERTURE && wants_alternate(lock)) {
+		status = see_in_aperture(memory, lock);
+	} else if (place == VMM_PLACE_APERTURE && instance->allocation->pinned) {
 		return go_without_range(memory, lock); /* it cannot move to where a range is */
-	if (place != VMM_PLACE_MEMORY)
-		status = page_in(memory, lock);
-	if (NT_SUCCESS(status) && !lock->wait)
-		status = see_through_range(memory, lock);
-	if (!NT_SUCCESS(status) && place != VMM_PLACE_MEMORY)
+	} else {
+		if (place != VMM_PLACE_MEMORY)
+			status = page_in(memory, lock);
+		if (NT_SUCCESS(status) && !lock->wait)
+			status = see_through_range(memory, lock);
+	}
+	if (!NT_SUCCESS(status) && place != VMM_PLACE_MEMORY && instance->place != place)
 		put_back(memory, instance, place, segment);
+	return status;
+}
+
+NTSTATUS vmm_swizzle_restore(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	lock->may_wait |= !(lock->request->flags & DONOT_WAIT);
+	if (vmm_unlikely(lock->instance->partial != NULL))
+		return settle_partial(memory, lock);
+	if (lock->instance->place != VMM_PLACE_SYSTEM || !vmm_alternate_is_foreign(lock->instance))
+		return STATUS_SUCCESS;
+	return page_in(memory, lock);
+}
+
+vmm_status vmm_swizzle_create(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_status status = VMM_OK;
+
+	if (instance->place == VMM_PLACE_FRESH) /* what is pinned has its place */
+		status = bring_into(memory, instance);
+	if (status != VMM_OK)
+		return status;
+	status = take_range(memory, instance, 0, true);
+	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED ||
+	    !memory->caps->swizzling_range_count) {
+		vmm_finding(
+			memory->adapter->observe, "ALF-22", instance->allocation->owner, 0,
+			"create refused: no swizzling range for a primary with UseAlternateVA of %llu bytes in segment %u, "
+			"of %u ranges in all",
+			(unsigned long long)instance->allocation->size_bytes, instance->segment,
+			memory->caps->swizzling_range_count);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE)
+		return VMM_NO_VIDEO_MEMORY;
 	return status;
 }

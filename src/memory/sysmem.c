@@ -12,7 +12,7 @@
 enum { READ_ONLY = 0x001, BITS = 64 };
 
 vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *instance,
-			   const void *system_memory)
+			   const void *system_memory, struct vmm_section *section)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	uint64_t pages = allocation->size_bytes >> VMM_PAGE_SHIFT;
@@ -22,7 +22,9 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
 		return VMM_OK;
 	/* First the pages, of which there is a limit; then the note about each. */
-	status = vmm_is_existing(allocation)
+	status = section ? vmm_section_lock(memory, section, allocation->size_bytes,
+					    &instance->backing)
+		 : vmm_is_existing(allocation)
 			 ? vmm_existing_lock(memory, system_memory, allocation->size_bytes,
 					     &instance->backing)
 			 : vmm_residency_give_backing(memory, instance);
@@ -168,7 +170,12 @@ void vmm_kept_upload_all(struct vmm_memory *memory)
 vmm_status vmm_hand_over(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_kept *kept = instance->kept;
+	vmm_status status = VMM_OK;
 
+	if (vmm_unlikely(instance->partial != NULL))
+		status = vmm_partial_settle(memory, instance);
+	if (status != VMM_OK)
+		return status;
 	if (kept && (kept->all || kept->some)) {
 		/* What was submitted before the lock may still read the old content (LOCK-15). */
 		if (!vmm_instance_unused(instance))

@@ -24,7 +24,7 @@ enum {
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
-		SYNCHRONOUS_PAGING,
+		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
 };
@@ -208,6 +208,13 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 	return STATUS_NOT_SUPPORTED;
 }
 
+static bool only_apertures(const struct check *c)
+{
+	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
+
+	return !(set & ~aperture_set(c->memory));
+}
+
 /* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
 static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
@@ -215,10 +222,14 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 		return item->system_memory ? not_built(c, "pSystemMem without ExistingSysMem or "
 							  "ExistingKernelSysMem")
 					   : STATUS_SUCCESS;
-	if (c->asker->shared) /* its other users would go on when the owner of the memory is gone */
-		return not_built(c, "existing memory of a shared resource");
+	/* Its other users would go on when the owner of the memory is gone, or be gone when the GPU's copy comes back. */
+	if (c->asker->shared && (!c->asker->has_section || !only_apertures(c)))
+		return not_built(c, "existing memory of a shared resource, other than a section in "
+				    "apertures");
 	if (c->info->Size > UINT32_MAX)
 		return not_built(c, "existing memory of 4 GiB or more");
+	if (c->asker->has_section) /* its size has been looked at, and nobody takes it away */
+		return STATUS_SUCCESS;
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 

@@ -19,7 +19,7 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	}
 	if (instance->view_current)
 		return VMM_OK;
-	if (instance->place == VMM_PLACE_MEMORY && !instance->kept) {
+	if (instance->place == VMM_PLACE_MEMORY && !instance->kept && !instance->partial) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
 		vmm_assert(segment->cpu_memory);

@@ -4,12 +4,14 @@
 #define SLOTS            65536u
 #define HANDLE_BIT       ((uint64_t)1 << 63) /* no pointer of a client's has it */
 #define ENDING_BIT       ((uint64_t)1 << 31)
+#define PAUSED_BIT       ((uint64_t)1 << 30) /* above every kind */
 #define GENERATION_SHIFT 32
 #define KIND_SHIFT       16
 #define RESCAN_NS        1000000u
 
 struct slot {
-	_Atomic uint64_t handle; /* while live; with ENDING_BIT while it is being ended; 0: free */
+	/* while live; with ENDING_BIT while it is being ended, with PAUSED_BIT while nobody may enter; 0: free */
+	_Atomic uint64_t handle;
 	_Atomic(struct vmm_os *) os;
 	_Atomic(void *) object;
 	_Atomic uint32_t moved; /* futex of those who wait for visitors, or for the end */
@@ -83,22 +85,42 @@ static void tell(struct slot *slot, struct vmm_os *os)
 	vmm_os_wake(os, &slot->moved, UINT32_MAX);
 }
 
+/* false: nothing will run any more that could resume it. */
+static bool await_resume(struct slot *slot, struct vmm_os *os, uint64_t handle)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&slot->moved);
+
+		if (atomic_load(&slot->handle) != (handle | PAUSED_BIT))
+			return true;
+		if (vmm_os_wait(os, &slot->moved, seen, VMM_OS_FOREVER,
+				"the return of an adapter to full power", 0) == VMM_UNSUCCESSFUL)
+			return false;
+	}
+}
+
 void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const void *handle)
 {
 	struct slot *slot = slot_of(number(handle));
 
 	visit->handle = number(handle);
-	if (vmm_unlikely(!names_a(kind, visit->handle)) ||
-	    vmm_unlikely(atomic_load_explicit(&slot->handle, memory_order_acquire) !=
-			 visit->handle))
-		return NULL;
-	visit->os = atomic_load_explicit(&slot->os, memory_order_relaxed);
-	visit->word = vmm_os_thread_using(visit->os);
-	visit->before = atomic_exchange(visit->word, visit->handle);
-	/* Whoever ends the object changes the slot before it looks at the words: one of the two sees the other. */
-	if (vmm_likely(atomic_load(&slot->handle) == visit->handle))
-		return atomic_load_explicit(&slot->object, memory_order_relaxed);
-	vmm_live_leave(visit);
+	while (vmm_likely(names_a(kind, visit->handle))) {
+		uint64_t held = atomic_load_explicit(&slot->handle, memory_order_acquire);
+
+		visit->os = atomic_load_explicit(&slot->os, memory_order_relaxed);
+		if (vmm_unlikely(held != visit->handle)) {
+			if (held != (visit->handle | PAUSED_BIT) ||
+			    !await_resume(slot, visit->os, visit->handle))
+				return NULL;
+			continue;
+		}
+		visit->word = vmm_os_thread_using(visit->os);
+		visit->before = atomic_exchange(visit->word, visit->handle);
+		/* Whoever ends or pauses it changes the slot before it looks at the words: one of the two sees the other. */
+		if (vmm_likely(atomic_load(&slot->handle) == visit->handle))
+			return atomic_load_explicit(&slot->object, memory_order_relaxed);
+		vmm_live_leave(visit);
+	}
 	return NULL;
 }
 
@@ -132,16 +154,48 @@ static void await_visitors(struct slot *slot, struct vmm_os *os, uint64_t handle
 	}
 }
 
+/* From `live` to that with `bit`, waiting for the end of a pause; false: it is not live. */
+static bool change(struct slot *slot, uint64_t live, uint64_t bit)
+{
+	for (;;) {
+		uint64_t expected = live;
+
+		if (atomic_compare_exchange_strong(&slot->handle, &expected, live | bit))
+			return true;
+		if (expected != (live | PAUSED_BIT) ||
+		    !await_resume(slot, atomic_load_explicit(&slot->os, memory_order_relaxed),
+				  live))
+			return false;
+	}
+}
+
 void *vmm_live_end(enum vmm_live_kind kind, const void *handle)
 {
 	struct slot *slot = slot_of(number(handle));
-	uint64_t expected = number(handle);
 
-	if (!names_a(kind, expected) ||
-	    !atomic_compare_exchange_strong(&slot->handle, &expected, expected | ENDING_BIT))
+	if (!names_a(kind, number(handle)) || !change(slot, number(handle), ENDING_BIT))
 		return NULL;
 	await_visitors(slot, atomic_load_explicit(&slot->os, memory_order_relaxed), number(handle));
 	return atomic_load_explicit(&slot->object, memory_order_relaxed);
+}
+
+bool vmm_live_pause(enum vmm_live_kind kind, const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+
+	if (!names_a(kind, number(handle)) || !change(slot, number(handle), PAUSED_BIT))
+		return false;
+	await_visitors(slot, atomic_load_explicit(&slot->os, memory_order_relaxed), number(handle));
+	return true;
+}
+
+void vmm_live_resume(const void *handle)
+{
+	struct slot *slot = slot_of(number(handle));
+
+	vmm_assert(atomic_load(&slot->handle) == (number(handle) | PAUSED_BIT));
+	atomic_store(&slot->handle, number(handle));
+	tell(slot, atomic_load_explicit(&slot->os, memory_order_relaxed));
 }
 
 void vmm_live_ended(const void *handle)

@@ -34,6 +34,12 @@ void vmm_live_leave(const struct vmm_visit *visit);
  */
 void *vmm_live_end(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
 void vmm_live_ended(const void *handle); /* the object is gone */
+/*
+ * Whoever enters, or ends it, waits until vmm_live_resume; on return nobody is inside. false: it was not live, or somebody
+ * is ending it. Not from inside a call on it.
+ */
+bool vmm_live_pause(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
+void vmm_live_resume(const void *handle);
 /* Waits for the vmm_live_ended of somebody else's vmm_live_end. */
 void vmm_live_await_end(struct vmm_os *os, const void *handle);
 

@@ -34,6 +34,7 @@ struct vmm_memory;
 struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
+struct vmm_section;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -57,6 +58,25 @@ struct vmm_timeline {
 		completed; /* every packet up to here is complete; written under the state lock */
 };
 
+/* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
+struct vmm_adapter_value {
+	char name[128];
+	uint64_t value;
+};
+struct vmm_adapter_identity {
+	char description[129];  /* QAI-06 */
+	char driver_store[260]; /* REG-04 */
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+	uint32_t graphics_preemption, compute_preemption;
+	bool non_vga, smooth_rotation, per_engine_tdr, cross_adapter_resource;
+	/* The miniport's words to its user-mode driver; given by whoever knows ports. */
+	int32_t (*driver_private)(struct vmm_port *port, void *data, uint32_t size_bytes);
+	struct vmm_adapter_value *values; /* of both its registry keys */
+	uint32_t value_count;
+};
+
 struct vmm_adapter {
 	struct vmm_world *world;
 	struct vmm_os *os;
@@ -64,12 +84,13 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link;       /* guarded by world->shared_lock */
-	uint32_t luid;                    /* ADP-05; 0 while it does not run */
-	uint32_t interface_version;       /* that its miniport registered */
-	bool wddm2;                       /* 2.0 or later: residency lists instead of references */
-	uint32_t node_count, paging_node; /* constant after start */
-	uint32_t paging_timeline;         /* = node_count */
+	struct vmm_list world_link; /* guarded by world->shared_lock */
+	uint32_t luid;              /* ADP-05; 0 while it does not run */
+	uint32_t interface_version; /* that its miniport registered */
+	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
+	struct vmm_adapter_identity identity; /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */
@@ -87,12 +108,16 @@ struct vmm_adapter {
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool removed;         /* nothing completes any more */
+	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
 	struct vmm_list devices;   /* guarded by the state lock */
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
+
+#define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
 	struct vmm_world *world;
@@ -101,24 +126,39 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
+	_Atomic bool
+		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
+	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
+	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
 };
 
-enum vmm_device_error { VMM_DEVICE_OK, VMM_DEVICE_OUT_OF_MEMORY, VMM_DEVICE_FAULT };
+/* From HUNG on the device is lost with its adapter's reset (TDR-07). */
+enum vmm_device_error {
+	VMM_DEVICE_OK,
+	VMM_DEVICE_OUT_OF_MEMORY,
+	VMM_DEVICE_FAULT,
+	VMM_DEVICE_HUNG,
+	VMM_DEVICE_RESET
+};
 
 struct vmm_device {
 	void *live;   /* hDevice of its callbacks (live.h) */
 	bool stopped; /* by the adapter's stop, which alone looks at this: its handles are dead */
+	bool paused; /* by a change of power, which alone looks at this: nobody enters it or its contexts */
 	uint32_t handle;
 	struct vmm_process *process;
 	struct vmm_adapter *adapter;
 	void *kmd_device;
+	bool one_buffer;              /* GuaranteedDmaBufferContract (DMA-30) */
 	struct vmm_list process_link; /* guarded by process->lock */
 	struct vmm_list adapter_link; /* guarded by adapter->state_lock */
 	struct vmm_list contexts;     /* guarded by process->lock */
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
-	_Atomic uint32_t error;       /* enum vmm_device_error; once set it stays */
-	_Atomic bool ending;          /* somebody waits for the calls on it to come back */
+	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
+	_Atomic(void *)
+		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
+	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
 	/* Its last packet on each timeline; written under the submit lock. */
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
@@ -163,6 +203,8 @@ struct vmm_share {
 	uint32_t runtime_bytes;
 	void **item_private_data;
 	uint32_t *item_private_bytes;
+	bool standard; /* the private data is the miniport's answer to us, of which no client knows (ROP-03) */
+	struct vmm_section *section; /* of a cross-adapter resource (ALF-39); NULL for all others */
 };
 
 enum vmm_place {
@@ -178,14 +220,17 @@ enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTA
 /* Pages of system memory that back an instance. */
 struct vmm_backing {
 	uint64_t size_bytes;
-	uint32_t arena; /* index + 1; 0: none */
-	uint32_t node;  /* range node in the arena */
-	char *address;  /* our permanent mapping */
-	void *mdl;      /* PMDL over these pages; cached while the backing lives */
+	uint32_t arena;              /* index + 1; 0: none */
+	uint32_t node;               /* range node in the arena */
+	char *address;               /* our permanent mapping */
+	struct vmm_section *section; /* of whose memory it is; NULL for most */
+	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 };
 
 struct vmm_allocation;
 struct vmm_kept;
+struct vmm_partial;
+struct vmm_alternate;
 
 /* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
 enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
@@ -207,6 +252,7 @@ struct vmm_instance {
 	uint32_t range;      /* node in the segment's heap */
 	uint32_t lock_count;
 	uint32_t lock_flags;  /* of the outermost lock */
+	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
 	uint32_t handle;      /* the owner's handle of this instance */
 	uint64_t offset;      /* in the segment */
@@ -221,7 +267,11 @@ struct vmm_instance {
 	struct vmm_backing backing;
 	struct vmm_kept
 		*kept; /* its system copy stays while it is resident (PAG-13); NULL for most */
+	struct vmm_partial
+		*partial; /* some pages are locked in system memory (LOCK-21); NULL for most */
 	struct vmm_os_view view;
+	struct vmm_alternate *
+		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */
 	/*
@@ -261,9 +311,13 @@ struct vmm_allocation {
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
-	bool closing;      /* the only handle of a private one is gone */
-	bool pinned;       /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	bool closing; /* the only handle of a private one is gone */
+	bool pinned;  /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	_Atomic bool
+		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
+	uint8_t home_segment; /* pinned, and away from its place as long as the adapter is without power */
+	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
@@ -272,6 +326,7 @@ struct vmm_allocation {
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
 	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
 	struct vmm_list instances;  /* guarded by the paging lock */
+	struct vmm_list all;        /* in memory's list, likewise */
 	struct vmm_instance first;
 };
 
@@ -352,5 +407,22 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 void vmm_progress_signal(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
+/* Sleeps while the adapter is being reset. The submit lock held at most. */
+void vmm_await_recovery(struct vmm_adapter *adapter);
+
+/* The first error is the one that is told. */
+static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_error error)
+{
+	uint32_t none = VMM_DEVICE_OK;
+
+	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* TDR-07: it can only be ended. */
+static inline bool vmm_device_lost(const struct vmm_device *device)
+{
+	return vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) >=
+			    VMM_DEVICE_HUNG);
+}
 
 #endif

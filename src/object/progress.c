@@ -79,6 +79,20 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 	return vmm_ok(status) ? VMM_OK : status;
 }
 
+void vmm_await_recovery(struct vmm_adapter *adapter)
+{
+	atomic_fetch_add(&adapter->progress_waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		if (!atomic_load(&adapter->recovering) ||
+		    vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
+				"the reset of an adapter", 0) == VMM_UNSUCCESSFUL)
+			break;
+	}
+	atomic_fetch_sub(&adapter->progress_waiters, 1);
+}
+
 void vmm_progress_signal(struct vmm_adapter *adapter)
 {
 	atomic_fetch_add(&adapter->progress, 1);

@@ -64,6 +64,10 @@ static const struct field fields[VIDMM_EVENT_TYPE_COUNT][4] = {
 	[VIDMM_EVENT_REASON] = {{"status", FORM_HEX32}},
 	[VIDMM_EVENT_FATAL] = {{"code", FORM_HEX}},
 	[VIDMM_EVENT_FLUSH] = {{"bytes", FORM_NUMBER}, {"segment", FORM_NUMBER}},
+	[VIDMM_EVENT_RECOVERY] = {{"code", FORM_HEX},
+				  {"node", FORM_NUMBER},
+				  {"fence", FORM_NUMBER},
+				  {"ns", FORM_NUMBER}},
 };
 
 struct line {

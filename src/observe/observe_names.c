@@ -15,7 +15,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_RECLAIM] = "reclaim", [VIDMM_EVENT_DISCARD] = "discard",
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
-	[VIDMM_EVENT_FLUSH] = "flush",
+	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 };
 
 static const char *const door_names[] = {
@@ -65,6 +65,19 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
 	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
 	[VIDMM_DDI_UNLOAD] = "unload",
+	[VIDMM_DDI_PREEMPT_COMMAND] = "preempt_command",
+	[VIDMM_DDI_CANCEL_COMMAND] = "cancel_command",
+	[VIDMM_DDI_COLLECT_DBG_INFO] = "collect_dbg_info",
+	[VIDMM_DDI_RESET_FROM_TIMEOUT] = "reset_from_timeout",
+	[VIDMM_DDI_RESTART_FROM_TIMEOUT] = "restart_from_timeout",
+	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
+	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
+	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
+	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
+	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] =
+		"stop_device_and_release_post_display_ownership",
+	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
+	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 };
 
 static const char *const callback_names[] = {
@@ -97,6 +110,8 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_STOP] = "stop",
 	[VIDMM_RESIDENCY_TRIM] = "trim",
 	[VIDMM_RESIDENCY_PINNED] = "pinned",
+	[VIDMM_RESIDENCY_RESET] = "reset",
+	[VIDMM_RESIDENCY_POWER] = "power",
 };
 
 static const char *const wait_names[] = {
@@ -106,6 +121,7 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_DMA_BUFFER] = "dma_buffer",
 	[VIDMM_WAIT_DESTROY] = "destroy",
 	[VIDMM_WAIT_STOP] = "stop",
+	[VIDMM_WAIT_POWER] = "power",
 };
 
 static const char *const queue_names[] = {"render", "paging"};
@@ -113,6 +129,15 @@ static const char *const rename_names[] = {"new", "reused"};
 static const char *const flush_names[] = {
 	[VIDMM_FLUSH_TO_GPU] = "to_gpu",
 	[VIDMM_FLUSH_TO_CPU] = "to_cpu",
+};
+
+static const char *const recovery_names[] = {
+	[VIDMM_RECOVERY_OVERDUE] = "overdue",     [VIDMM_RECOVERY_MISSED] = "missed",
+	[VIDMM_RECOVERY_TIMEOUT] = "timeout",     [VIDMM_RECOVERY_RESET] = "reset",
+	[VIDMM_RECOVERY_RESTARTED] = "restarted", [VIDMM_RECOVERY_DEVICE_LOST] = "device_lost",
+	[VIDMM_RECOVERY_IGNORED] = "ignored",     [VIDMM_RECOVERY_PREEMPT] = "preempt",
+	[VIDMM_RECOVERY_PREEMPTED] = "preempted", [VIDMM_RECOVERY_ENGINE_RESET] = "engine_reset",
+	[VIDMM_RECOVERY_DENIED] = "denied",
 };
 
 struct name_table {
@@ -134,6 +159,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_QUEUE] = NAMES(queue_names),
 	[VIDMM_EVENT_RENAME] = NAMES(rename_names),
 	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),
+	[VIDMM_EVENT_RECOVERY] = NAMES(recovery_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)

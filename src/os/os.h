@@ -154,6 +154,12 @@ struct vmm_os_memory {
 };
 vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
 				struct vmm_os_memory *memory) VMM_MUST_CHECK;
+/*
+ * The memory behind a descriptor of the caller's, which may be closed afterwards; it must not be made smaller. Its content
+ * stays. VMM_INVALID_HANDLE: it is no descriptor; VMM_INVALID_PARAMETER: it has no such memory to read and write.
+ */
+vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
+			      struct vmm_os_memory *memory) VMM_MUST_CHECK;
 void vmm_os_memory_destroy(struct vmm_os_memory *memory);
 /*
  * The range is about to be used: where that makes it cheaper, pages come in large steps, before they are touched. A

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -70,21 +71,13 @@ static vmm_status open_object(const char *name, uint64_t size_bytes, int *fd)
 	return VMM_OK;
 }
 
-vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
-				struct vmm_os_memory *memory)
+/* The descriptor becomes the object's, or is closed. */
+static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_bytes, int fd,
+			     struct vmm_os_memory *memory)
 {
 	struct vmm_os_memory_record *record;
-	vmm_status status;
-	char *base;
-	int fd;
+	char *base = vmm_os_reserve_addresses(size_bytes);
 
-	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
-		return VMM_INVALID_PARAMETER;
-	status = open_object(name, size_bytes, &fd);
-	if (!vmm_ok(status))
-		return status;
-	status = VMM_NO_MEMORY;
-	base = vmm_os_reserve_addresses(size_bytes);
 	if (!base)
 		goto out_fd;
 	if (!vmm_os_map_over(base, size_bytes, fd, 0, false))
@@ -106,7 +99,45 @@ out_base:
 	munmap(base, size_bytes);
 out_fd:
 	close(fd);
-	return status;
+	return VMM_NO_MEMORY;
+}
+
+vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
+				struct vmm_os_memory *memory)
+{
+	vmm_status status;
+	int fd;
+
+	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
+		return VMM_INVALID_PARAMETER;
+	status = open_object(name, size_bytes, &fd);
+	return vmm_ok(status) ? map_object(os, name, size_bytes, fd, memory) : status;
+}
+
+/* A file whose pages can be written by whoever maps them shared, and enough of them. */
+static bool has_memory(int fd, uint64_t size_bytes)
+{
+	struct stat info;
+	int mode = fcntl(fd, F_GETFL);
+
+	return mode >= 0 && (mode & O_ACCMODE) == O_RDWR && !fstat(fd, &info) &&
+	       S_ISREG(info.st_mode) && (uint64_t)info.st_size >= size_bytes;
+}
+
+vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
+			      struct vmm_os_memory *memory)
+{
+	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
+		return VMM_INVALID_PARAMETER;
+	int own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	if (own < 0)
+		return VMM_INVALID_HANDLE;
+	if (!has_memory(own, size_bytes)) {
+		close(own);
+		return VMM_INVALID_PARAMETER;
+	}
+	return map_object(os, "section", size_bytes, own, memory);
 }
 
 void vmm_os_memory_destroy(struct vmm_os_memory *memory)

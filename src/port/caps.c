@@ -140,7 +140,14 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->no_dma_patching = scheduling.NoDmaPatching;
 	kept->cancel_command_aware = scheduling.CancelCommandAware;
 	kept->per_engine_tdr = port->version->engine_reset && caps->SupportPerEngineTDR;
+	if (port->version->number >= DXGKDDI_INTERFACE_VERSION_WIN8) {
+		kept->preemption = caps->PreemptionCaps;
+		kept->non_vga = caps->SupportNonVGA;
+		kept->smooth_rotation = caps->SupportSmoothRotation;
+	}
 	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
+	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
+				       caps->MemoryManagementCaps.CrossAdapterResource;
 	kept->slot_count = caps->MaxAllocationListSlotId;
 	kept->swizzling_range_count = kept->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
 	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;

@@ -80,11 +80,16 @@ void vmm_port_devices_forget(struct vmm_port *port)
 
 static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *args)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
 	UINT flags = args->Flags.Value;
-	NTSTATUS status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
+	struct vmm_port_call call;
+	NTSTATUS status;
 
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_DEVICE);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
 	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
 }
@@ -134,9 +139,12 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 	vmm_port_pass(&port->object_gate);
 	/* Before the call: the miniport may give the same handle to the next device. */
 	forget_device(port, device);
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyDevice(device);
 	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_DEVICE);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_DEVICE, status);
 }
@@ -219,9 +227,12 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 	if (!port->caps.multi_engine_aware)
 		return device_as_context(port, device, args);
 	copy.EngineAffinity = 1; /* SCH-08: a client's 0 means engine 0 as well */
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
 	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CONTEXT);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
 			   args->Flags.Value, 0);
 	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
@@ -242,9 +253,12 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
 	vmm_port_pass(&port->object_gate);
 	if (!port->caps.multi_engine_aware)
 		return STATUS_SUCCESS; /* DMA-33: it is the device, which ends by itself */
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyContext(context);
 	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CONTEXT);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_CONTEXT, status);
 }
@@ -260,15 +274,59 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_ALLOCATION);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
 			   args->Flags.Value, 0);
 	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
 	if (status != STATUS_SUCCESS)
 		args->hResource = resource;
 	return status;
+}
+
+NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
+				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	if (!port->ddi.DxgkDdiGetStandardAllocationDriverData)
+		return STATUS_NOT_SUPPORTED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiGetStandardAllocationDriverData(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA);
+	vmm_port_ddi_event(port, VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status,
+			   (uint64_t)args->StandardAllocationType,
+			   args->AllocationPrivateDriverDataSize, 0);
+	return status == STATUS_NOT_SUPPORTED
+		       ? status
+		       : finish_create(port, "ALF-38",
+				       VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA, status);
+}
+
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDescribeAllocation(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESCRIBE_ALLOCATION);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESCRIBE_ALLOCATION, status, args->Width, args->Height,
+			   (uint64_t)args->Format);
+	return status == STATUS_NOT_SUPPORTED
+		       ? status
+		       : finish_create(port, "ALF-39", VIDMM_DDI_DESCRIBE_ALLOCATION, status);
 }
 
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
@@ -284,9 +342,12 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyAllocation(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_ALLOCATION);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_ALLOCATION, status, count, destroy_resource, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_DESTROY_ALLOCATION, status);
 }
@@ -300,9 +361,12 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_OPEN_ALLOCATION);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
 			   args->Flags.Value, 0);
 	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
@@ -319,9 +383,12 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCloseAllocation(device, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_CLOSE_ALLOCATION);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_CLOSE_ALLOCATION, status);
 }

@@ -22,11 +22,14 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiBuildPagingBuffer(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER);
 	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
 	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
 	vmm_port_ddi_event(port, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation, used,
 			   args->MultipassOffset);
@@ -59,11 +62,14 @@ static NTSTATUS call_release(struct vmm_port *port, const DXGKARG_RELEASESWIZZLI
 	struct vmm_port_call call;
 	NTSTATUS status;
 
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiReleaseSwizzlingRange(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_RELEASE_SWIZZLING_RANGE);
 	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, status, args->RangeId,
 			   args->PrivateDriverData, 0);
 	if (status != STATUS_SUCCESS)
@@ -90,7 +96,7 @@ static NTSTATUS refuse_changed(struct vmm_port *port, DXGKARG_ACQUIRESWIZZLINGRA
 }
 
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
-					  DXGKARG_ACQUIRESWIZZLINGRANGE *args)
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change)
 {
 	const DXGKARG_ACQUIRESWIZZLINGRANGE asked = *args;
 	struct vmm_port_call call;
@@ -101,14 +107,17 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 	vmm_assert(args->RangeId < port->caps.swizzling_range_count); /* SWZ-02 */
 	vmm_assert(args->SegmentId && args->SegmentId <= port->caps.segment_count);
 	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiAcquireSwizzlingRange(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE);
 	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status, asked.RangeId,
 			   asked.PrivateDriverData, asked.RangeSize);
-	if (status == STATUS_SUCCESS &&
+	if (status == STATUS_SUCCESS && !may_change &&
 	    (args->RangeSize != asked.RangeSize ||
 	     args->CPUTranslatedAddress.QuadPart != asked.CPUTranslatedAddress.QuadPart))
 		return refuse_changed(port, args, &asked);

@@ -73,11 +73,12 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_unlikely(vmm_port_dead(port)))
+	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiRender(context, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_RENDER);
+	vmm_port_end(port);
 	vmm_port_ddi_event(
 		port, VIDMM_DDI_RENDER, status, before.CommandLength,
 		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
@@ -114,11 +115,14 @@ NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return STATUS_DEVICE_REMOVED;
 	assert_patch(args);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiPatch(port->adapter, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_PATCH);
 	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_PATCH, status, args->SubmissionFenceId,
 			   args->DmaBufferSubmissionStartOffset,
 			   args->PatchLocationListSubmissionLength);
@@ -140,6 +144,8 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return STATUS_DEVICE_REMOVED;
 	vmm_assert(args->SubmissionFenceId); /* SUB-01 */
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter_any(port);
 	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
@@ -153,6 +159,7 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 			   args->DmaBufferSubmissionEndOffset);
 	vmm_nt_lower(port->nt, irql);
 	vmm_port_leave_any(&call);
+	vmm_port_end(port);
 	if (vmm_unlikely(status < 0)) {
 		vmm_port_wrong_status(port, "SUB-05", VIDMM_DDI_SUBMIT_COMMAND, status);
 		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT,
@@ -171,9 +178,12 @@ NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fe
 	if (vmm_port_dead(port))
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiQueryCurrentFence(port->adapter, &args);
 	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_CURRENT_FENCE);
+	vmm_port_end(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_CURRENT_FENCE, status, node, args.CurrentFence, 0);
 	if (status == STATUS_SUCCESS)
 		*fence = args.CurrentFence;

@@ -9,7 +9,7 @@
 #include "port/port_internal.h"
 
 #define SYSTEM_MEMORY_DEFAULT         ((uint64_t)64 << 30)
-#define CONFIG_VENDOR                 0x1D4Du /* no hardware has these ids */
+#define CONFIG_VENDOR                 0x1D4Du /* no hardware has these ids, no client looks for them (ADP-10) */
 #define CONFIG_DEVICE                 0x0001u
 #define CONFIG_CLASS                  0x030200u /* a 3D controller */
 #define CONFIG_BAR                    0x10u

@@ -17,6 +17,7 @@ void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t 
 		return;
 	vmm_event(port->observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, p1, p2, p3);
 	port->sink->fatal(port->sink_context, code, p1, p2, p3);
+	vmm_port_gate_wake(port); /* who waits there finds it dead */
 }
 
 void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level)

@@ -35,10 +35,17 @@
 struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM   0x10Eu /* p1: enum vidmm_ddi where port raises it */
-#define VMM_PORT_FATAL_VIDSCH  0x119u
-#define VMM_PORT_VIDSCH_SUBMIT 0x2u /* p2: status, p3: fence */
-#define VMM_PORT_VIDSCH_PATCH  0x3u /* p2: status, p3: fence */
+#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
+#define VMM_PORT_FATAL_VIDSCH   0x119u
+#define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
+#define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
+#define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
+
+#define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
+#define VMM_PORT_REASON_ENGINE  0x141u
+#define VMM_PORT_REASON_BLOCKED 0x142u /* no call: a process that is denied its GPU (TDR-20) */
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
 #define VMM_PORT_BANKS_MAX    128u
@@ -66,6 +73,7 @@ struct vmm_port_segment {
 	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
+	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
 	uint32_t bank_count;                   /* 0: not banked */
 	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
 	uint32_t
@@ -80,6 +88,9 @@ struct vmm_port_caps {
 	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
+	bool cross_adapter_resource;        /* since 1.3 */
+	bool non_vga, smooth_rotation;      /* since 1.2 */
+	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	uint32_t node_count, paging_node;
 	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
 	uint32_t slot_count;
@@ -155,7 +166,24 @@ vmm_status vmm_port_start(const struct vmm_port_options *options,
  * miniport is called here once more, because only it can end its threads.
  */
 void vmm_port_stop(struct vmm_port *port);
+/*
+ * DxgkDdiSetPowerState for the adapter, PASSIVE_LEVEL, level 3: the caller saw to it that the GPU is idle, that nothing
+ * is left to lose, and that nobody else is in the miniport (PAG-28). A failure is said and changes nothing (PNP-07).
+ */
+void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* What the device looks like from outside: its configuration space, and where in the machine it is. */
+struct vmm_port_identity {
+	uint16_t vendor, device, subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t bus_type, bus, slot;
+};
+void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *identity);
+/*
+ * DxgkDdiQueryAdapterInfo(UMDRIVERPRIVATE), PASSIVE_LEVEL, level 0, in every power state (PNP-07): what the miniport tells its
+ * user-mode driver. Its status, whatever it is.
+ */
+NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
 /*
@@ -164,6 +192,9 @@ uint32_t vmm_port_luid(const struct vmm_port *port);
  */
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
 					      uint64_t *offset);
+/* The BAR memory that lies in [physical, +size_bytes) of the CPU's address space. NULL: no BAR does. */
+struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
+					  uint64_t size_bytes, uint64_t *offset);
 /*
  * After a fatal violation every other vmm_port_* call returns STATUS_DEVICE_REMOVED without
  * entering the miniport.
@@ -185,6 +216,11 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
+/* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
+NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
+				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args);
+/* ALF-39 */
+NTSTATUS vmm_port_describe_allocation(struct vmm_port *port, DXGKARG_DESCRIBEALLOCATION *args);
 NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 				  DXGKARG_OPENALLOCATION *args);
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
@@ -211,12 +247,41 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
  * bounds.
  */
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args);
+/*
+ * may_change: RangeSize and CPUTranslatedAddress in args are what the miniport made of them (SWZ-24); otherwise a change is
+ * a refusal (SWZ-03).
+ */
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
-					  DXGKARG_ACQUIRESWIZZLINGRANGE *args);
+					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 
 /* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);
+
+/* May the calling thread make DDIs of PASSIVE_LEVEL? */
+bool vmm_port_at_passive(const struct vmm_port *port);
+
+/* ---- timeouts (ddi_reset.c, gate.c) ---- */
+/* DISPATCH_LEVEL, scheduler class; failure is fatal (PRE-01). The answer may come before it returns (PRE-05). */
+NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence);
+/* PASSIVE_LEVEL, scheduler class; failure is fatal (TDR-12). Only of a CancelCommandAware miniport. */
+NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *args);
+/*
+ * Level three: from now on the miniport is the calling thread's alone. False: somebody has not left it by then (TDR-04);
+ * who waits for him after that waits on. vmm_port_resume either way.
+ */
+bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
+void vmm_port_resume(struct vmm_port *port);
+uint32_t vmm_port_inside(const struct vmm_port *port);
+/* PASSIVE_LEVEL, scheduler class; only where the miniport supports resets of engines (TDR-14). Failure is not fatal. */
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask);
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted);
+/* PASSIVE_LEVEL, suspended (CollectDbgInfo: or not). What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
+void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason);
+NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port);
+NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port);
+/* The routine runs at DIRQL, so no interrupt is being reported meanwhile. Below DISPATCH_LEVEL. */
+void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context);
 
 #endif

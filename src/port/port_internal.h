@@ -82,6 +82,12 @@ struct vmm_port {
 	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
 	_Atomic bool listening;      /* the sink hears it: from the end of start to stop */
 	_Atomic bool scheduler_busy; /* somebody is in a DDI of the scheduler class */
+	/* Level three (gate.c). */
+	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
+	_Atomic bool suspended;
+	_Atomic uint32_t
+		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
+	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
 	KDPC dpc;
 	struct vmm_nt_interrupt interrupt;
 	bool notified, queued; /* since the interrupt lock was taken; guarded by it (SUB-08) */
@@ -189,6 +195,33 @@ VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle);
 
 /* ---- ddi_object.c ---- */
 void vmm_port_devices_forget(struct vmm_port *port);
+
+/* ---- gate.c: who is inside, and level three, where nobody else is ---- */
+/* Not now: false, unless the caller is the one whom the gate is shut for, or `waiting` and it has opened again. */
+bool vmm_port_begin_slow(struct vmm_port *port, bool waiting) VMM_COLD;
+void vmm_port_end_slow(struct vmm_port *port) VMM_COLD;
+/* Before a DDI; false: it may not be made, STATUS_DEVICE_REMOVED. Otherwise vmm_port_end afterwards. */
+static inline bool vmm_port_begin(struct vmm_port *port)
+{
+	atomic_fetch_add(&port->inside, 1);
+	if (vmm_likely(!atomic_load(&port->suspended)))
+		return true;
+	return vmm_port_begin_slow(port, false);
+}
+/* The same of what must not get lost: it waits until the gate opens. False: the adapter is dead. */
+static inline bool vmm_port_begin_waiting(struct vmm_port *port)
+{
+	atomic_fetch_add(&port->inside, 1);
+	if (vmm_likely(!atomic_load(&port->suspended)))
+		return true;
+	return vmm_port_begin_slow(port, true);
+}
+static inline void vmm_port_end(struct vmm_port *port)
+{
+	if (atomic_fetch_sub(&port->inside, 1) == 1 && vmm_unlikely(atomic_load(&port->suspended)))
+		vmm_port_end_slow(port);
+}
+void vmm_port_gate_wake(struct vmm_port *port);
 
 /* ---- fatal.c ---- */
 /* The miniport came back at another IRQL: says so and puts the thread back to `level`. */

@@ -304,6 +304,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 	s->size_bytes = d->Size;
 	/* SEG-04: an aperture that gives no limit has that of its size. */
 	s->commit_limit_bytes = d->CommitLimit ? d->CommitLimit : d->Size;
+	s->system_memory_end = d->SystemMemoryEndAddress;
 	vmm_port_report_kept(port, index);
 	return STATUS_SUCCESS;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include "port/port_internal.h"
 
+#define ADAPTER_HW_ID 0xFFFFFFFFu /* DeviceUid of the adapter itself (DISPLAY_ADAPTER_HW_ID) */
+
 /* ---- loading: DriverEntry calls DxgkInitialize, which finds its port through the thread ---- */
 
 __attribute__((visibility("default"))) NTSTATUS DxgkInitialize(
@@ -144,6 +146,26 @@ static NTSTATUS start_device(struct vmm_port *port)
 	return status;
 }
 
+/*
+ * PNP-04: a miniport that can hand its display over is asked to, and is stopped with that. There is no display here, so
+ * there is no target either, and what it says of the picture is nobody's. false: StopDevice is to follow.
+ */
+static bool stop_and_release(struct vmm_port *port)
+{
+	DXGK_DISPLAY_INFORMATION display = {0};
+
+	if (!port->ddi.DxgkDdiStopDeviceAndReleasePostDisplayOwnership)
+		return false;
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiStopDeviceAndReleasePostDisplayOwnership(
+		port->adapter, D3DDDI_ID_UNINITIALIZED, &display);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP);
+	vmm_port_ddi_event(port, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, status,
+			   0, 0, 0);
+	return status >= 0;
+}
+
 static void stop_device(struct vmm_port *port)
 {
 	struct vmm_port_call call = vmm_port_enter(port);
@@ -272,11 +294,31 @@ void vmm_port_stop(struct vmm_port *port)
 	 * violation.
 	 */
 	vmm_port_interrupt_listen(port, false);
-	stop_device(port);
+	if (stop_and_release(port))
+		vmm_port_interrupt_finish(port);
+	else
+		stop_device(port);
 	remove_device(port);
 	unload(port);
 	vmm_port_device_finish(port);
 	destroy(port);
+}
+
+void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return;
+	vmm_port_pass(&port->object_gate);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiSetPowerState(port->adapter, ADAPTER_HW_ID, state, action);
+	vmm_port_leave(port, &call, VIDMM_DDI_SET_POWER_STATE);
+	vmm_port_ddi_event(port, VIDMM_DDI_SET_POWER_STATE, status, (uint64_t)state,
+			   (uint64_t)action, 0);
+	if (status < 0)
+		vmm_port_wrong_status(port, "PNP-07", VIDMM_DDI_SET_POWER_STATE, status);
 }
 
 uint32_t vmm_port_luid(const struct vmm_port *port)
@@ -302,5 +344,16 @@ struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t se
 	bar = vmm_port_find_bar(port, segment->cpu_base.value, segment->size_bytes);
 	vmm_assert(bar);
 	*offset = segment->cpu_base.value - bar->physical;
+	return &bar->memory;
+}
+
+struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
+					  uint64_t size_bytes, uint64_t *offset)
+{
+	struct vmm_port_bar *bar = vmm_port_find_bar(port, physical, size_bytes);
+
+	if (!bar)
+		return NULL;
+	*offset = physical - bar->physical;
 	return &bar->memory;
 }

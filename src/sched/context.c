@@ -93,6 +93,8 @@ static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request 
 		request->buffers = context->user;
 		context->live = vmm_live_add(device->adapter->os, VMM_LIVE_CONTEXT, context);
 		request->handle = context->live;
+		if (!atomic_load(&device->default_context))
+			atomic_store(&device->default_context, context->live);
 		request->number = context->handle;
 	}
 	if (context->handle && !request->handle) {
@@ -101,6 +103,30 @@ static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request 
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	return request->handle ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+/* what a flag would ask for is built, or the context is not made. NullRendering is (SUB-22). */
+static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
+{
+	static const char *const unbuilt[] = {"InitialData", "DisableGpuTimeout",
+					      "SynchronizationOnly", "HwQueueSupported",
+					      "NoKmdAccess"};
+	const D3DDDI_CREATECONTEXTFLAGS f = {.Value = flags};
+	struct vmm_observe *observe = device->adapter->observe;
+
+	if (f.Reserved) {
+		vmm_finding(observe, "Q-22", device->process->id, 0,
+			    "create context: flags 0x%x have reserved bits set", flags);
+		return STATUS_INVALID_PARAMETER;
+	}
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(unbuilt); i++) {
+		if (!(flags & 2u << i))
+			continue;
+		vmm_reason(observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+			   "Q-22: create context: flags 0x%x: %s is not built", flags, unbuilt[i]);
+		return STATUS_NOT_SUPPORTED;
+	}
+	return STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
@@ -116,6 +142,9 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 			    adapter->node_count, request->affinity);
 		return STATUS_INVALID_PARAMETER;
 	}
+	status = check_flags(device, request->flags);
+	if (!NT_SUCCESS(status))
+		return status;
 	context = vmm_calloc(1, sizeof(*context));
 	if (!context)
 		return STATUS_NO_MEMORY;
@@ -202,25 +231,41 @@ NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle
 	return STATUS_SUCCESS;
 }
 
+/* TDR-20 */
+VMM_COLD static NTSTATUS deny(const struct vmm_process *process, const struct vmm_adapter *adapter)
+{
+	vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, process->id, 0,
+		   "TDR-20: create device: process %u has hung engines too often (%u times)",
+		   process->id, process->engine_resets);
+	return STATUS_DEVICE_REMOVED;
+}
+
 static void unlink_device(struct vmm_device *device)
 {
 	struct vmm_process *process = device->process;
+	struct vmm_adapter *adapter = device->adapter;
 
-	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_remove(&device->adapter_link);
-	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	for (uint32_t n = 0; n < adapter->node_count; n++)
+		if (adapter->sched->node[n].last_device == device)
+			adapter->sched->node[n].last_device = NULL;
+	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&device->process_link);
 	vmm_handle_destroy(&process->handles, device->handle);
 	vmm_os_mutex_unlock(&process->lock);
 }
 
-NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
-				 struct vmm_device **result)
+static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *adapter,
+			    struct vmm_device **result)
 {
+	if (vmm_unlikely(atomic_load(&process->denied)))
+		return deny(process, adapter);
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	HANDLE handle = device;
+	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
 
 	if (!device)
@@ -236,6 +281,7 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	device->kmd_device = handle;
+	device->one_buffer = info.Flags.GuaranteedDmaBufferContract;
 	vmm_os_mutex_lock(&process->lock);
 	device->handle = vmm_handle_create(&process->handles, VMM_HANDLE_DEVICE, device);
 	if (device->handle)
@@ -247,6 +293,9 @@ NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter
 	}
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_push_back(&adapter->devices, &device->adapter_link);
+	/* TDR-07: the miniport made it before a reset that did not find it in the list. */
+	if (vmm_unlikely(atomic_load(&adapter->resets) != resets))
+		atomic_store(&device->error, VMM_DEVICE_RESET);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	device->live = vmm_live_add(adapter->os, VMM_LIVE_DEVICE, device);
 	if (!device->live) {
@@ -260,6 +309,18 @@ out_miniport:
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 out_free:
 	vmm_free(device);
+	return status;
+}
+
+NTSTATUS vmm_sched_create_device(struct vmm_process *process, struct vmm_adapter *adapter,
+				 struct vmm_device **result)
+{
+	NTSTATUS status = vmm_power_begin_device(adapter);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	status = make_device(process, adapter, result);
+	vmm_power_end_device(adapter);
 	return status;
 }
 

@@ -115,6 +115,20 @@ bool vmm_dma_give_up_places(struct vmm_adapter *adapter)
 	return any;
 }
 
+void vmm_dma_forget_places(struct vmm_adapter *adapter)
+{
+	struct vmm_list *at, *next;
+
+	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
+		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
+		uint32_t segment = dma->segment, range = dma->range;
+
+		move(dma, 0, 0, 0);
+		vmm_list_remove(&dma->mapped);
+		vmm_memory_dma_unmap_locked(adapter, segment, range);
+	}
+}
+
 bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
 {
 	struct vmm_list *at;

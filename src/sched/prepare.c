@@ -71,8 +71,9 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 	s->Flags.NullRendering = dma->null_rendering;
 }
 
+/* The patch locations from `first` to before `end`: those of the packet. */
 static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
-		      const struct vmm_packet *packet)
+		      const struct vmm_packet *packet, uint32_t first, uint32_t end)
 {
 	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
 
@@ -80,12 +81,24 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 	args.AllocationListSize = dma->list_count;
 	args.pPatchLocationList = dma->patches;
 	args.PatchLocationListSize = dma->patch_count;
-	args.PatchLocationListSubmissionStart = dma->patch_start; /* PAT-16 */
-	args.PatchLocationListSubmissionLength = dma->patch_end - dma->patch_start;
+	args.PatchLocationListSubmissionStart = first; /* PAT-16 */
+	args.PatchLocationListSubmissionLength = end - first;
 	return vmm_port_patch(adapter->port, &args);
 }
 
-static void unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
+void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	const struct vmm_dma *dma = vmm_dma_of(packet);
+	uint32_t first = packet->portion ? dma->part_patch_start : dma->patch_start,
+		 end = packet->portion ? dma->patch_start : dma->patch_end;
+
+	packet->fence = vmm_fence_next(sched);
+	packet->submit.SubmissionFenceId = packet->fence;
+	/* Its failure is fatal (PAT-18); refused because of a reset, it is cancelled instead of submitted (TDR-12). */
+	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
+}
+
+void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	vmm_list_remove(&dma->packet.link);
@@ -113,14 +126,14 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);
-	status = patch(adapter, dma, packet);
+	status = patch(adapter, dma, packet, dma->patch_start, dma->patch_end);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (!last) {
 		vmm_split_send(sched, dma);
 		return VMM_OK;
 	}
-	unqueue(sched, dma);
+	vmm_prepare_unqueue(sched, dma);
 	vmm_queue_ready(sched, packet);
 	return VMM_OK;
 }
@@ -146,7 +159,8 @@ static bool may_get_memory(struct vmm_sched *sched)
 
 	vmm_memory_flush_locked(adapter);
 	vmm_os_mutex_lock(&adapter->state_lock);
-	bool running = sched->hardware_total || atomic_load(&sched->ready_count);
+	bool running = sched->hardware_total || atomic_load(&sched->ready_count) ||
+		       atomic_load(&sched->chores);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	return running || vmm_memory_can_reap_locked(adapter);
 }
@@ -178,11 +192,10 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	/* SPL-14, PRI-11: who found it has said so. */
 	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 
-	atomic_store(&dma->context->device->error,
-		     leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
 		say_why(sched, dma, status);
-	unqueue(sched, dma);
+	vmm_prepare_unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
 	dma->packet.cancelled = true;
@@ -197,7 +210,14 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	struct vmm_dma *dma;
 
 	vmm_paging_work_locked(sched->adapter);
-	while ((dma = first_waiting(sched)) != NULL) {
+	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
+		if (atomic_load(&sched->adapter->recovering))
+			return VMM_DEVICE_REMOVED;
+		if (vmm_device_lost(dma->context->device)) {
+			vmm_cancel_waiting(sched, dma);
+			vmm_queue_drain_locked(sched);
+			continue;
+		}
 		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
 									: prepare_one(sched, dma);
 
@@ -255,6 +275,7 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 	if (!atomic_load(&sched->prepare_count) && !atomic_load(&sched->blocked))
 		return;
 	do {
+		vmm_await_recovery(adapter);
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */
@@ -262,5 +283,6 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		}
 		atomic_store(&sched->blocked, false);
 		/* A client that sees `blocked` leaves its packet to us, so look again after clearing it. */
-	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&adapter->removed));
+	} while (alive && atomic_load(&sched->prepare_count) && !atomic_load(&sched->halted) &&
+		 !atomic_load(&adapter->removed));
 }

@@ -27,15 +27,11 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-static struct vmm_dma *dma_of(struct vmm_packet *packet)
-{
-	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
-			       : vmm_container_of(packet, struct vmm_dma, packet);
-}
-
 static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
 		       const struct vmm_packet *packet)
 {
+	if (vmm_unlikely(node->preempt.fence)) /* PRE-02 */
+		return false;
 	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
 		return false;
 	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
@@ -76,13 +72,17 @@ static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t ind
 	struct vmm_packet *packet = NULL;
 
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	*moved |= retire_cancelled(sched, node);
-	if (!vmm_list_empty(&node->ready)) {
+	/* What was taken back comes first (PRE-07). */
+	bool open = vmm_list_empty(&node->preempt.taken);
+	if (open)
+		*moved |= retire_cancelled(sched, node);
+	if (open && !vmm_list_empty(&node->ready)) {
 		packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
 		if (!packet->cancelled && may_submit(sched, node, packet)) {
 			vmm_list_remove(&packet->link);
 			vmm_list_push_back(&node->hardware, &packet->link);
-			node->hardware_count++;
+			if (!node->hardware_count++)
+				vmm_watch_moved_locked(sched, node);
 			sched->hardware_total++;
 			node->last_submitted = packet->fence;
 			if (vmm_unlikely(packet->synchronous))
@@ -101,7 +101,11 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	struct vmm_adapter *adapter = sched->adapter;
 	bool moved = false;
 
-	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed); n++) {
+	if (vmm_unlikely(atomic_load(&sched->chores)))
+		vmm_preempt_chores_locked(sched);
+	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
+			     !atomic_load(&adapter->recovering);
+	     n++) {
 		struct vmm_packet *packet;
 
 		while ((packet = take_submittable(sched, n, &moved)) != NULL) {
@@ -110,7 +114,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 			uint32_t process = 0, handle = 0;
 
 			if (!packet->paging) {
-				const struct vmm_context *context = dma_of(packet)->context;
+				const struct vmm_context *context = vmm_dma_of(packet)->context;
 				process = context->device->process->id;
 				handle = context->handle;
 			}
@@ -118,8 +122,9 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 				  packet->paging, packet->fence, n,
 				  submit.DmaBufferSubmissionStartOffset,
 				  submit.DmaBufferSubmissionEndOffset);
+			vmm_watch_submitted(sched);
 			(void)vmm_port_submit(adapter->port, &submit);
-			if (atomic_load(&adapter->removed))
+			if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering))
 				return;
 		}
 	}
@@ -138,7 +143,8 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	for (;;) {
 		uint32_t seen = atomic_load(&sched->kicks);
 
-		if (!atomic_load(&sched->ready_count) ||
+		if ((!atomic_load(&sched->ready_count) && !atomic_load(&sched->chores)) ||
+		    atomic_load(&adapter->recovering) ||
 		    !vmm_os_mutex_trylock(&adapter->paging_lock))
 			return;
 		vmm_queue_drain_locked(sched);
@@ -154,7 +160,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	uint64_t sequence = packet->sequence;
 
 	if (vmm_unlikely(packet->portion)) {
-		dma_of(packet)->part_busy =
+		vmm_dma_of(packet)->part_busy =
 			false; /* SPL-07: the last portion completes the buffer */
 		return;
 	}
@@ -167,7 +173,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 }
 
 /* Retires what the node's newest report covers (SUB-06); state lock held. */
-static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
+uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
 {
 	uint32_t retired = 0;
 
@@ -180,10 +186,13 @@ static uint32_t retire_node(struct vmm_sched *sched, struct vmm_node *node, uint
 		vmm_list_remove(&packet->link);
 		node->hardware_count--;
 		sched->hardware_total--;
+		node->last_device = packet->paging ? NULL : vmm_dma_of(packet)->context->device;
 		vmm_packet_retired_locked(sched, packet);
 		retired++;
 	}
 	node->last_completed = fence;
+	if (retired)
+		vmm_watch_moved_locked(sched, node);
 	return retired;
 }
 
@@ -219,6 +228,11 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 				 data->DmaCompleted.SubmissionFenceId);
 		return;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED &&
+	    data->DmaPreempted.NodeOrdinal < adapter->node_count) {
+		vmm_preempt_record(sched, data);
+		return;
+	}
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED &&
 	    data->DmaFaulted.NodeOrdinal < adapter->node_count &&
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
@@ -234,13 +248,13 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 		vmm_port_fatal(adapter->port, 0x119, 0x5, packet->fence, status);
 		return;
 	}
-	struct vmm_context *context = dma_of(packet)->context;
+	struct vmm_context *context = vmm_dma_of(packet)->context;
 
 	vmm_reason(adapter->observe, (vmm_status)status, context->device->process->id,
 		   context->handle,
 		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error",
 		   packet->fence, context->handle);
-	atomic_store(&context->device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(context->device, VMM_DEVICE_FAULT);
 }
 
 static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fence)
@@ -285,7 +299,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 	}
 	if (fault)
 		device_fault(sched->adapter, packet, *fault);
-	return retire_node(sched, node, fence);
+	return vmm_queue_retire_locked(sched, node, fence);
 }
 
 /* A faulted packet counts as complete. Faults come first: a newer completion would take their packets away. */
@@ -311,25 +325,36 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 	return retired;
 }
 
+void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)
+{
+	(void)retire_reports(sched, index);
+	(void)vmm_preempt_answered_locked(sched, index);
+}
+
 /* DISPATCH: effects become visible (SUB-07). */
 static void sink_dpc(void *context)
 {
 	struct vmm_adapter *adapter = context;
 	struct vmm_sched *sched = adapter->sched;
 	uint32_t retired = 0;
+	bool preempted = false;
 
 	if (atomic_load(&adapter->removed))
 		return; /* its packets are abandoned; late reports mean nothing any more */
 	vmm_os_mutex_lock(&adapter->state_lock);
-	for (uint32_t n = 0; n < adapter->node_count; n++)
+	for (uint32_t n = 0; n < adapter->node_count; n++) {
+		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
+			continue;
 		retired += retire_reports(sched, n);
+		preempted |= vmm_preempt_answered_locked(sched, n);
+	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
-	if (!retired)
+	if (!retired && !preempted)
 		return;
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
 	    atomic_load(&adapter->paging_work))
 		vmm_worker_wake(sched);
 }
@@ -409,6 +434,8 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
+		vmm_engine_forget_locked(sched, &sched->node[n]);
+		vmm_preempt_forget_locked(sched, &sched->node[n]);
 		abandon_list(sched, &sched->node[n].ready);
 		sched->node[n].hardware_count = 0;
 	}

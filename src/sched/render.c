@@ -70,6 +70,19 @@ static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
 	return STATUS_INVALID_HANDLE;
 }
 
+/* TDR-11: nobody's mistake. */
+VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t index)
+{
+	uint32_t handle = s->context->user.allocations[index].hAllocation;
+
+	vmm_reason(
+		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		s->context->device->process->id, handle,
+		"TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
+		s->context->handle, handle);
+	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+}
+
 /*
  * DMA-26, PRI-11: from 2.0 on a list makes nothing resident, and naming what is not is an access to it: the device is
  * in error. Locks are the UMD's affair (LKR-09). DMA-27: without AccessedPhysically there is no address to patch in.
@@ -87,7 +100,7 @@ static NTSTATUS check_residency(const struct submission *s, uint32_t index,
 			     "it was not created AccessedPhysically"); /* PAG-24 */
 	if (!why)
 		return STATUS_SUCCESS;
-	atomic_store(&s->context->device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
 	return broke(s, "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
 }
 
@@ -98,6 +111,8 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_is_offered_locked(ref->allocation))
 		return broke(s, "OFR-05", STATUS_INVALID_PARAMETER, index,
 			     "it is offered and not reclaimed");
+	if (vmm_unlikely(ref->allocation->reset_lost))
+		return lost_in_reset(s, index);
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
@@ -259,7 +274,7 @@ VMM_COLD static void lose_device(const struct submission *s)
 		s->context->handle,
 		"DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
 		s->context->handle);
-	atomic_store(&device->error, VMM_DEVICE_FAULT);
+	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
 static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_RENDER *args)
@@ -299,6 +314,8 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = *multipass,
 	};
+	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
+		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = call_render(s, dma, &args);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
@@ -405,6 +422,19 @@ static void send_ahead(struct submission *s)
 	vmm_prepare_pump_waiting(s->adapter);
 }
 
+/* DMA-30: the miniport promised that this cannot happen. */
+VMM_COLD static NTSTATUS breaks_contract(const struct submission *s, const struct vmm_dma *dma)
+{
+	vmm_finding(
+		s->adapter->observe, "DMA-30", s->context->device->process->id, s->context->handle,
+		"DxgkDdiRender on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
+		"GuaranteedDmaBufferContract",
+		s->context->handle, dma->used_bytes, s->context->dma_bytes);
+	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, dma->used_bytes,
+		       s->context->dma_bytes);
+	return STATUS_DEVICE_REMOVED;
+}
+
 /* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
 static NTSTATUS translate_all(struct submission *s)
 {
@@ -417,6 +447,8 @@ static NTSTATUS translate_all(struct submission *s)
 		status = translate(s, dma, &multipass);
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
+		if (s->context->device->one_buffer)
+			return breaks_contract(s, dma);
 		if (!dma->used_bytes) {
 			vmm_finding(
 				s->adapter->observe, "DMA-29", s->context->device->process->id,
@@ -457,7 +489,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	s.pieces = 1;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s.serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
-	status = capture_list(&s, s.piece[0]);
+	/* It may have been lost while the call waited for its turn (TDR-07). */
+	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
+						  : capture_list(&s, s.piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(&s);
 	if (NT_SUCCESS(status))
@@ -465,8 +499,9 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	for (uint32_t i = 0; i < s.pieces; i++)
 		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */
+	/* What was found wrong may come of a reset in the middle of the call: then it is that which is told (TDR-07). */
 	if (!NT_SUCCESS(status))
-		return status;
+		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, 0, request->allocation_count, s.patches,

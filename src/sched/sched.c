@@ -32,6 +32,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].ready);
 		vmm_list_init(&sched->node[n].hardware);
+		vmm_list_init(&sched->node[n].preempt.taken);
 		sched->node[n].last_completed = sched->node[n].last_submitted =
 			sched->next_fence - 1;
 		atomic_store(&sched->node[n].reported, sched->next_fence - 1);
@@ -86,6 +87,7 @@ void vmm_sched_stop(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
+	vmm_watch_stop(sched);
 	if (sched->worker) {
 		atomic_store(&sched->quit, true);
 		vmm_worker_wake(sched);
@@ -143,6 +145,9 @@ static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, ui
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
+		/* Who resets the adapter wants the lock; what is waited for will not come. */
+		if (vmm_unlikely(atomic_load(&adapter->recovering)))
+			return VMM_DEVICE_REMOVED;
 		vmm_queue_drain_locked(adapter->sched);
 		if (vmm_timeline_done(adapter, timeline, sequence))
 			return VMM_OK;
@@ -200,9 +205,14 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 	while ((packet = take_paging_packet(sched)) == NULL) {
 		uint64_t oldest = atomic_load(&timeline->completed) + 1;
 
-		if (!vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
-					VIDMM_WAIT_PAGING_BUFFER)))
-			give_up_locked(adapter);
+		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
+				       VIDMM_WAIT_PAGING_BUFFER)))
+			continue;
+		if (atomic_load(&adapter->recovering)) { /* it goes the way of those in flight */
+			atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
+			return sequence;
+		}
+		give_up_locked(adapter);
 	}
 	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){

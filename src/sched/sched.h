@@ -14,6 +14,7 @@
 #include "memory/memory.h"
 #include "object/object.h"
 #include "port/port.h"
+#include <vidmm/vidmm.h>
 
 extern const struct vmm_memory_engine vmm_sched_memory_engine;
 extern const struct vmm_port_sink vmm_sched_port_sink; /* context: struct vmm_adapter */
@@ -26,6 +27,12 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	VMM_MUST_CHECK;                           /* system device and context, worker thread */
 void vmm_sched_stop(struct vmm_adapter *adapter); /* worker and system objects gone */
 void vmm_sched_destroy(struct vmm_adapter *adapter);
+/*
+ * Timeouts (watch.c, recover.c), once memory stands. STATUS_INVALID_PARAMETER, STATUS_NOT_SUPPORTED: the options; NULL:
+ * the defaults. vmm_sched_stop ends it.
+ */
+vmm_status vmm_watch_start(struct vmm_adapter *adapter,
+			   const struct vidmm_tdr_options *options) VMM_MUST_CHECK;
 /* Waits until everything queued so far is complete; on a removed adapter it is abandoned instead. No lock held. */
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* Hands packets that became ready to the hardware; any IRQL up to DISPATCH, no lock held. */
@@ -38,6 +45,15 @@ void vmm_sched_destroy_device(struct vmm_device *device);
 /* The adapter stops (PNP-03): nobody is or gets inside a device of it; then, everything idle and evicted, they end. */
 void vmm_sched_close_devices(struct vmm_adapter *adapter);
 void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
+
+/*
+ * PNP-05. Down: nobody is inside a device of the adapter, and whoever comes waits; what was prepared completes, what was not
+ * stays queued; memory leaves the segments that lose it; the miniport is told. On failure nothing has changed, but that
+ * memory is where it went. Up: the reverse. No lock held; one at a time.
+ */
+vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE state,
+				POWER_ACTION action) VMM_MUST_CHECK;
+void vmm_sched_power_up(struct vmm_adapter *adapter);
 
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {

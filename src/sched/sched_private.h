@@ -54,9 +54,10 @@ struct vmm_dma {
 	 * queue. Guarded by the paging lock, part_busy by the state lock.
 	 */
 	uint32_t patch_start, patch_end, start, end;
-	uint32_t short_of; /* the patch location whose allocation found no room */
-	bool split;        /* the portions before `start` are with the GPU, or done */
-	bool part_busy;    /* the last of them is not done */
+	uint32_t part_patch_start; /* of `part` */
+	uint32_t short_of;         /* the patch location whose allocation found no room */
+	bool split;                /* the portions before `start` are with the GPU, or done */
+	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
 	bool renamed;        /* some entry's allocation has more than one instance */
@@ -84,6 +85,33 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+struct vmm_timeout {
+	uint32_t node, fence;
+	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
+	uint64_t running_ns;
+};
+
+/* Of a node (engine.c): the reset of its engine. Guarded by the state lock. */
+struct vmm_engine {
+	bool wanted, running; /* since then */
+	bool failed;          /* the adapter's reset is next */
+	uint64_t since_ns;
+	struct vmm_timeout timeout; /* why */
+	bool masked;                /* what its interrupts say takes no effect meanwhile */
+};
+
+/* Of a node (preempt.c). Guarded by the state lock, but for the answer: the interrupt writes it, the DPC reads it. */
+struct vmm_preempt {
+	bool wanted;           /* a request is to be made */
+	uint32_t fence;        /* of the request that is outstanding, 0: none */
+	uint64_t since_ns;     /* wanted since */
+	struct vmm_list taken; /* taken back from the miniport, to be queued again */
+	uint32_t answer, answer_last;
+	_Atomic bool answered;
+	bool reset; /* the adapter was, when that was the newest id: answers up to it are late ones */
+	uint32_t reset_fence;
+};
+
 struct vmm_node {
 	struct vmm_list ready; /* prepared packets in submission order; guarded by the state lock */
 	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
@@ -94,6 +122,13 @@ struct vmm_node {
 	_Atomic uint32_t fault_head, fault_tail;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
+	/* Of the packet that is first in `hardware`; guarded by the state lock (watch.c). */
+	uint64_t since_ns;   /* it is first since then */
+	uint64_t queried_ns; /* the miniport was asked for its fence then; 0: not yet (SUB-14) */
+	struct vmm_preempt preempt;
+	struct vmm_engine engine;
+	struct vmm_device
+		*last_device; /* whose packet completed last; NULL: paging, or it has ended */
 };
 
 struct vmm_sched {
@@ -108,6 +143,7 @@ struct vmm_sched {
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
+	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
 	_Atomic bool
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
@@ -121,7 +157,17 @@ struct vmm_sched {
 	void *system_device, *system_context;
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
+	struct vidmm_tdr_options tdr;
+	struct vmm_os_thread *watchdog; /* NULL: no timeouts */
+	_Atomic uint32_t watch;         /* its futex */
+	_Atomic bool watch_asleep;      /* until somebody submits to an idle GPU */
+	_Atomic bool watch_quit;
+	uint64_t reset_ns
+		[VIDMM_TDR_LIMIT_MAX]; /* ring: when the adapter was reset; the watchdog's */
 	_Atomic bool quit;
+	_Atomic bool halted; /* nothing new is prepared, nothing closed in the miniport: no power */
+	_Atomic bool devices_halted; /* nobody makes a device */
+	_Atomic uint32_t making_devices;
 };
 
 /* fence.c */
@@ -138,12 +184,41 @@ void vmm_queue_abandon_locked(
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
 void vmm_packet_retired_locked(struct vmm_sched *sched,
 			       struct vmm_packet *packet); /* state lock held */
+/* That fence and everything before it is complete; how many were. State lock held. */
+uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence);
+/* All reports of the node take effect, as in the DPC. State lock held. */
+void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
+/* engine.c */
+/* On the watchdog. False: it is for the adapter's reset. */
+bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+void vmm_engine_chore_locked(struct vmm_sched *sched,
+			     uint32_t index); /* paging lock, PASSIVE_LEVEL */
+/* The adapter was reset, or nothing completes any more. State lock held. */
+void vmm_engine_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
+/* preempt.c */
+/* State lock held: the node is to be preempted by whoever has the paging lock next. Nothing on a miniport that is not aware. */
+void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node);
+void vmm_preempt_chores_locked(struct vmm_sched *sched) VMM_COLD; /* paging lock held */
+void vmm_preempt_record(struct vmm_sched *sched,
+			const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data); /* DIRQL */
+/* The DPC, state lock held: has the node answered a request? */
+bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index);
+/* The engine was reset: what is with the miniport is taken back; how many. Paging and state lock held. */
+uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *node);
+/* What was taken back is queued again. Paging lock held, PASSIVE_LEVEL. */
+void vmm_preempt_renew(struct vmm_sched *sched, struct vmm_node *node);
+/* The adapter was reset; what was taken back is in the ready queue. Paging and state lock held. */
+void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 		    uint32_t reason); /* no lock held */
 /* prepare.c */
+/* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
+void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
+/* Off the prepare queue. */
+void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -170,6 +245,44 @@ static inline bool vmm_split_is_bound(const struct vmm_dma *dma,
 	return dma->split && atomic_load_explicit(&instance->active[dma->packet.timeline],
 						  memory_order_relaxed) == dma->packet.sequence;
 }
+static inline struct vmm_dma *vmm_dma_of(struct vmm_packet *packet)
+{
+	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
+			       : vmm_container_of(packet, struct vmm_dma, packet);
+}
+/* watch.c */
+/* The node's first packet is another one now, or its first: state lock held. */
+static inline void vmm_watch_moved_locked(struct vmm_sched *sched, struct vmm_node *node)
+{
+	node->since_ns = vmm_os_now_ns(sched->adapter->os);
+	node->queried_ns = 0;
+}
+void vmm_watch_wake(struct vmm_sched *sched) VMM_COLD;
+/* Something is with an idle GPU again. No lock but the paging lock. */
+static inline void vmm_watch_submitted(struct vmm_sched *sched)
+{
+	if (vmm_unlikely(atomic_load(&sched->watch_asleep)))
+		vmm_watch_wake(sched);
+}
+void vmm_watch_stop(struct vmm_sched *sched);
+/* recover.c */
+/* On the watchdog: the adapter is reset, or dead. */
+void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout);
+/* Prepared packets of lost devices will not run (TDR-12). Paging lock held. */
+void vmm_cancel_lost(struct vmm_sched *sched);
+/* A packet of a lost device that has not been prepared completes unexecuted (TDR-12). Paging lock held. */
+void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
+/* power.c */
+/* Around the making of a device: waits while the adapter has no power. */
+vmm_status vmm_power_begin_device(struct vmm_adapter *adapter) VMM_MUST_CHECK;
+void vmm_power_end_device(struct vmm_adapter *adapter);
+/* A buffer that is being split goes on: what is bound where it was cut must not move (SPL-05). */
+static inline bool vmm_power_holds_back(const struct vmm_sched *sched, const struct vmm_dma *dma)
+{
+	return vmm_unlikely(atomic_load_explicit(&sched->halted, memory_order_relaxed)) &&
+	       !dma->split;
+}
 /* worker.c */
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);
@@ -184,6 +297,8 @@ void vmm_dma_pin(struct vmm_dma *dma, bool pinned);
 vmm_status vmm_dma_place(struct vmm_dma *dma) VMM_MUST_CHECK;
 /* Paging lock held. All that are not pinned give up their places; the next use maps them again. Did one have a place? */
 bool vmm_dma_give_up_places(struct vmm_adapter *adapter);
+/* The same of all: the adapter was reset. */
+void vmm_dma_forget_places(struct vmm_adapter *adapter);
 /* Paging lock held. Does another have a place that it will be able to give up? */
 bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting);
 void vmm_dma_destroy_all(struct vmm_context *context);

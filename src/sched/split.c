@@ -52,6 +52,7 @@ void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
 	struct vmm_packet *part = &dma->part;
 
 	part->portion = true;
+	dma->part_patch_start = dma->patch_start;
 	part->node = dma->packet.node;
 	part->timeline = dma->packet.timeline;
 	part->sequence = dma->packet.sequence;
@@ -70,7 +71,7 @@ static uint32_t slot_of(const struct vmm_sched *sched, const D3DDDI_PATCHLOCATIO
 	return sched->caps->slot_count ? e->SlotId : e->AllocationIndex;
 }
 
-/* All slots unseen. Large enough for the largest slot that the buffer names. */
+/* All slots unseen: each DMA buffer begins with an empty table (PAT-06). Large enough for the largest slot that the buffer names. */
 static vmm_status clear_slots(struct vmm_sched *sched, const struct vmm_dma *dma)
 {
 	uint32_t last = 0;

@@ -23,7 +23,8 @@ void vmm_worker_reap(struct vmm_adapter *adapter)
 	 */
 	if (!held)
 		vmm_os_mutex_lock(&adapter->submit_lock);
-	vmm_memory_reap(adapter);
+	if (vmm_likely(!atomic_load(&adapter->sched->halted)))
+		vmm_memory_reap(adapter);
 	if (!held)
 		vmm_os_mutex_unlock(&adapter->submit_lock);
 }
@@ -38,6 +39,11 @@ void vmm_worker_main(void *argument)
 
 		if (atomic_load(&sched->quit))
 			return;
+		if (atomic_load(&sched->chores)) {
+			vmm_paging_lock(adapter);
+			vmm_queue_drain_locked(sched);
+			vmm_paging_unlock(adapter);
+		}
 		vmm_prepare_pump_waiting(adapter);
 		vmm_prepare_paging_work(adapter);
 		vmm_worker_reap(adapter);

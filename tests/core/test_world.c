@@ -56,6 +56,7 @@ static struct vidmm_adapter *start_adapter(struct vidmm_host *host, uint64_t vra
 		.bar_count = 1,
 		.registry = &aperture,
 		.registry_count = 1,
+		.tdr = &client_no_tdr,
 	};
 	struct vidmm_adapter *adapter;
 

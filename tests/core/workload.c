@@ -527,6 +527,7 @@ static void start(struct run *run, struct actor *dice)
 		.registry = values,
 		.registry_count = sizeof(values) / sizeof(values[0]),
 		.first_fence_id = 0xFFFFFFF0u, /* every run passes the wrap */
+		.tdr = run->workload->kind == VIDMM_HOST_LINUX ? &client_no_tdr : NULL,
 	};
 	const struct vidmm_host_options host = {
 		.struct_size = sizeof(host),

@@ -268,8 +268,8 @@ static HRESULT bad_render(struct refusal *r)
 	case 6:
 		entry->Value |= 0x20u << refusal_draw(r, 27);
 		break;
-	default:
-		args.hContext = (HANDLE)(uintptr_t)refusal_wide(r);
+	default: /* NULL would name the first context (DMA-09) */
+		args.hContext = (HANDLE)(uintptr_t)(refusal_wide(r) | 1);
 	}
 	return world_render(c, &args);
 }

@@ -78,6 +78,58 @@ static NTSTATUS create_allocation(struct refusal *r)
 	return status;
 }
 
+/* A heap that exists, with one thing wrong. */
+static NTSTATUS create_heap(struct refusal *r)
+{
+	static _Alignas(4096) char memory[4096];
+	D3DKMT_CREATESTANDARDALLOCATION what = {.Type = D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP,
+						.ExistingHeapData.Size = sizeof(memory)};
+	D3DDDI_ALLOCATIONINFO2 info = {.pSystemMem = memory};
+	D3DKMT_CREATEALLOCATION args = {.hDevice = r->kmt_device,
+					.pStandardAllocation = &what,
+					.NumAllocations = 1,
+					.pAllocationInfo2 = &info,
+					.Flags.StandardAllocation = 1,
+					.Flags.ExistingSysMem = 1};
+
+	switch (r->detail = refusal_draw(r, 9)) {
+	case 0:
+		what.Type = (D3DKMT_STANDARDALLOCATIONTYPE)(refusal_draw(r, 2)
+								    ? 0
+								    : 2 + refusal_draw(r, 1000));
+		break;
+	case 1:
+		what.ExistingHeapData.Size = refusal_draw(r, 2) ? 0 : refusal_wide(r) * 2 + 1;
+		break;
+	case 2:
+		what.Flags.Value = 1u << refusal_draw(r, 32);
+		break;
+	case 3:
+		info.pSystemMem = refusal_draw(r, 2) ? memory + 1 + refusal_draw(r, 4094) : NULL;
+		break;
+	case 4:
+		args.Flags.ExistingSysMem = 0;
+		break;
+	case 5:
+		args.Flags.StandardAllocation = 0;
+		break;
+	case 6: /* both, or a descriptor that nobody has */
+		args.Flags.ExistingSysMem = refusal_draw(r, 2);
+		args.Flags.ExistingSection = 1;
+		info.hSection = (HANDLE)(uintptr_t)(100000 + refusal_wide(r));
+		break;
+	case 7:
+		args.PrivateDriverDataSize = 1 + (UINT)refusal_wide(r);
+		break;
+	default: /* other processes would go on when the memory is gone */
+		args.Flags.CreateResource = args.Flags.CreateShared = 1;
+	}
+	NTSTATUS status = D3DKMTCreateAllocation2(&args);
+	if (args.hGlobalShare || args.hResource || info.hAllocation)
+		refusal_wrong(r, "a handle came out", info.hAllocation);
+	return status;
+}
+
 static NTSTATUS destroy_allocation(struct refusal *r)
 {
 	D3DKMT_HANDLE list[4];
@@ -195,6 +247,27 @@ static NTSTATUS set_priority(struct refusal *r)
 	else if (refusal_draw(r, 3) == 0)
 		args.pPriorities = NULL;
 	return D3DKMTSetAllocationPriority(&args);
+}
+
+static NTSTATUS get_priority(struct refusal *r)
+{
+	D3DKMT_HANDLE list[4];
+	UINT values[4];
+	D3DKMT_GETALLOCATIONPRIORITY args = {.hDevice = r->kmt_device, .pPriorities = values};
+
+	memset(values, GUARD, sizeof(values));
+	args.AllocationCount = list_for(r, list, &args.phAllocationList);
+	if (refusal_draw(r, 3) == 0)
+		args.hDevice = bad_device(r);
+	else if (refusal_draw(r, 3) == 0)
+		args.hResource = r->kmt_resource;
+	else if (refusal_draw(r, 3) == 0)
+		args.pPriorities = NULL;
+	NTSTATUS result = D3DKMTGetAllocationPriority(&args);
+	for (size_t i = 0; i < sizeof(values); i++)
+		if (((unsigned char *)values)[i] != GUARD)
+			refusal_wrong(r, "a refused query says something", i);
+	return result;
 }
 
 static NTSTATUS query_residency(struct refusal *r)
@@ -381,7 +454,9 @@ static void step(struct refusal *r)
 		{"D3DKMTOfferAllocations", offer},
 		{"D3DKMTReclaimAllocations", reclaim},
 		{"D3DKMTSetAllocationPriority", set_priority},
+		{"D3DKMTGetAllocationPriority", get_priority},
 		{"D3DKMTQueryAllocationResidency", query_residency},
+		{"standard allocations", create_heap},
 		{"adapters", adapters},
 		{"devices", devices},
 		{"D3DKMTRender", render},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""all_traces.py VIDMM [--sizes 100%,50%,25%] [--verify stamps] [--budget SECONDS] [--tap] [TRACE...]
+"""all_traces.py VIDMM [--sizes 100%,50%,25%] [--verify stamps] [--aperture SIZE|none] [--budget SECONDS] [--tap]
+              [TRACE...]
 
 Replays recordings with less and less video memory and verifies every content; prints a table. Without TRACE: those of
 examples/ ($VIDMM_EXAMPLES), then those of $VIDMM_TRACES, smallest first, and the ones named session* once more together.
@@ -14,7 +15,7 @@ import sys
 import time
 
 COLUMNS = ('recording', 'memory', 'result', 'paged in', 'paged out', 'evictions', 'renames', 'waits', 'splits', 'time')
-FORMAT = '%-28s %7s  %-8s %10s %10s %9s %8s %7s %6s %8s'
+FORMAT = '%-28s %10s  %-8s %10s %10s %9s %8s %7s %6s %8s'
 
 
 def size(count):
@@ -46,7 +47,8 @@ def jobs(args):
 
 
 def replay(args, paths, memory):
-    done = subprocess.run([args.vidmm, 'replay', '--json', '--vram', memory, '--verify', args.verify, *paths],
+    done = subprocess.run([args.vidmm, 'replay', '--json', '--vram', memory, '--aperture', args.aperture,
+                           '--verify', args.verify, *paths],
                           capture_output=True, text=True)
     try:
         return json.loads(done.stdout), done.stderr
@@ -68,6 +70,7 @@ def main():
     parser.add_argument('traces', nargs='*')
     parser.add_argument('--sizes', default='100%,50%,25%')
     parser.add_argument('--verify', default='stamps')
+    parser.add_argument('--aperture', default='1G')
     parser.add_argument('--budget', type=float)
     parser.add_argument('--tap', action='store_true')
     args = parser.parse_args()

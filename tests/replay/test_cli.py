@@ -12,7 +12,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
 KEYS = set('''schema_version vidmm_version traces backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
-    aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
+    vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
     bytes_paged_out bytes_filled bytes_discarded evictions offers reclaims discarded bytes_written renames lock_waits
     lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
@@ -117,6 +117,16 @@ def json_has_its_keys_and_plain_integers():
     assert all(isinstance(report[k], int) for k in KEYS if k.endswith(('_bytes', '_ns', 's')) and k not in (
         'traces', 'segments', 'findings', 'status'))
     assert report['lost']['unmatched_imports'] == 2
+
+
+@test
+def without_an_aperture_submissions_are_split():
+    done = expect(replay(EVERY, '--aperture', 'none', '--vram', '50%largest', '--json', '--verify', 'stamps'), 0)
+    report = json.loads(done.stdout)
+    assert report['aperture_bytes'] == 0 and report['vram_percent_of'] == 'largest' and report['vram_percent'] == 50
+    assert len(report['segments']) == 1 and report['vram_bytes'] < 2 << 20
+    expect(replay(EVERY, '--aperture', 'none'), 0, out='contents')
+    expect(replay(EVERY, '--vram', 'largest'), 2)
 
 
 @test

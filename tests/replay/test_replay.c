@@ -313,6 +313,49 @@ static void what_does_not_fit_a_command_buffer_is_cut(void **state)
 	recording_free(&recording);
 }
 
+/* Every submission names twice what there is, and its relocations jump about in it. */
+static void spl_02_without_an_aperture_submissions_are_split(void **state)
+{
+	enum { BUFFERS = 32, BUFFER_BYTES = 256 * 1024, SUBMISSIONS = 20 };
+	struct recording recording;
+	struct replay_input input;
+	struct messages messages;
+	struct replay_options options;
+	struct replay_result result;
+	unsigned i, k;
+
+	(void)state;
+	recording_begin(&recording, "twice", 0);
+	for (i = 1; i <= BUFFERS; i++)
+		recording_event(&recording, "0 c %u %u", i, BUFFER_BYTES);
+	for (i = 1; i <= SUBMISSIONS; i++) {
+		recording_part(&recording, "%u x %u 0 1 0 0 0 %u 100", i * 1000, i, BUFFERS);
+		for (k = 1; k <= BUFFERS; k++)
+			recording_part(&recording, (k + i) % 3 ? " %u" : " %uw", k);
+		recording_part(&recording, " @0 0:1");
+		for (k = 1; k < 100; k++)
+			recording_part(&recording, " 4:%u+%u", k * 7919 % BUFFERS, k);
+		recording_line(&recording);
+	}
+	recording_end(&recording);
+	input = input_of(&recording);
+	options = options_for(&input, 1, 4 * MIB, &messages);
+	options.aperture_bytes = 0;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.verify_errors, 0);
+	assert_int_equal(result.segment_count, 1);
+	assert_true(result.splits >= SUBMISSIONS); /* each at least once */
+	assert_true(result.peak_resident_bytes <= 4 * MIB);
+	replay_result_finish(&result);
+	/* All of it fits: nothing is split. */
+	options = options_for(&input, 1, 16 * MIB, &messages);
+	options.aperture_bytes = 0;
+	expect(&options, REPLAY_CLEAN, &result);
+	assert_int_equal(result.splits, 0);
+	replay_result_finish(&result);
+	recording_free(&recording);
+}
+
 static void a_submission_larger_than_all_memory_is_a_finding(void **state)
 {
 	struct recording recording;
@@ -415,12 +458,12 @@ static void bad_recordings_and_missing_files_end_with_their_status(void **state)
 	struct messages messages;
 	struct replay_options options = options_for(&input, 1, MIB, &messages);
 	struct replay_result result;
-	uint64_t peak;
+	struct replay_measure measure = {0};
 
 	(void)state;
 	expect(&options, REPLAY_BAD_INPUT, &result);
 	assert_non_null(strstr(messages.text, "broken:3: header line \"#note\" expected"));
-	assert_int_equal(replay_measure(&options, &peak), REPLAY_BAD_INPUT);
+	assert_int_equal(replay_measure(&options, false, &measure), REPLAY_BAD_INPUT);
 	replay_result_finish(&result);
 	input = (struct replay_input){.path = "/nonexistent/recording"};
 	expect(&options, REPLAY_ENVIRONMENT, &result);
@@ -452,7 +495,7 @@ static void the_most_bytes_alive_are_measured_over_all_processes(void **state)
 	struct replay_input inputs[2];
 	struct messages messages;
 	struct replay_options options;
-	uint64_t peak;
+	struct replay_measure measure = {0};
 
 	(void)state;
 	recording_begin(&recordings[0], "first", 1000);
@@ -468,8 +511,8 @@ static void the_most_bytes_alive_are_measured_over_all_processes(void **state)
 	inputs[0] = input_of(&recordings[0]);
 	inputs[1] = input_of(&recordings[1]);
 	options = options_for(inputs, 2, MIB, &messages);
-	assert_int_equal(replay_measure(&options, &peak), REPLAY_CLEAN);
-	assert_int_equal(peak, 8192 + 16384);
+	assert_int_equal(replay_measure(&options, false, &measure), REPLAY_CLEAN);
+	assert_int_equal(measure.peak_live_bytes, 8192 + 16384);
 	recording_free(&recordings[0]);
 	recording_free(&recordings[1]);
 }
@@ -484,6 +527,7 @@ int main(void)
 		cmocka_unit_test(memory_pressure_moves_content_and_loses_none),
 		cmocka_unit_test(every_hundredth_transfer_dropped_is_caught_and_named),
 		cmocka_unit_test(what_does_not_fit_a_command_buffer_is_cut),
+		cmocka_unit_test(spl_02_without_an_aperture_submissions_are_split),
 		cmocka_unit_test(a_submission_larger_than_all_memory_is_a_finding),
 		cmocka_unit_test(spl_02_a_submission_larger_than_the_memory_runs_in_portions),
 		cmocka_unit_test(spl_12_a_table_that_names_more_than_fits_is_said),

@@ -8,6 +8,8 @@
 /* Events come from several threads at once. */
 static pthread_mutex_t ears = PTHREAD_MUTEX_INITIALIZER;
 
+const struct vidmm_tdr_options client_no_tdr = {0, 2000, 5000, 60000, 5, 2};
+
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct client *client = context;
@@ -47,6 +49,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.registry_count = count,
 		.system_memory_bytes = o->system_memory_bytes,
 		.first_fence_id = o->first_fence_id,
+		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);
 	assert_int_not_equal(

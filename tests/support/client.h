@@ -24,7 +24,15 @@ struct client_options {
 	const struct vidmm_registry_value *registry; /* further ones */
 	uint32_t registry_count;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
+	/*
+	 * NULL: on the simulator the defaults; on real threads none, because a busy machine may stop a thread for as long as it
+	 * likes, and a GPU in software with it.
+	 */
+	const struct vidmm_tdr_options *tdr;
 };
+
+/* No timeouts. */
+extern const struct vidmm_tdr_options client_no_tdr;
 
 /* The last findings, newest last, as text: "LOCK-07: ..." */
 #define CLIENT_FINDINGS 16u

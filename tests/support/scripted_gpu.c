@@ -116,6 +116,9 @@ static NTSTATUS portion(const struct scripted_miniport *m, DXGKARG_BUILDPAGINGBU
 static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, step;
+
+	if (!args->Transfer.TransferSize) /* PAG-27: the content is lost */
+		return STATUS_SUCCESS;
 	NTSTATUS status = portion(m, args, args->Transfer.TransferSize, &step);
 	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
 
@@ -391,6 +394,11 @@ void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 	if (n->count == SCRIPTED_QUEUE_MAX)
 		abort(); /* SUB-15 allows 64 */
 	n->queue[(n->head + n->count++) % SCRIPTED_QUEUE_MAX].submit = *submit;
+	/* Ids begin anywhere (SUB-01): nothing yet is the one before the first. */
+	if (!n->submitted_fence)
+		n->completed_fence = n->reported_fence = submit->SubmissionFenceId - 1;
+	n->submitted_fence = submit->SubmissionFenceId;
+	m->faults += n->halted; /* TDR-05 */
 	scripted_unguard(m);
 	if (m->settings.complete_at_once)
 		scripted_complete(m, node, UINT32_MAX);
@@ -475,7 +483,7 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node)
 	return count;
 }
 
-void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence)
+void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last)
 {
 	struct scripted_node *n = &m->node[node];
 	struct report r = {.m = m};
@@ -485,9 +493,43 @@ void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t f
 	scripted_unguard(m);
 	r.data.InterruptType = DXGK_INTERRUPT_DMA_PREEMPTED;
 	r.data.DmaPreempted.PreemptionFenceId = fence;
-	r.data.DmaPreempted.LastCompletedFenceId = n->completed_fence;
+	r.data.DmaPreempted.LastCompletedFenceId = last;
 	r.data.DmaPreempted.NodeOrdinal = node;
 	raise_interrupt(&r);
+}
+
+void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence)
+{
+	scripted_preempted(m, node, fence, m->node[node].completed_fence);
+}
+
+uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node)
+{
+	struct scripted_node *n = &m->node[node];
+
+	scripted_guard(m);
+	if (n->count)
+		n->completed_fence = n->queue[n->head].submit.SubmissionFenceId;
+	n->reported_fence = n->completed_fence;
+	n->count = 0;
+	scripted_unguard(m);
+	return n->completed_fence;
+}
+
+void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
+{
+	scripted_guard(m);
+	for (uint32_t i = 0; i < SCRIPTED_NODES_MAX; i++) {
+		m->node[i].count = 0;
+		m->node[i].completed_fence = m->node[i].reported_fence = m->node[i].submitted_fence;
+		m->node[i].halted = halted;
+	}
+	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
+		if (m->page_table[i])
+			memset(m->page_table[i], 0,
+			       (m->settings.segment[i].size_bytes >> PAGE_SHIFT) *
+				       sizeof(uint64_t));
+	scripted_unguard(m);
 }
 
 void scripted_gpu_start(struct scripted_miniport *m)

@@ -65,6 +65,16 @@ static const char *const names[] = {
 	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
 	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
 	[VIDMM_DDI_UNLOAD] = "unload",
+	[VIDMM_DDI_PREEMPT_COMMAND] = "preempt_command",
+	[VIDMM_DDI_CANCEL_COMMAND] = "cancel_command",
+	[VIDMM_DDI_COLLECT_DBG_INFO] = "collect_dbg_info",
+	[VIDMM_DDI_RESET_FROM_TIMEOUT] = "reset_from_timeout",
+	[VIDMM_DDI_RESTART_FROM_TIMEOUT] = "restart_from_timeout",
+	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
+	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
+	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
+	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
+	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
 };
 
 /* ---- recording ---- */
@@ -275,6 +285,23 @@ static NTSTATUS stop_device(IN_CONST_PVOID adapter)
 	return end(m, call, NULL);
 }
 
+NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
+				   PDXGK_DISPLAY_INFORMATION display)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
+
+	(void)target, (void)display;
+	if (call->forced)
+		return end(m, call, NULL);
+	scripted_gpu_stop(m);
+	if (m->bar)
+		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
+	m->bar = NULL;
+	return end(m, call, NULL);
+}
+
 static NTSTATUS remove_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
@@ -304,8 +331,13 @@ static VOID dpc_routine(IN_CONST_PVOID adapter)
 static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_STATE state,
 				POWER_ACTION action)
 {
-	(void)adapter, (void)uid, (void)state, (void)action;
-	return STATUS_SUCCESS;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
+
+	call->in.power.uid = uid;
+	call->in.power.state = state;
+	call->in.power.action = action;
+	return end(m, call, NULL);
 }
 
 /* ---- what it is ---- */
@@ -320,6 +352,7 @@ static void put_segment(const struct scripted_miniport *m, const struct scripted
 	d->CommitLimit = s->commit_limit_bytes;
 	d->NbOfBanks = s->bank_count;
 	d->pBankRangeTable = s->bank_table;
+	d->SystemMemoryEndAddress = s->system_memory_end;
 }
 
 static void put_old_segment(const struct scripted_miniport *m, const struct scripted_segment *s,
@@ -666,8 +699,53 @@ static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMIT
 
 static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
 {
-	scripted_gpu_preempt(adapter, args->NodeOrdinal, args->PreemptionFenceId);
-	return STATUS_SUCCESS;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
+
+	if (!call->forced && !m->settings.withhold_preemption)
+		scripted_gpu_preempt(m, args->NodeOrdinal, args->PreemptionFenceId);
+	return end(m, call, NULL);
+}
+
+NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
+					  IN_CONST_PDXGKARG_CANCELCOMMAND args)
+{
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
+		   NULL);
+}
+
+NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
+
+	if (!call->forced)
+		args->LastAbortedFenceId = scripted_gpu_abort(m, args->NodeOrdinal);
+	return end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
+					       INOUT_PDXGKARG_QUERYENGINESTATUS args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
+
+	args->EngineStatus.Value = 0;
+	return end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_query_engine_group(IN_CONST_HANDLE adapter,
+					      INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL, args, sizeof(*args));
+
+	args->DependentNodeOrdinalMask = 1ull << args->NodeOrdinal;
+	return end(m, call, args);
 }
 
 static NTSTATUS build_paging_buffer(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDPAGINGBUFFER args)
@@ -723,16 +801,31 @@ static NTSTATUS describe_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_DESC
 	return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS no_reset(IN_CONST_HANDLE adapter)
+static NTSTATUS reset_from_timeout(IN_CONST_HANDLE adapter)
 {
-	(void)adapter;
-	return STATUS_NOT_SUPPORTED;
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
+
+	if (!call->forced)
+		scripted_gpu_halt(m, true);
+	return end(m, call, NULL);
+}
+
+static NTSTATUS restart_from_timeout(IN_CONST_HANDLE adapter)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
+
+	if (!call->forced)
+		scripted_gpu_halt(m, false);
+	return end(m, call, NULL);
 }
 
 static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLLECTDBGINFO args)
 {
-	(void)adapter, (void)args;
-	return STATUS_NOT_SUPPORTED;
+	struct scripted_miniport *m = adapter;
+
+	return end(m, begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
 }
 
 /* ---- making one ---- */
@@ -766,8 +859,8 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiAcquireSwizzlingRange = acquire_range,
 	.DxgkDdiReleaseSwizzlingRange = release_range,
 	.DxgkDdiPresent = present,
-	.DxgkDdiResetFromTimeout = no_reset,
-	.DxgkDdiRestartFromTimeout = no_reset,
+	.DxgkDdiResetFromTimeout = reset_from_timeout,
+	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 };
 
@@ -784,16 +877,14 @@ static void default_settings(struct scripted_settings *s)
 	s->caps.MemoryManagementCaps.PagingNode = 1;
 	s->caps.WDDMVersion = DXGKDDI_WDDMv1_3;
 	s->segment_count = 2;
-	s->segment[0] = (struct scripted_segment){
-		memory.Value, 0, SCRIPTED_MEMORY_BASE, SCRIPTED_BAR_BYTES, SCRIPTED_BAR_BYTES, 0,
-		NULL};
-	s->segment[1] = (struct scripted_segment){aperture.Value,
-						  0,
-						  SCRIPTED_APERTURE_BASE,
-						  SCRIPTED_APERTURE_BYTES,
-						  SCRIPTED_APERTURE_BYTES,
-						  0,
-						  NULL};
+	s->segment[0] = (struct scripted_segment){.flags = memory.Value,
+						  .base = SCRIPTED_MEMORY_BASE,
+						  .size_bytes = SCRIPTED_BAR_BYTES,
+						  .commit_limit_bytes = SCRIPTED_BAR_BYTES};
+	s->segment[1] = (struct scripted_segment){.flags = aperture.Value,
+						  .base = SCRIPTED_APERTURE_BASE,
+						  .size_bytes = SCRIPTED_APERTURE_BYTES,
+						  .commit_limit_bytes = SCRIPTED_APERTURE_BYTES};
 	s->paging_bytes = 64 << 10;
 	s->device = (DXGK_DEVICEINFO){.DmaBufferSize = 64 << 10,
 				      .DmaBufferPrivateDataSize = 64,

@@ -96,6 +96,7 @@ struct scripted_segment {
 	uint64_t base, size_bytes, commit_limit_bytes;
 	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
 	SIZE_T *bank_table;
+	uint64_t system_memory_end; /* SystemMemoryEndAddress */
 };
 
 struct scripted_settings {
@@ -113,8 +114,10 @@ struct scripted_settings {
 	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
 	ULONG source_count, child_count;
 	/* may change at any time */
-	bool complete_at_once;
-	bool ignore_fences;            /* completes without reporting: the interrupt was lost */
+	_Atomic bool complete_at_once;
+	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
+	_Atomic bool
+		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -142,7 +145,18 @@ struct scripted_call {
 		DXGKARG_ACQUIRESWIZZLINGRANGE acquire;
 		DXGKARG_RELEASESWIZZLINGRANGE release;
 		DXGKARG_QUERYCURRENTFENCE fence;
+		DXGKARG_PREEMPTCOMMAND preempt;
+		DXGKARG_CANCELCOMMAND cancel;
+		DXGKARG_COLLECTDBGINFO debug;
+		DXGKARG_RESETENGINE reset_engine;
+		DXGKARG_QUERYENGINESTATUS engine_status;
+		DXGKARG_QUERYDEPENDENTENGINEGROUP engine_group;
 		DXGK_START_INFO start;
+		struct {
+			ULONG uid;
+			DEVICE_POWER_STATE state;
+			POWER_ACTION action;
+		} power;
 	} in;
 	/*
 	 * Copies that stay: the allocation list of Render and Patch, the patch locations that Patch
@@ -172,13 +186,15 @@ struct scripted_node {
 	uint32_t drivers; /* calls of the thread that executes its packets, inside one another */
 	pthread_t driver;
 	uint32_t completed_fence, reported_fence;
+	uint32_t submitted_fence; /* the last */
+	bool halted; /* between a reset and its restart: what is submitted is a fault */
 };
 
 struct scripted_miniport {
 	struct scripted_settings settings;
 	scripted_hook *hook;
 	void *hook_context;
-	struct scripted_failure failure[VIDMM_DDI_UNLOAD + 1];
+	struct scripted_failure failure[VIDMM_DDI_LAST + 1];
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
@@ -220,6 +236,10 @@ NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_ST
  */
 void scripted_set_version(struct scripted_miniport *m, ULONG version);
 
+/* DxgkDdiStopDeviceAndReleasePostDisplayOwnership, which is not in the table unless a test puts it there. */
+NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
+				   PDXGK_DISPLAY_INFORMATION display);
+
 /* The next calls of the DDI do nothing and return this. */
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status,
 		   uint32_t times);
@@ -250,12 +270,23 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
  * DxgkCbQueueDpc.
  */
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+/* Answers a preemption request: drops what has not been completed and reports both fences. */
+void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);
 
+/* Entries of the table that it has only if a test puts them there. */
+DXGKDDI_CANCELCOMMAND scripted_cancel_command;
+DXGKDDI_RESETENGINE scripted_reset_engine;
+DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
+DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
 /* Used by scripted_miniport.c. */
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
+/* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
+void scripted_gpu_halt(struct scripted_miniport *m, bool halted);
+uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node);
 void scripted_gpu_start(struct scripted_miniport *m);
 void scripted_gpu_stop(struct scripted_miniport *m);
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,

@@ -116,13 +116,15 @@ def softgpu_is_clean():
 def softgpu_says_what_it_was_configured_to_say():
     done = caps('--json', '--bar', '64M', '--set', 'ApertureSize=128M', '--set', 'SwizzlingRanges=3', '--set',
                 'VramCpuVisible=0', '--set', 'ApertureCoherent=0', '--set', 'PagingBufferSize=0x8000', '--set',
-                'PagingBufferSegment=0', '--set', 'PagingNode=0', '--set', 'PerEngineTdr=0')
+                'PagingBufferSegment=0', '--set', 'PagingNode=0', '--set', 'PerEngineTdr=0',
+                '--set', 'PreemptionAware=1')
     report = report_of(expect(done, 0))
     memory, aperture = report['segments']
     assert memory['size_bytes'] == 64 << 20 and memory['flags']['flags'] == [] and memory['kind'] == 'memory'
     assert aperture['size_bytes'] == 128 << 20 and aperture['flags']['flags'] == ['Aperture']
     assert report['driver_caps']['NumberOfSwizzlingRanges'] == 3
     assert report['driver_caps']['SupportPerEngineTDR'] is False
+    assert 'PreemptionAware' in report['driver_caps']['SchedulingCaps']['flags']
     assert report['driver_caps']['HighestAcceptableAddress'] == '0xffffffffffffffff'
     assert report['paging_buffer'] == {'segment_id': 0, 'size_bytes': 32768, 'private_data_bytes': 16}
     assert [node['paging'] for node in report['nodes']] == [True, False]

@@ -14,7 +14,8 @@ static const char *const softgpu_settings[] = {
 	"ApertureSize",        "ApertureCoherent", "VramCpuVisible",      "VramBanks",
 	"SwizzlingRanges",     "DmaBufferSize",    "AllocationListSize",  "PatchLocationListSize",
 	"DmaBufferSegmentSet", "PagingBufferSize", "PagingBufferSegment", "PagingNode",
-	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "InterfaceVersion",
+	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "PreemptionAware",
+	"InterfaceVersion",
 };
 
 /* What popt fills in; NULL where an option was not given. */

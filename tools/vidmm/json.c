@@ -147,6 +147,10 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
 	json_object_set_new(object, "vram_percent",
 			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
+	json_object_set_new(object, "vram_percent_of",
+			    run->memory.bytes
+				    ? json_null()
+				    : json_string(run->memory.largest ? "largest" : "peak"));
 	json_object_set_new(object, "aperture_bytes",
 			    json_integer((json_int_t)options->replay.aperture_bytes));
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), result);

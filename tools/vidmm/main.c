@@ -13,7 +13,8 @@
 #include "rules.h"
 #include "summary.h"
 
-#define MIB ((uint64_t)1 << 20)
+#define MIB                ((uint64_t)1 << 20)
+#define LEAST_BESIDE_BYTES ((uint64_t)256 * 1024)
 
 struct talk {
 	struct progress progress;
@@ -38,25 +39,44 @@ static void write_event(void *context, const struct vidmm_event *event, const ch
 	fprintf(context, "%s\n", line);
 }
 
+static uint64_t round_up(double bytes, uint64_t unit)
+{
+	return ((uint64_t)bytes + unit - 1) / unit * unit;
+}
+
+/*
+ * Whole MiB of the peak; of a submission, which may be small, whole pages, and enough for the largest buffer, which no
+ * splitting makes smaller, with its rows of tiles and what checks it.
+ */
+static uint64_t share_of(const struct replay_measure *measure, const struct memory_size *size)
+{
+	uint64_t share, least = measure->largest_buffer_bytes + LEAST_BESIDE_BYTES;
+
+	if (!size->largest)
+		return round_up((double)measure->peak_live_bytes * size->percent / 100, MIB);
+	share = round_up((double)measure->largest_submission_bytes * size->percent / 100, 4096);
+	return share > least ? share : round_up((double)least, 4096);
+}
+
 /* Video memory of each run; percentages need a look through the recordings first. */
 static enum replay_status size_runs(struct options *options, struct talk *talk, struct run *runs)
 {
 	enum replay_status status = REPLAY_CLEAN;
-	uint64_t peak_bytes = 0;
+	struct replay_measure measure = {0};
+	bool largest = false;
 	unsigned i;
 
+	for (i = 0; i < options->run_count; i++)
+		largest |= options->runs[i].largest;
 	for (i = 0; i < options->run_count && status == REPLAY_CLEAN; i++) {
 		runs[i].memory = options->runs[i];
 		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
 		if (options->runs[i].bytes)
 			continue;
 		talk->progress.what = "measuring";
-		if (peak_bytes == 0)
-			status = replay_measure(&options->replay, &peak_bytes);
-		runs[i].vram_bytes =
-			((uint64_t)((double)peak_bytes * options->runs[i].percent / 100) + MIB -
-			 1) /
-			MIB * MIB;
+		if (measure.peak_live_bytes == 0)
+			status = replay_measure(&options->replay, largest, &measure);
+		runs[i].vram_bytes = share_of(&measure, &options->runs[i]);
 	}
 	return status;
 }

@@ -41,7 +41,17 @@ static int choose(const char *text, const char *const *words)
 
 static bool parse_memory(const char *text, struct memory_size *size)
 {
+	static const char suffix[] = "largest";
+	size_t length = strlen(text), tail = sizeof(suffix) - 1;
+	char percent[16];
+
 	*size = (struct memory_size){0};
+	if (length > tail && length - tail < sizeof(percent) &&
+	    strcmp(text + length - tail, suffix) == 0) {
+		snprintf(percent, sizeof(percent), "%.*s", (int)(length - tail), text);
+		size->largest = true;
+		return units_parse_percent(percent, &size->percent);
+	}
 	return units_parse_percent(text, &size->percent) || units_parse_size(text, &size->bytes);
 }
 
@@ -95,8 +105,10 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 	uint64_t chance = 0;
 
 	options->replay.aperture_bytes = APERTURE_BYTES_DEFAULT;
-	if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
-		return usage("--aperture wants a size, not \"%s\"", raw->aperture);
+	if (raw->aperture && strcmp(raw->aperture, "none") == 0)
+		options->replay.aperture_bytes = 0;
+	else if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
+		return usage("--aperture wants a size or none, not \"%s\"", raw->aperture);
 	options->replay.aperture_bytes = (options->replay.aperture_bytes + 4095) & ~(uint64_t)4095;
 	/* Seeds go through JSON, whose integers are signed. */
 	if (raw->seed && (!units_parse_u64(raw->seed, &options->replay.seed) ||
@@ -171,10 +183,10 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	int help = 0, code;
 	struct poptOption table[] = {
 		{"vram", 0, POPT_ARG_STRING, &raw.vram, 0,
-		 "video memory; a percentage is of what the programs had alive at most (default 100%)",
+		 "video memory; a percentage is of what the programs had alive at most, or with \"largest\" behind it of what the largest submission refers to (default 100%)",
 		 "SIZE|PERCENT%"},
-		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0, "aperture segment (default 1G)",
-		 "SIZE"},
+		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
+		 "aperture segment, or none (default 1G)", "SIZE"},
 		{"compare", 0, POPT_ARG_STRING, &raw.compare, 0,
 		 "one run for each amount of video memory, side by side (100%,50%,25%)", "LIST"},
 		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,

@@ -14,6 +14,7 @@
 struct memory_size {
 	uint64_t bytes; /* 0: by percent */
 	double percent; /* of the most bytes that the programs had alive */
+	bool largest;   /* or of what the largest submission refers to */
 };
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };

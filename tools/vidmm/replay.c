@@ -97,9 +97,9 @@ static enum replay_status next_event(struct recordings *recordings, uint64_t cou
 	return status_of(recordings->options, result, recordings->readers[*process]);
 }
 
-/* Bytes of all buffers alive, and the most there ever were. */
+/* Bytes of all buffers alive, the most there ever were, and of the largest. */
 struct live {
-	uint64_t bytes, peak_bytes;
+	uint64_t bytes, peak_bytes, largest_bytes;
 };
 
 static void count_live(struct live *live, const struct trace_event *event)
@@ -109,14 +109,18 @@ static void count_live(struct live *live, const struct trace_event *event)
 	if (event->op != TRACE_CREATE && event->op != TRACE_IMPORT)
 		return;
 	live->bytes += event->u.create.size_bytes;
+	if (event->u.create.size_bytes > live->largest_bytes)
+		live->largest_bytes = event->u.create.size_bytes;
 	if (live->bytes > live->peak_bytes)
 		live->peak_bytes = live->bytes;
 }
 
-enum replay_status replay_measure(const struct replay_options *options, uint64_t *peak_live_bytes)
+enum replay_status replay_measure(const struct replay_options *options, bool submissions,
+				  struct replay_measure *measure)
 {
 	struct recordings recordings;
-	enum replay_status status = open_recordings(&recordings, options, TRACE_SKIM);
+	enum replay_status status =
+		open_recordings(&recordings, options, submissions ? 0 : TRACE_SKIM);
 	const struct trace_event *event;
 	struct live live = {0};
 	uint64_t count = 0, when_ns;
@@ -127,9 +131,13 @@ enum replay_status replay_measure(const struct replay_options *options, uint64_t
 		if (status != REPLAY_CLEAN || !event)
 			break;
 		count_live(&live, event);
+		if (submissions && event->op == TRACE_SUBMIT &&
+		    event->u.submission->referenced_bytes > measure->largest_submission_bytes)
+			measure->largest_submission_bytes = event->u.submission->referenced_bytes;
 	}
 	close_recordings(&recordings);
-	*peak_live_bytes = live.peak_bytes;
+	measure->peak_live_bytes = live.peak_bytes;
+	measure->largest_buffer_bytes = live.largest_bytes;
 	return status;
 }
 
@@ -183,7 +191,7 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 			vidmm_sleep_until_ns(world->host, start_ns + when_ns);
 		status = umd_event(world->processes[process], event);
 		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
-			status = umd_poll_report(world->processes[process]);
+			status = umd_poll_report(world->processes[process], false);
 		if (status != REPLAY_CLEAN)
 			return status;
 		if (world->deadlocked)

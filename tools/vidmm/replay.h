@@ -38,8 +38,8 @@ struct replay_input {
 struct replay_options {
 	const struct replay_input *inputs;
 	unsigned input_count;
-	const struct trace_limits *limits; /* NULL: trace_default_limits */
-	uint64_t vram_bytes, aperture_bytes;
+	const struct trace_limits *limits;   /* NULL: trace_default_limits */
+	uint64_t vram_bytes, aperture_bytes; /* aperture_bytes 0: the adapter has none */
 	enum replay_verify verify;
 	uint32_t host_kind; /* enum vidmm_host_kind */
 	uint64_t seed;
@@ -105,6 +105,13 @@ void replay_result_finish(struct replay_result *result);
  * Reads the recordings once and finds the most bytes of buffers alive at a time, all processes together. Of the
  * options it uses inputs, limits, message and progress.
  */
-enum replay_status replay_measure(const struct replay_options *options, uint64_t *peak_live_bytes);
+struct replay_measure {
+	uint64_t peak_live_bytes;
+	uint64_t largest_buffer_bytes;
+	/* sizes of all its buffers; 0 unless asked for */
+	uint64_t largest_submission_bytes;
+};
+enum replay_status replay_measure(const struct replay_options *options, bool submissions,
+				  struct replay_measure *measure);
 
 #endif

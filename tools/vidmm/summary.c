@@ -96,7 +96,8 @@ static const char *memory_of(const struct run *run, char *text, size_t size)
 	if (run->memory.bytes)
 		snprintf(text, size, "%s", bytes);
 	else
-		snprintf(text, size, "%g %%", run->memory.percent);
+		snprintf(text, size, "%g %%%s", run->memory.percent,
+			 run->memory.largest ? " largest" : "");
 	return text;
 }
 
@@ -214,7 +215,10 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 	print_programs(file, result, &paint);
 	fprintf(file, "  %-*s%*s", LABEL_WIDTH, "video memory", VALUE_WIDTH,
 		units_bytes(run->vram_bytes, text, sizeof(text)));
-	if (run->memory.bytes == 0)
+	if (run->memory.largest)
+		fprintf(file, "   %g %% of what the largest submission refers to",
+			run->memory.percent);
+	else if (run->memory.bytes == 0)
 		fprintf(file, "   %g %% of the %s that were alive at most", run->memory.percent,
 			units_bytes(result->peak_live_bytes, peak, sizeof(peak)));
 	fprintf(file, "\n  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,

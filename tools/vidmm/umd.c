@@ -7,6 +7,9 @@
 
 #include "umd_private.h"
 
+#define REPORT_AGE_MAX \
+	64u /* submissions between two looks at a report that must be locked for it */
+
 static const char *error_name(HRESULT hr)
 {
 	static const struct {
@@ -56,9 +59,27 @@ enum replay_status umd_no_memory(struct umd *umd)
 	return REPLAY_ENVIRONMENT;
 }
 
+static enum replay_status lock_report(struct umd *umd, struct softgpu_report **report)
+{
+	D3DDDICB_LOCK lock = {.hAllocation = umd->report_handle};
+	HRESULT hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
+
+	*report = lock.pData;
+	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", NULL, hr) : REPLAY_CLEAN;
+}
+
+static enum replay_status unlock_report(struct umd *umd)
+{
+	D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &umd->report_handle};
+	HRESULT hr = umd->callbacks->pfnUnlockCb(umd->handle, &unlock);
+
+	return FAILED(hr) ? umd_failed(umd, "pfnUnlockCb", NULL, hr) : REPLAY_CLEAN;
+}
+
 /*
  * The buffer where the GPU writes the errors it finds, in the aperture so that the GPU uses it in place while the
- * driver keeps it locked (LKR-05) and looks into it without asking anybody.
+ * driver keeps it locked (LKR-05) and looks into it without asking anybody. Without an aperture it is locked for each
+ * look.
  */
 static enum replay_status create_report(struct umd *umd)
 {
@@ -66,26 +87,26 @@ static enum replay_status create_report(struct umd *umd)
 		.version = SOFTGPU_ALLOCATION_VERSION,
 		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE | SOFTGPU_ALLOCATION_CACHED,
 		.size_bytes = UMD_PAGE_BYTES,
-		.segment_set = 0x2,
+		.segment_set = umd_has_aperture(umd) ? 0x2 : 0x1,
 	};
 	D3DDDI_ALLOCATIONINFO info = {
 		.pPrivateDriverData = &private_data,
 		.PrivateDriverDataSize = sizeof(private_data),
 	};
 	D3DDDICB_ALLOCATE allocate = {.NumAllocations = 1, .pAllocationInfo = &info};
-	D3DDDICB_LOCK lock = {0};
 	struct softgpu_report *report;
+	enum replay_status status;
 	HRESULT hr = umd->callbacks->pfnAllocateCb(umd->handle, &allocate);
 
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnAllocateCb", NULL, hr);
-	lock.hAllocation = info.hAllocation;
-	hr = umd->callbacks->pfnLockCb(umd->handle, &lock);
-	if (FAILED(hr))
-		return umd_failed(umd, "pfnLockCb", NULL, hr);
-	report = lock.pData;
-	report->capacity = UMD_REPORT_ROOM;
 	umd->report_handle = info.hAllocation;
+	status = lock_report(umd, &report);
+	if (status != REPLAY_CLEAN)
+		return status;
+	report->capacity = UMD_REPORT_ROOM;
+	if (!umd_has_aperture(umd))
+		return unlock_report(umd);
 	umd->report = report;
 	return REPLAY_CLEAN;
 }
@@ -195,14 +216,11 @@ enum replay_status umd_event(struct umd *umd, const struct trace_event *event)
 	}
 }
 
-enum replay_status umd_poll_report(struct umd *umd)
+static void read_report(struct umd *umd, const struct softgpu_report *report)
 {
-	const struct softgpu_report *report = umd->report;
 	const struct softgpu_report_record *records;
 	uint64_t count;
 
-	if (!report)
-		return REPLAY_CLEAN;
 	count = __atomic_load_n(&report->count, __ATOMIC_ACQUIRE);
 	records = (const struct softgpu_report_record *)(report + 1);
 	for (; umd->report_seen < count; umd->report_seen++) {
@@ -222,12 +240,28 @@ enum replay_status umd_poll_report(struct umd *umd)
 							  .block = record->found_block},
 				  "the GPU");
 	}
-	return REPLAY_CLEAN;
+}
+
+enum replay_status umd_poll_report(struct umd *umd, bool now)
+{
+	struct softgpu_report *report;
+	enum replay_status status;
+
+	if (umd->report)
+		read_report(umd, umd->report);
+	if (umd->report || !umd->report_handle || (!now && ++umd->report_age < REPORT_AGE_MAX))
+		return REPLAY_CLEAN;
+	umd->report_age = 0;
+	status = lock_report(umd, &report);
+	if (status != REPLAY_CLEAN)
+		return status;
+	read_report(umd, report);
+	return unlock_report(umd);
 }
 
 enum replay_status umd_final_check(struct umd *umd)
 {
-	enum replay_status status = umd_poll_report(umd);
+	enum replay_status status = umd_poll_report(umd, true);
 	uint32_t i;
 
 	for (i = 0; i < umd->buffer_count && status == REPLAY_CLEAN; i++) {

@@ -18,7 +18,8 @@ enum replay_status umd_create(struct world *world, unsigned index,
 void umd_destroy(struct umd *umd); /* NULL is fine */
 enum replay_status umd_event(struct umd *umd, const struct trace_event *event);
 /* What the GPU found wrong since the last call, when content is verified. */
-enum replay_status umd_poll_report(struct umd *umd);
+/* Counts what the GPU found wrong. Now and then, unless `now`, where that takes a lock. */
+enum replay_status umd_poll_report(struct umd *umd, bool now);
 /* Everything is idle: every buffer that the CPU may lock still holds what it must. */
 enum replay_status umd_final_check(struct umd *umd);
 /* The handle of a live buffer, 0: none. */

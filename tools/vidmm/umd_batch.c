@@ -36,10 +36,22 @@ static void begin_part(struct umd *umd)
 	}
 }
 
+/* What does not fit into video memory is split, so nothing stays bound longer than needed. */
+static void ask_to_unbind(struct umd_batch *batch)
+{
+	D3DDDI_ALLOCATIONLIST *last = &batch->context->allocations[batch->allocation_count++];
+
+	last->hAllocation = 0;
+	last->Value = 0;
+}
+
 static enum replay_status render(struct umd *umd)
 {
 	struct umd_batch *batch = &umd->batch;
 	struct umd_context *context = batch->context;
+
+	if (!umd_has_aperture(umd))
+		ask_to_unbind(batch);
 	D3DDDICB_RENDER render = {
 		.CommandLength = batch->used_bytes,
 		.NumAllocations = batch->allocation_count,
@@ -80,7 +92,8 @@ static bool has_room(const struct umd_batch *batch, size_t bytes, uint32_t alloc
 	const struct umd_context *context = batch->context;
 
 	return bytes <= context->command_bytes - batch->used_bytes &&
-	       allocations <= context->allocation_room - batch->allocation_count &&
+	       /* One more for ask_to_unbind. */
+	       allocations < context->allocation_room - batch->allocation_count &&
 	       /* The miniport's list, as long as this one, also has an entry for each operand. */
 	       patches <= context->patch_room - batch->patch_count - batch->operand_count;
 }

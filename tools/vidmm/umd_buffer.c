@@ -54,9 +54,9 @@ static HRESULT try_allocate(struct umd *umd, struct umd_buffer *buffer, D3DDDICB
 		private_data.stride_bytes = buffer->stride_bytes;
 	}
 	if (buffer->user_memory) {
-		/* The program's own pages never move to video memory: they stay in reach of the aperture. */
+		/* The program's own pages never move to video memory: they stay in reach of the aperture, if there is one. */
 		private_data.flags |= SOFTGPU_ALLOCATION_CACHED;
-		private_data.segment_set = 0x2;
+		private_data.segment_set = umd_has_aperture(umd) ? 0x2 : 0;
 	}
 	allocate->NumAllocations = 1;
 	allocate->pAllocationInfo = &info;

@@ -56,6 +56,8 @@ struct umd_slot {
 	uint32_t index;       /* in that part's allocation list */
 	uint32_t list_value;  /* WriteOperation */
 	uint32_t last_offset; /* largest AllocationOffset allowed */
+	uint32_t table;       /* the last table that was looked through for it */
+	uint64_t size_bytes;
 };
 
 /* The command buffer being filled. */
@@ -67,6 +69,7 @@ struct umd_batch {
 	uint32_t used_bytes, allocation_count, patch_count;
 	uint32_t operand_count; /* of commands: patch locations that the miniport adds */
 	uint32_t render_calls;  /* of this submission */
+	uint32_t table;         /* counts tables that had to be measured */
 };
 
 struct umd {
@@ -92,10 +95,16 @@ struct umd {
 	UINT *pages; /* for page lists */
 	uint32_t page_room;
 
-	D3DKMT_HANDLE report_handle; /* locked as long as the process lives */
-	const struct softgpu_report *report;
+	D3DKMT_HANDLE report_handle;
+	const struct softgpu_report *report; /* locked for good; NULL: for each look at it */
+	uint32_t report_age;                 /* submissions since the last look */
 	uint64_t report_seen;
 };
+
+static inline bool umd_has_aperture(const struct umd *umd)
+{
+	return umd->world->options->aperture_bytes != 0;
+}
 
 /* Explains a failed callback and says how the replay ends. */
 enum replay_status umd_failed(struct umd *umd, const char *callback,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sharing. WDDM knows at creation whether memory is shared, a recorded process decides later: the driver then makes
- * a shared allocation, lets the GPU copy the content, and forgets the old one. The recording's key stands for the
+ * a shared allocation, has the content copied, and forgets the old one. The recording's key stands for the
  * global handle that the processes pass one another.
  */
+#include <string.h>
+
 #include "umd_private.h"
 
 /* On the context that the process used last, whose work on the buffer the copy must follow. */
@@ -30,6 +32,31 @@ static enum replay_status copy_on_gpu(struct umd *umd, D3DKMT_HANDLE from, D3DKM
 	return umd_batch_end(umd);
 }
 
+/* Both need not be in video memory for it, nor one. */
+static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
+				      struct umd_buffer *to)
+{
+	char *source, *destination;
+	HRESULT hr = umd_lock(umd, from, UMD_LOCK_READ_ONLY | UMD_LOCK_ENTIRE, 0, &source);
+	enum replay_status status, other;
+
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnLockCb", from, hr);
+	hr = umd_lock(umd, to, UMD_LOCK_WRITE_ONLY | UMD_LOCK_ENTIRE, 0, &destination);
+	if (FAILED(hr))
+		return umd_failed(umd, "pfnLockCb", to, hr);
+	memcpy(destination, source, from->size_bytes);
+	status = umd_unlock(umd, to);
+	other = umd_unlock(umd, from);
+	return status != REPLAY_CLEAN ? status : other;
+}
+
+/* One command, which cannot be split, wants both in video memory where there is no aperture. */
+static bool gpu_can_copy(const struct umd *umd, const struct umd_buffer *buffer)
+{
+	return umd_has_aperture(umd) || buffer->size_bytes < umd->world->options->vram_bytes / 4;
+}
+
 /* Replaces the buffer's allocation, if it has one, by a shared one with the same content. */
 static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer,
 				      uint32_t *km_resource)
@@ -46,7 +73,9 @@ static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer
 	*km_resource = allocate.hKMResource;
 	if (result != REPLAY_CLEAN || old.handle == 0)
 		return result;
-	result = copy_on_gpu(umd, old.handle, buffer->handle, buffer->size_bytes);
+	result = gpu_can_copy(umd, buffer)
+			 ? copy_on_gpu(umd, old.handle, buffer->handle, buffer->size_bytes)
+			 : copy_on_cpu(umd, &old, buffer);
 	return result == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &old) : result;
 }
 

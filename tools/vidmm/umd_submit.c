@@ -29,6 +29,7 @@ static enum replay_status fill_slots(struct umd *umd, const struct trace_submiss
 			return status;
 		umd->slots[i] = (struct umd_slot){
 			.handle = buffer->handle,
+			.size_bytes = buffer->size_bytes,
 			.list_value = submission->objects[i].flags & TRACE_OBJECT_WRITE ? 1 : 0,
 			.last_offset = last > UINT32_MAX ? UINT32_MAX : (uint32_t)last,
 		};
@@ -123,6 +124,29 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 	return status;
 }
 
+/*
+ * How many relocations a table may have: a command cannot be split, so what it refers to must be in video memory together,
+ * and there is no aperture. A quarter leaves room for what is in the way.
+ */
+static uint32_t splittable(struct umd *umd, const struct trace_relocation *relocations,
+			   uint32_t count)
+{
+	uint64_t bytes = 0, limit = umd->world->options->vram_bytes / 4;
+	uint32_t table = ++umd->batch.table, i;
+
+	for (i = 0; i < count; i++) {
+		struct umd_slot *slot = &umd->slots[relocations[i].target];
+
+		if (slot->table == table)
+			continue;
+		if (bytes && bytes + slot->size_bytes > limit)
+			break;
+		bytes += slot->size_bytes;
+		slot->table = table;
+	}
+	return i;
+}
+
 /* As many relocations as fit; returns how many. */
 static uint32_t put_table(struct umd *umd, const struct trace_relocation *relocations,
 			  uint32_t count)
@@ -135,6 +159,8 @@ static uint32_t put_table(struct umd *umd, const struct trace_relocation *reloca
 	uint32_t room = context->patch_room - batch->patch_count - batch->operand_count;
 	uint32_t slots = (context->command_bytes - start - (uint32_t)sizeof(*table)) / 8;
 
+	if (!umd_has_aperture(umd))
+		count = splittable(umd, relocations, count);
 	if (count > room)
 		count = room;
 	if (count > slots)
@@ -145,7 +171,7 @@ static uint32_t put_table(struct umd *umd, const struct trace_relocation *reloca
 		uint32_t offset = relocation->delta;
 
 		if (__builtin_expect(slot->part != batch->part, 0)) {
-			if (batch->allocation_count == context->allocation_room)
+			if (batch->allocation_count + 1 == context->allocation_room)
 				break;
 			umd_batch_list(umd, slot);
 		}

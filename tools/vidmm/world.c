@@ -131,7 +131,12 @@ static enum replay_status start_adapter(struct world *world)
 	const struct vidmm_registry_value registry[] = {
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
+		/* In system memory. With an aperture its defaults are as good. */
+		{"DmaBufferSegmentSet", 0},
+		{"PagingBufferSegment", 0},
 	};
+	size_t registry_count = sizeof(registry) / sizeof(registry[0]);
+
 	struct vidmm_adapter_options adapter_options = {
 		.struct_size = sizeof(adapter_options),
 		.driver_entry =
@@ -139,7 +144,8 @@ static enum replay_status start_adapter(struct world *world)
 		.bar_sizes = &options->vram_bytes,
 		.bar_count = 1,
 		.registry = registry,
-		.registry_count = sizeof(registry) / sizeof(registry[0]),
+		.registry_count =
+			(uint32_t)(options->aperture_bytes ? registry_count - 2 : registry_count),
 	};
 	vidmm_status status = vidmm_adapter_start(world->host, &adapter_options, &world->adapter);
 

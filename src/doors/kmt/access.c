@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* LOCK-41: the rules of pfnLockCb, and what they answer as it is. */
 KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 {
 	struct vmm_kmt_call call;
@@ -200,32 +201,70 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetAllocationPriority(const D3DKMT_SETALLOCATION
 	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
 }
 
+/* A question of one of the two shapes, in the making. */
+struct question {
+	struct vmm_kmt_call call;
+	struct vmm_shape shape;
+	void *handles;
+	uint32_t *
+		values; /* NULL when the caller has no room for any: that is refused further down */
+	uint32_t count;
+};
+
+static NTSTATUS prepare_question(struct question *q, D3DKMT_HANDLE resource,
+				 const D3DKMT_HANDLE *list, uint32_t count, bool wanted)
+{
+	NTSTATUS status = copy_shape(&q->call, resource, list, count, &q->shape, &q->handles);
+
+	q->count = resource ? 1 : count;
+	if (!NT_SUCCESS(status) || !wanted || q->count > VMM_KMT_HANDLES_MAX)
+		return status;
+	q->values = vmm_calloc(q->count + 1, sizeof(*q->values));
+	return q->values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static NTSTATUS end_question(struct question *q, NTSTATUS status, uint32_t *answers,
+			     D3DKMT_HANDLE resource)
+{
+	if (NT_SUCCESS(status))
+		memcpy(answers, q->values, q->count * sizeof(*answers));
+	vmm_free(q->values);
+	vmm_free(q->handles);
+	return vmm_kmt_leave(&q->call, status, resource, q->shape.count, 0);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTGetAllocationPriority(const D3DKMT_GETALLOCATIONPRIORITY *pData)
+{
+	struct question q = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTGetAllocationPriority", "no argument");
+	D3DKMT_GETALLOCATIONPRIORITY args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_OTHER, false);
+	if (NT_SUCCESS(status))
+		status = prepare_question(&q, args.hResource, args.phAllocationList,
+					  args.AllocationCount, args.pPriorities != NULL);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_query_priority(q.call.device, &q.shape, q.values);
+	return end_question(&q, status, args.pPriorities, args.hResource);
+}
+
+_Static_assert(sizeof(D3DKMT_ALLOCATIONRESIDENCYSTATUS) == sizeof(uint32_t), "copied as numbers");
+
 KMT_API NTSTATUS APIENTRY
 D3DKMTQueryAllocationResidency(const D3DKMT_QUERYALLOCATIONRESIDENCY *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_shape shape = {0};
-	void *handles = NULL;
-	uint32_t *values = NULL;
+	struct question q = {0};
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTQueryAllocationResidency", "no argument");
 	D3DKMT_QUERYALLOCATIONRESIDENCY args = *pData;
-	uint32_t count = args.hResource ? 1 : args.AllocationCount;
 	NTSTATUS status =
-		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_QUERY_RESIDENCY, false);
+		vmm_kmt_enter_device(&q.call, args.hDevice, VIDMM_DOOR_QUERY_RESIDENCY, false);
 	if (NT_SUCCESS(status))
-		status = copy_shape(&call, args.hResource, args.phAllocationList,
-				    args.AllocationCount, &shape, &handles);
-	if (NT_SUCCESS(status) && args.pResidencyStatus && count <= VMM_KMT_HANDLES_MAX) {
-		values = vmm_calloc(count + 1, sizeof(*values));
-		status = values ? STATUS_SUCCESS : STATUS_NO_MEMORY;
-	}
+		status = prepare_question(&q, args.hResource, args.phAllocationList,
+					  args.AllocationCount, args.pResidencyStatus != NULL);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_query_residency(call.device, &shape, values);
-	for (uint32_t i = 0; NT_SUCCESS(status) && values && i < count; i++)
-		args.pResidencyStatus[i] = (D3DKMT_ALLOCATIONRESIDENCYSTATUS)values[i];
-	vmm_free(values);
-	vmm_free(handles);
-	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
+		status = vmm_memory_query_residency(q.call.device, &q.shape, q.values);
+	return end_question(&q, status, (uint32_t *)args.pResidencyStatus, args.hResource);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Enumerating, opening and asking adapters. A handle stands for an adapter's LUID, not for the adapter: it may outlive
+ * Enumerating and opening adapters. A handle stands for an adapter's LUID, not for the adapter: it may outlive
  * it, and a device made from it outlives the handle (HND-10).
  */
 #include "doors/kmt/kmt_private.h"
@@ -47,7 +47,10 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
 	return luid ? vmm_adapter_find(process->world, luid) : NULL;
 }
 
-/* Fills at most `room`; *count is how many there are. Every fill makes new handles (HND-09), or none at all. */
+/*
+ * Fills at most `room`; *count is how many there are, none included (ADP-09). Every fill makes new handles (HND-09), or none
+ * at all. Every adapter renders and has no source, so that each filter shows it (ADP-03, ADP-04).
+ */
 static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info, uint32_t room,
 			  uint32_t *count)
 {
@@ -189,102 +192,4 @@ KMT_API NTSTATUS APIENTRY D3DKMTCloseAdapter(const D3DKMT_CLOSEADAPTER *pData)
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
 	vmm_os_mutex_unlock(&process->lock);
 	return live ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
-}
-
-/* ---- D3DKMTQueryAdapterInfo ---- */
-
-static uint32_t driver_version(const struct vmm_adapter *adapter)
-{
-	uint32_t version = adapter->interface_version;
-
-	return version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 ? KMT_DRIVERVERSION_WDDM_1_3
-	       : version >= DXGKDDI_INTERFACE_VERSION_WIN8  ? KMT_DRIVERVERSION_WDDM_1_2
-	       : version >= DXGKDDI_INTERFACE_VERSION_WIN7  ? KMT_DRIVERVERSION_WDDM_1_1
-							    : KMT_DRIVERVERSION_WDDM_1_0;
-}
-
-/* One record of each type that is built. */
-union record {
-	uint32_t value;
-	D3DKMT_SEGMENTSIZEINFO sizes;
-};
-
-static D3DKMT_SEGMENTSIZEINFO segment_sizes(struct vmm_adapter *adapter)
-{
-	struct vmm_memory_figures f;
-
-	vmm_memory_figures(adapter, &f);
-	return (D3DKMT_SEGMENTSIZEINFO){.DedicatedVideoMemorySize = f.dedicated_video_bytes,
-					.DedicatedSystemMemorySize = f.dedicated_system_bytes,
-					.SharedSystemMemorySize = f.shared_system_bytes};
-}
-
-static NTSTATUS answer(struct vmm_adapter *adapter, uint32_t type, union record *record,
-		       size_t *bytes)
-{
-	*bytes = sizeof(record->value);
-	switch (type) {
-	case KMTQAITYPE_GETSEGMENTSIZE: /* SEG-05 */
-		record->sizes = segment_sizes(adapter);
-		*bytes = sizeof(record->sizes);
-		return STATUS_SUCCESS;
-	case KMTQAITYPE_CHECKDRIVERUPDATESTATUS:
-		record->value = 0;
-		return STATUS_SUCCESS;
-	case KMTQAITYPE_DRIVERVERSION:
-		record->value = driver_version(adapter);
-		return STATUS_SUCCESS;
-	case KMTQAITYPE_ADAPTERTYPE:
-	case KMTQAITYPE_ADAPTERTYPE_RENDER: {
-		/* A miniport's device is simulated here, whatever it is elsewhere. */
-		D3DKMT_ADAPTERTYPE kind = {.Value = 0};
-
-		kind.RenderSupported = 1;
-		kind.SoftwareDevice = 1;
-		record->value = kind.Value;
-		return STATUS_SUCCESS;
-	}
-	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
-		record->value = 1;
-		return STATUS_SUCCESS;
-	default:
-		break;
-	}
-	if (type > KMTQAITYPE_WDDM_3_0_CAPS) {
-		vmm_finding(adapter->observe, "QAI-03", 0, 0,
-			    "D3DKMTQueryAdapterInfo: type %u is none (the last is %u)", type,
-			    KMTQAITYPE_WDDM_3_0_CAPS);
-		return STATUS_INVALID_PARAMETER;
-	}
-	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "D3DKMTQueryAdapterInfo: type %u is not built", type);
-	return STATUS_NOT_SUPPORTED;
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
-{
-	struct vmm_process *process = vmm_kmt_process();
-	union record record;
-	size_t bytes;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "no argument");
-	if (!process)
-		return STATUS_UNSUCCESSFUL;
-	D3DKMT_QUERYADAPTERINFO args = *pData;
-	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
-	if (!adapter)
-		return STATUS_INVALID_PARAMETER; /* QAI-04 */
-	NTSTATUS status = answer(adapter, (uint32_t)args.Type, &record, &bytes);
-	if (!NT_SUCCESS(status))
-		return status;
-	if (!args.pPrivateDriverData || args.PrivateDriverDataSize < bytes) {
-		vmm_finding(adapter->observe, "QAI-01", process->id, args.hAdapter,
-			    "D3DKMTQueryAdapterInfo: type %u needs %zu bytes, %u were given%s",
-			    (unsigned)args.Type, bytes, args.PrivateDriverDataSize,
-			    args.pPrivateDriverData ? "" : " at NULL");
-		return STATUS_INVALID_PARAMETER;
-	}
-	memcpy(args.pPrivateDriverData, &record, bytes); /* QAI-02: no byte behind it */
-	return STATUS_SUCCESS;
 }

@@ -8,10 +8,14 @@ enum {
 	CREATE_RESOURCE = 0x1,
 	CREATE_SHARED = 0x2,
 	NON_SECURE = 0x4,
+	EXISTING_SYSMEM = 0x20,
+	CROSS_ADAPTER = 0x800,
 	STANDARD_ALLOCATION = 0x10000,
+	EXISTING_SECTION = 0x20000,
 	RESERVED = 0xFFC00000,
 	/* NonSecure says who may open a shared resource; here everybody may. */
-	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE,
+	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | CROSS_ADAPTER |
+		STANDARD_ALLOCATION | EXISTING_SECTION,
 };
 
 /* What the two forms of D3DDDI_ALLOCATIONINFO have in common; the newer one's array has larger steps. */
@@ -70,12 +74,20 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 		return refuse(call, "ALC-01", "reserved flags are set", flags);
 	if ((flags & CREATE_SHARED) && !(flags & CREATE_RESOURCE))
 		return refuse(call, "ALC-04", "CreateShared without CreateResource", flags);
+	if ((flags & CROSS_ADAPTER) && (!(flags & CREATE_SHARED) || args->NumAllocations != 1))
+		return refuse(call, "ALF-39",
+			      "a cross-adapter resource is CreateShared and one allocation", flags);
 	if (!args->NumAllocations && !(flags & CREATE_RESOURCE))
 		return refuse(call, "ALC-01", "no allocation and no resource", flags);
 	if (args->NumAllocations > VMM_KMT_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return refuse(call, "ALC-01", "allocations without an array, or too many",
 			      args->NumAllocations);
+	if ((flags & CROSS_ADAPTER) && vmm_kmt_is_standard(flags)) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
+			   0, "ALF-38: a heap that other adapters have is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
 	if (flags & ~(uint32_t)BUILT) {
 		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
 			   0, "create allocation: of the flags 0x%x only 0x%x are built", flags,
@@ -120,6 +132,7 @@ static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct i
 
 static void free_request(struct vmm_allocate_request *request)
 {
+	vmm_section_put(request->section);
 	for (uint32_t i = 0; request->items && i < request->count; i++)
 		vmm_free(request->items[i].private_data);
 	vmm_free(request->items);
@@ -135,6 +148,8 @@ static void copy_out(const struct vmm_allocate_request *request, const struct in
 		D3DDDI_ALLOCATIONINFO2 info = read_info(array, i);
 
 		memcpy(array->first + i * array->step, &item->handle, sizeof(item->handle));
+		if (request->standard) /* the data is the miniport's: the caller has no room for it */
+			continue;
 		if (item->private_bytes && info.pPrivateDriverData)
 			memcpy(info.pPrivateDriverData, item->private_data, item->private_bytes);
 	}
@@ -146,6 +161,7 @@ static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
 	NTSTATUS status = STATUS_SUCCESS;
 
 	*global = 0;
+	request->cross_adapter = flags & CROSS_ADAPTER;
 	if (flags & CREATE_RESOURCE)
 		status = vmm_resource_create(call->device, flags & CREATE_SHARED,
 					     &request->runtime_resource);
@@ -173,11 +189,15 @@ static NTSTATUS create_allocation(D3DKMT_CREATEALLOCATION *pData, const char *fu
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_ALLOCATE, false);
 	if (NT_SUCCESS(status))
 		status = check_create(&call, &args, flags);
+	if (NT_SUCCESS(status) && vmm_kmt_is_standard(flags))
+		status = vmm_kmt_standard_check(&call, &args, flags, &request.heap_bytes);
 	if (NT_SUCCESS(status))
 		status = copy_request(&args, &array, &request);
+	if (NT_SUCCESS(status) && request.heap_bytes)
+		status = vmm_kmt_standard_memory(&call, flags, &request);
 	if (NT_SUCCESS(status))
 		status = create(&call, flags, &request, &global);
-	if (NT_SUCCESS(status)) {
+	if (NT_SUCCESS(status)) { /* ALC-07: and nothing else of the argument */
 		copy_out(&request, &array);
 		pData->hResource = request.resource_handle;
 		pData->hGlobalShare = global;

@@ -79,6 +79,10 @@ static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *dev
 	switch (atomic_load(&device->error)) {
 	case VMM_DEVICE_OK:
 		return D3DKMT_DEVICEEXECUTION_ACTIVE;
+	case VMM_DEVICE_HUNG:
+		return D3DKMT_DEVICEEXECUTION_HUNG;
+	case VMM_DEVICE_RESET:
+		return D3DKMT_DEVICEEXECUTION_RESET;
 	case VMM_DEVICE_OUT_OF_MEMORY:
 		return D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY;
 	default:

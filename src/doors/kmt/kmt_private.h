@@ -55,4 +55,20 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
  */
 NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key);
 
+/* ---- standard.c ---- */
+/* Do the flags of D3DKMT_CREATEALLOCATION say that the caller describes what is to be created? */
+bool vmm_kmt_is_standard(uint32_t flags);
+/* What it says, before anything is copied in: private data of its own it has none (ALC-03). */
+NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
+				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
+				uint64_t *heap_bytes);
+/* The memory of the request's one item; whoever frees the request puts its section. */
+NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
+				 struct vmm_allocate_request *request);
+
+/* ---- registry.c: D3DKMTQueryAdapterInfo with type QUERYREGISTRY ---- */
+NTSTATUS vmm_kmt_query_registry(const struct vmm_process *process,
+				const struct vmm_adapter *adapter,
+				const D3DKMT_QUERYADAPTERINFO *args);
+
 #endif

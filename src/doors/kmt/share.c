@@ -24,6 +24,29 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryResourceInfo(D3DKMT_QUERYRESOURCEINFO *pDat
 	return vmm_kmt_leave(&call, status, args.hGlobalShare, 1, 0);
 }
 
+KMT_API NTSTATUS APIENTRY
+D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+	uint32_t luid;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTGetSharedResourceAdapterLuid", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	D3DKMT_GETSHAREDRESOURCEADAPTERLUID args = *pData;
+	if (args.hNtHandle) {
+		vmm_reason(
+			process->world->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			"D3DKMTGetSharedResourceAdapterLuid: sharing by NT handles is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	NTSTATUS status = vmm_share_luid(process, args.hGlobalShare, &luid);
+	if (NT_SUCCESS(status))
+		pData->AdapterLuid = (LUID){.LowPart = luid};
+	return status;
+}
+
 /* One open in the making. */
 struct opening {
 	struct vmm_kmt_call call;
@@ -104,7 +127,8 @@ static void give_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, s
 		};
 
 		memcpy((char *)args->pOpenAllocationInfo + i * step, &info, sizeof(info));
-		data += o->item_bytes[i];
+		if (o->item_bytes[i]) /* without any there is no buffer */
+			data += o->item_bytes[i];
 	}
 }
 

@@ -54,7 +54,8 @@ static NTSTATUS usable(const struct vmm_device *device)
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
 	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
 			 VMM_DEVICE_OK))
-		return STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
+		return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
+					       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 	return STATUS_SUCCESS;
 }
 
@@ -66,10 +67,24 @@ NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, 
 	return destroying ? STATUS_SUCCESS : usable(call->device);
 }
 
+/* DMA-09, Q-23: what a NULL hContext stands for is the context that the driver made first. NULL: there was none. */
+VMM_COLD static HANDLE default_context(HANDLE handle)
+{
+	struct vmm_visit visit;
+	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+
+	if (!device)
+		return NULL;
+	HANDLE context = atomic_load(&device->default_context);
+	vmm_live_leave(&visit);
+	return context;
+}
+
 NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE handle,
 			       uint32_t door, struct vmm_context **context)
 {
-	*context = vmm_sched_enter_context(&call->visit, device, handle);
+	*context = vmm_sched_enter_context(&call->visit, device,
+					   vmm_likely(handle) ? handle : default_context(device));
 	if (vmm_unlikely(!*context))
 		return vmm_umd_enter(call, device, door, false);
 	begin(call, vmm_sched_context_device(*context), door);

@@ -88,8 +88,8 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 		vmm_finding(
 			call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
 			handle ? "render: hContext is not a live context of device 0x%08x"
-			       : "render: hContext is NULL; device 0x%08x has no context but those "
-				 "that its driver creates",
+			       : "render: hContext is NULL, and the first context of device 0x%08x has "
+				 "ended, or there was none",
 			call.device->handle);
 		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
 				     0, 0, 0);

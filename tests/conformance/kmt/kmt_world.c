@@ -115,3 +115,32 @@ NTSTATUS kmt_unlock(struct kmt_world *w, D3DKMT_HANDLE allocation)
 
 	return D3DKMTUnlock(&args);
 }
+
+void kmt_context(struct kmt_world *w, struct client_context *c)
+{
+	D3DKMT_CREATECONTEXT args = {.hDevice = w->device};
+
+	assert_int_equal(D3DKMTCreateContext(&args), STATUS_SUCCESS);
+	memset(c, 0, sizeof(*c));
+	c->c.hContext = (HANDLE)(uintptr_t)args.hContext;
+	c->c.pCommandBuffer = args.pCommandBuffer;
+	c->c.CommandBufferSize = args.CommandBufferSize;
+	c->c.pAllocationList = args.pAllocationList;
+	c->c.AllocationListSize = args.AllocationListSize;
+	c->c.pPatchLocationList = args.pPatchLocationList;
+	c->c.PatchLocationListSize = args.PatchLocationListSize;
+}
+
+NTSTATUS kmt_render(struct client_context *c, D3DKMT_RENDER *args)
+{
+	args->hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext;
+	args->CommandLength = c->command_bytes;
+	args->AllocationCount = c->allocations;
+	args->PatchLocationCount = c->patches;
+	NTSTATUS status = D3DKMTRender(args);
+	assert_non_null(args->pNewCommandBuffer); /* DMA-11: after a failure too */
+	c->c.pCommandBuffer = args->pNewCommandBuffer;
+	c->c.pAllocationList = args->pNewAllocationList;
+	c->command_bytes = c->allocations = c->patches = 0;
+	return status;
+}

@@ -41,4 +41,8 @@ NTSTATUS kmt_destroy(struct kmt_world *w, D3DKMT_HANDLE resource, const D3DKMT_H
 NTSTATUS kmt_lock(struct kmt_world *w, D3DKMT_HANDLE *allocation, uint32_t flags, void **data);
 NTSTATUS kmt_unlock(struct kmt_world *w, D3DKMT_HANDLE allocation);
 
+/* A context of the device; the client_... functions fill its command buffer, which D3DKMTRender gets. */
+void kmt_context(struct kmt_world *w, struct client_context *c);
+NTSTATUS kmt_render(struct client_context *c, D3DKMT_RENDER *args);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, STANDARD = 0x10000 };
+enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, PROTECTED = 0x8 };
 enum { READ_ONLY = 0x1, WRITE_ONLY = 0x2, DONOT_WAIT = 0x4 };
 
 /* ---- arguments ---- */
@@ -39,10 +39,12 @@ static void hnd_11_no_argument_is_refused(void **state)
 	REFUSED(D3DKMTOfferAllocations);
 	REFUSED(D3DKMTReclaimAllocations);
 	REFUSED(D3DKMTSetAllocationPriority);
+	REFUSED(D3DKMTGetAllocationPriority);
 	REFUSED(D3DKMTQueryAllocationResidency);
 	REFUSED(D3DKMTQueryResourceInfo);
 	REFUSED(D3DKMTOpenResource);
 	REFUSED(D3DKMTOpenResource2);
+	REFUSED(D3DKMTGetSharedResourceAdapterLuid);
 #undef REFUSED
 	kmt_stop(&w);
 }
@@ -138,7 +140,8 @@ static void alc_01_something_must_be_asked_for(void **state)
 	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, 0x80000000, &args, &a),
 			 STATUS_INVALID_PARAMETER);
 	kmt_found(&w, "ALC-01");
-	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, STANDARD, &args, &a), STATUS_NOT_SUPPORTED);
+	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, PROTECTED, &args, &a),
+			 STATUS_NOT_SUPPORTED);
 	kmt_stop(&w);
 }
 
@@ -277,35 +280,6 @@ static void lock_and_unlock_answer_in_ntstatus(void **state)
 	kmt_stop(&w);
 }
 
-static void create_context(struct kmt_world *w, struct client_context *c)
-{
-	D3DKMT_CREATECONTEXT args = {.hDevice = w->device};
-
-	assert_int_equal(D3DKMTCreateContext(&args), STATUS_SUCCESS);
-	memset(c, 0, sizeof(*c));
-	c->c.hContext = (HANDLE)(uintptr_t)args.hContext;
-	c->c.pCommandBuffer = args.pCommandBuffer;
-	c->c.CommandBufferSize = args.CommandBufferSize;
-	c->c.pAllocationList = args.pAllocationList;
-	c->c.AllocationListSize = args.AllocationListSize;
-	c->c.pPatchLocationList = args.pPatchLocationList;
-	c->c.PatchLocationListSize = args.PatchLocationListSize;
-}
-
-static NTSTATUS render(struct client_context *c, D3DKMT_RENDER *args)
-{
-	args->hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext;
-	args->CommandLength = c->command_bytes;
-	args->AllocationCount = c->allocations;
-	args->PatchLocationCount = c->patches;
-	NTSTATUS status = D3DKMTRender(args);
-	assert_non_null(args->pNewCommandBuffer); /* DMA-11: after a failure too */
-	c->c.pCommandBuffer = args->pNewCommandBuffer;
-	c->c.pAllocationList = args->pNewAllocationList;
-	c->command_bytes = c->allocations = c->patches = 0;
-	return status;
-}
-
 static void what_the_gpu_is_told_is_done(void **state)
 {
 	struct kmt_world w;
@@ -315,22 +289,22 @@ static void what_the_gpu_is_told_is_done(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE from = kmt_allocate(&w, 64 * KIB), to = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	assert_int_equal(kmt_lock(&w, &from, 0, &data), STATUS_SUCCESS);
 	memset(data, 0x77, 64 * KIB);
 	assert_int_equal(kmt_unlock(&w, from), STATUS_SUCCESS);
 	client_copy(&c, from, to, 64 * KIB);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	assert_true(args.QueuedBufferCount >= 1);
 	assert_int_equal(kmt_lock(&w, &to, READ_ONLY, &data), STATUS_SUCCESS); /* waits */
 	assert_int_equal(((unsigned char *)data)[12345], 0x77);
 	assert_int_equal(kmt_unlock(&w, to), STATUS_SUCCESS);
 	/* A list that names nothing. */
 	client_copy(&c, from, 0xDEAD0040, 4096);
-	assert_int_equal(render(&c, &args), STATUS_INVALID_HANDLE);
+	assert_int_equal(kmt_render(&c, &args), STATUS_INVALID_HANDLE);
 	kmt_found(&w, "DMA-16");
 	args = (D3DKMT_RENDER){.BroadcastContextCount = 1};
-	assert_int_equal(render(&c, &args), STATUS_NOT_SUPPORTED);
+	assert_int_equal(kmt_render(&c, &args), STATUS_NOT_SUPPORTED);
 	const D3DKMT_DESTROYCONTEXT end = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext};
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_INVALID_PARAMETER);
@@ -347,10 +321,10 @@ static void a_busy_allocation_is_busy(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	client_stall(&c, 50 * 1000 * 1000);
 	client_fill(&c, a, 4096, 0x11223344);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	assert_int_equal(kmt_lock(&w, &a, DONOT_WAIT, &data), STATUS_GRAPHICS_ALLOCATION_BUSY);
 	assert_null(data);
 	assert_int_equal(kmt_lock(&w, &a, READ_ONLY, &data), STATUS_SUCCESS);
@@ -402,6 +376,58 @@ static void offers_priorities_and_residency(void **state)
 	kmt_stop(&w);
 }
 
+static void pri_01_a_priority_is_read_back(void **state)
+{
+	const UINT given[2] = {D3DDDI_ALLOCATIONPRIORITY_HIGH, 0x78000001};
+	D3DKMT_CREATEALLOCATION made = {0};
+	D3DKMT_HANDLE list[2], member;
+	UINT read[3] = {7, 7, 7};
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	list[0] = kmt_allocate(&w, 64 * KIB);
+	list[1] = kmt_allocate(&w, 64 * KIB);
+	D3DKMT_GETALLOCATIONPRIORITY ask = {.hDevice = w.device,
+					    .phAllocationList = list,
+					    .AllocationCount = 2,
+					    .pPriorities = read};
+	const D3DKMT_SETALLOCATIONPRIORITY set = {.hDevice = w.device,
+						  .phAllocationList = list,
+						  .AllocationCount = 2,
+						  .pPriorities = given};
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL); /* the miniport's word */
+	assert_int_equal(D3DKMTSetAllocationPriority(&set), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], given[0]);
+	assert_int_equal(read[1], given[1]);
+	assert_int_equal(read[2], 7);
+	/* A resource shows one. */
+	assert_int_equal(kmt_try_allocate(&w, 64 * KIB, CREATE_RESOURCE, &made, &member),
+			 STATUS_SUCCESS);
+	ask = (D3DKMT_GETALLOCATIONPRIORITY){
+		.hDevice = w.device, .hResource = made.hResource, .pPriorities = read};
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_SUCCESS);
+	assert_int_equal(read[0], D3DDDI_ALLOCATIONPRIORITY_NORMAL);
+	assert_int_equal(read[1], given[1]);
+	/* PRI-03: a mixture, no room, a handle that is none. */
+	ask.phAllocationList = list;
+	ask.AllocationCount = 2;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	ask.hResource = 0;
+	ask.pPriorities = NULL;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	ask.pPriorities = read;
+	list[1] = 0xDEAD0040;
+	read[0] = read[1] = 7;
+	assert_int_equal(D3DKMTGetAllocationPriority(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "PRI-03");
+	assert_int_equal(read[0], 7);
+	kmt_stop(&w);
+}
+
 /* Destroying the device takes everything along, work in flight included. */
 static void a_device_ends_with_all_it_has(void **state)
 {
@@ -412,10 +438,10 @@ static void a_device_ends_with_all_it_has(void **state)
 
 	kmt_start(&w, state);
 	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
-	create_context(&w, &c);
+	kmt_context(&w, &c);
 	client_stall(&c, 1000 * 1000);
 	client_reference(&c, a, true);
-	assert_int_equal(render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = w.device};
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	vidmm_adapter_statistics(w.client.adapter, &after);
@@ -442,6 +468,7 @@ int main(void)
 		ON_BOTH(what_the_gpu_is_told_is_done),
 		ON_BOTH(a_busy_allocation_is_busy),
 		ON_BOTH(offers_priorities_and_residency),
+		ON_BOTH(pri_01_a_priority_is_read_back),
 		ON_BOTH(a_device_ends_with_all_it_has),
 	};
 

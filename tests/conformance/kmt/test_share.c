@@ -208,6 +208,103 @@ static void rop_06_it_lives_as_long_as_somebody_has_it(void **state)
 	stop(&s);
 }
 
+static void a_global_handle_tells_its_adapter(void **state)
+{
+	D3DKMT_GETSHAREDRESOURCEADAPTERLUID ask = {0};
+	struct shared s;
+
+	start(&s, state);
+	ask.hGlobalShare = s.global;
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_SUCCESS);
+	assert_int_equal(ask.AdapterLuid.LowPart, s.w.luid.LowPart);
+	assert_int_equal(ask.AdapterLuid.HighPart, 0);
+	ask = (D3DKMT_GETSHAREDRESOURCEADAPTERLUID){.hGlobalShare = s.resource};
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-01");
+	assert_int_equal(ask.AdapterLuid.LowPart, 0);
+	ask.hNtHandle = (HANDLE)(uintptr_t)3;
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_NOT_SUPPORTED);
+	stop(&s);
+}
+
+static void rop_07_another_adapter_opens_nothing_of_this_one(void **state)
+{
+	static const uint64_t bar = 1 * MIB;
+	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						      .driver_entry = softgpu_driver_entry,
+						      .bar_sizes = &bar,
+						      .bar_count = 1};
+	struct vidmm_adapter *second;
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+	struct shared s;
+	struct opening o;
+
+	start(&s, state);
+	assert_int_equal(vidmm_adapter_start(s.w.client.host, &options, &second), 0);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE elsewhere = {.hAdapter = info[1].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&elsewhere), STATUS_SUCCESS);
+	prepare(&s, &o);
+	o.args.hDevice = elsewhere.hDevice;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-07");
+	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = elsewhere.hDevice, .hGlobalShare = s.global};
+	assert_int_equal(D3DKMTQueryResourceInfo(&ask), STATUS_INVALID_PARAMETER);
+	kmt_found(&s.w, "ROP-07");
+	/* Another device of the same adapter does. */
+	D3DKMT_CREATEDEVICE here = {.hAdapter = info[0].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&here), STATUS_SUCCESS);
+	prepare(&s, &o);
+	o.args.hDevice = here.hDevice;
+	assert_int_equal(D3DKMTOpenResource(&o.args), STATUS_SUCCESS);
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = elsewhere.hDevice};
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	vidmm_adapter_stop(second);
+	stop(&s);
+}
+
+static void rop_08_runtime_data_is_bytes(void **state)
+{
+	static const uint32_t sizes[] = {0x38, 0x58, 1, 4097};
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .size_bytes = 4 * KIB};
+	static uint8_t given[4097], got[4098];
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	for (uint32_t i = 0; i < sizeof(given); i++)
+		given[i] = (uint8_t)(i * 31 + 7);
+	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+					      .PrivateDriverDataSize = sizeof(spec)};
+		D3DKMT_CREATEALLOCATION args = {.hDevice = w.device,
+						.pPrivateRuntimeData = given,
+						.PrivateRuntimeDataSize = sizes[i],
+						.NumAllocations = 1,
+						.pAllocationInfo = &info,
+						.Flags.CreateResource = 1,
+						.Flags.CreateShared = 1};
+		D3DDDI_OPENALLOCATIONINFO opened;
+		struct softgpu_allocation total;
+
+		assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
+		memset(got, 0x5A, sizeof(got));
+		D3DKMT_OPENRESOURCE open = {.hDevice = w.device,
+					    .hGlobalShare = args.hGlobalShare,
+					    .NumAllocations = 1,
+					    .pOpenAllocationInfo = &opened,
+					    .pPrivateRuntimeData = got,
+					    .PrivateRuntimeDataSize = sizes[i],
+					    .pTotalPrivateDriverDataBuffer = &total,
+					    .TotalPrivateDriverDataBufferSize = sizeof(total)};
+		assert_int_equal(D3DKMTOpenResource(&open), STATUS_SUCCESS);
+		assert_memory_equal(got, given, sizes[i]);
+		assert_int_equal(got[sizes[i]], 0x5A);
+	}
+	kmt_stop(&w);
+}
+
 static void the_newer_info_is_filled_with_its_own_step(void **state)
 {
 	struct shared s;
@@ -232,6 +329,9 @@ int main(void)
 		ON_BOTH(rop_04_alc_08_the_data_comes_along),
 		ON_BOTH(rop_05_every_open_makes_new_handles),
 		ON_BOTH(rop_06_it_lives_as_long_as_somebody_has_it),
+		ON_BOTH(a_global_handle_tells_its_adapter),
+		ON_BOTH(rop_07_another_adapter_opens_nothing_of_this_one),
+		ON_BOTH(rop_08_runtime_data_is_bytes),
 		ON_BOTH(the_newer_info_is_filled_with_its_own_step),
 	};
 

@@ -2,8 +2,10 @@
 #include "lock_oracle.h"
 
 #include <d3dumddi.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define HAS(mask) ((flags & (mask)) == (mask))
+#define HAS(mask) ((r.flags & (mask)) == (mask))
 
 enum {
 	RO = 0x1,
@@ -20,24 +22,45 @@ enum {
 	KNOWN = 0x7FF
 };
 
-static struct oracle_answer refused(const char *rules)
+static void breaks(struct oracle_answer *answer, const char *rule, bool broken)
 {
-	return (struct oracle_answer){.result = E_INVALIDARG, .rules = rules};
+	if (!broken)
+		return;
+	if (*answer->rules)
+		strcat(answer->rules, " ");
+	strcat(answer->rules, rule);
+	answer->status = STATUS_INVALID_PARAMETER;
 }
 
-/* Group 2 of the order of checks: the flags by themselves. */
-static const char *bad_flags(uint32_t flags)
+static struct oracle_answer refused(int32_t status, const char *rule, bool waited)
 {
-	bool ro_wo = HAS(RO | WO), sync_range = HAS(NOSYNC | RANGE),
-	     alone = HAS(ALTVA) && !HAS(RANGE);
+	struct oracle_answer answer = {.waits = waited};
 
-	if (flags & ~(uint32_t)KNOWN)
-		return "LOCK-02";
-	if (ro_wo)
-		return sync_range ? "LOCK-07 LOCK-14" : alone ? "LOCK-07 SWZ-23" : "LOCK-07";
-	if (sync_range)
-		return "LOCK-14";
-	return alone ? "SWZ-23" : NULL;
+	breaks(&answer, rule, true);
+	answer.status = status;
+	return answer;
+}
+
+static struct oracle_answer busy(void)
+{
+	return (struct oracle_answer){.status = STATUS_GRAPHICS_ALLOCATION_BUSY};
+}
+
+/* Group 2 of the order of checks: what was asked for, by itself. */
+static void check_request(struct oracle_answer *answer, struct oracle_request r)
+{
+	breaks(answer, "LOCK-02", r.flags & ~(uint32_t)KNOWN);
+	breaks(answer, "LOCK-07", HAS(RO | WO));
+	breaks(answer, "LOCK-14", HAS(NOSYNC | RANGE));
+	breaks(answer, "SWZ-23", HAS(ALTVA) && !HAS(RANGE));
+	breaks(answer, "LOCK-17", HAS(ENTIRE) && r.list != ORACLE_NO_LIST);
+	breaks(answer, "LOCK-18", r.list == ORACLE_PAST_THE_END || r.list == ORACLE_NO_POINTER);
+}
+
+/* REN-14 */
+static bool is_discard(struct oracle_request r, const struct oracle_allocation *a)
+{
+	return HAS(DISCARD) && !a->shared && !a->pinned && !a->primary;
 }
 
 /* LOCK-13: the allocation on which synchronization may be given up. */
@@ -46,99 +69,155 @@ static bool may_skip_sync(const struct oracle_allocation *a)
 	return a->aperture && !a->swizzled && !(a->cached && !a->coherent);
 }
 
+/* Group 3: on this allocation, by this caller. */
+static void check_permission(struct oracle_answer *answer, struct oracle_request r,
+			     const struct oracle_allocation *a)
+{
+	breaks(answer, "LOCK-13", /* LOCK-12, LOCK-16: Discard voids it */
+	       (HAS(NOSYNC) || HAS(NOREADSYNC)) && !is_discard(r, a) && !may_skip_sync(a));
+	breaks(answer, "ALF-08", a->protected);
+	breaks(answer, "LOCK-23", !a->cpu_visible && !a->primary);
+	breaks(answer, "LOCK-24", a->foreign);
+	breaks(answer, "LOCK-25", a->offered);
+	breaks(answer, "LOCK-26", a->retired);
+	breaks(answer, "REN-19", a->superseded);
+	breaks(answer, "SWZ-26", a->primary && a->for_alternate != HAS(ALTVA));
+	breaks(answer, "SWZ-23", a->shared && HAS(ALTVA));
+	breaks(answer, "SWZ-16", HAS(RANGE) && !a->memory && !(HAS(ALTVA) && a->ranges)); /* */
+}
+
+/* Group 4: who has it locked already. */
+static void check_held(struct oracle_answer *answer, struct oracle_request r,
+		       const struct oracle_allocation *a)
+{
+	breaks(answer, "SWZ-14", a->held == ORACLE_PLAIN && HAS(RANGE));
+	breaks(answer, "SWZ-15", a->held == ORACLE_RANGE);
+}
+
 /* LOCK-10, LOCK-11, LOCK-50: IgnoreSync counts only together with DonotWait. LOCK-15: readers do not. */
-static bool is_blocked(uint32_t flags, const struct oracle_allocation *a)
+static bool is_blocked(struct oracle_request r, const struct oracle_allocation *a)
 {
 	if (HAS(NOSYNC | NOWAIT))
 		return false;
 	return HAS(NOREADSYNC) ? a->writing : a->reading || a->writing;
 }
 
-static struct oracle_answer unavailable(const char *rule, bool waits)
+/* What the GPU uses cannot be moved: that wait is not the flags' to skip, but DonotWait never waits. */
+static struct oracle_answer moved(struct oracle_request r, const struct oracle_allocation *a,
+				  bool waited, enum oracle_place place)
 {
-	return (struct oracle_answer){.result = D3DERR_NOTAVAILABLE, .rules = rule, .waits = waits};
+	bool in_use = a->reading || a->writing;
+
+	if (in_use && HAS(NOWAIT) && !waited)
+		return busy();
+	return (struct oracle_answer){.place = place, .waits = in_use};
 }
 
-/* What the GPU uses cannot be moved: that wait is not the flags' to skip, but DonotWait never waits. */
-static struct oracle_answer evicted(uint32_t flags, const struct oracle_allocation *a, bool waited)
+/* SWZ-09: no range can be had. */
+static struct oracle_answer copied(struct oracle_request r, const struct oracle_allocation *a,
+				   bool waited)
 {
-	if (!a->reading && !a->writing)
-		return (struct oracle_answer){.result = S_OK, .evicts = true};
-	if (HAS(NOWAIT) && !waited)
-		return (struct oracle_answer){.result = D3DERR_WASSTILLDRAWING};
-	return (struct oracle_answer){.result = S_OK, .evicts = true, .waits = true};
+	bool told = HAS(ENTIRE) || r.list == ORACLE_LIST;
+
+	if (HAS(NOEVICT)) /* SWZ-10 */
+		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "SWZ-10", waited);
+	if (!told)
+		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "LOCK-19", waited);
+	if (a->pinned)
+		return refused(STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION, "SWZ-11", waited);
+	/* LOCK-21: of a list the pages alone, where they need not pass an aperture */
+	if (r.list == ORACLE_LIST && a->memory && !a->through)
+		return moved(r, a, waited, ORACLE_COMES_IN);
+	return moved(r, a, waited, ORACLE_LEAVES);
 }
 
 /* AcquireAperture: the linear image of an instance that is as `a` says. */
-static struct oracle_answer unswizzled(uint32_t flags, const struct oracle_allocation *a)
+static struct oracle_answer unswizzled(struct oracle_request r, const struct oracle_allocation *a)
 {
-	bool waits = is_blocked(flags, a);
+	bool waits = is_blocked(r, a);
 
 	if (waits && HAS(NOWAIT))
-		return (struct oracle_answer){.result = D3DERR_WASSTILLDRAWING};
+		return busy();
+	if (a->permanent) /* PAG-14; PAG-15: what the GPU wrote comes back first */
+		return a->gpu_newer ? moved(r, a, waits, ORACLE_STAYS)
+				    : (struct oracle_answer){.waits = waits};
 	if (a->away && !a->swizzled) /* SWZ-05, SWZ-22 */
-		return (struct oracle_answer){.result = S_OK, .waits = waits};
-	if (a->unswizzles) /* SWZ-01, SWZ-04 */
-		return (struct oracle_answer){.result = S_OK, .waits = waits, .pages_in = true};
-	if (HAS(NOEVICT))
-		return unavailable("SWZ-10", waits);
-	if (!HAS(ENTIRE))
-		return unavailable("LOCK-19", waits);
-	return evicted(flags, a, waits); /* SWZ-09 */
+		return (struct oracle_answer){.waits = waits};
+	if (HAS(ALTVA) ? a->alternates : a->unswizzles) /* SWZ-01, SWZ-04, SWZ-24 */
+		return (struct oracle_answer){.waits = waits, .place = ORACLE_COMES_IN};
+	return copied(r, a, waits);
 }
 
 /* REN: what a discard gets is an instance that nobody uses; NoExistingReference may hand back the one it named. */
-static struct oracle_answer unswizzled_discard(uint32_t flags, const struct oracle_allocation *a)
+static struct oracle_answer discarded(struct oracle_request r, const struct oracle_allocation *a)
 {
 	struct oracle_allocation instance = *a;
-	bool same = HAS(NOREF) && !a->reading && !a->writing;
+	struct oracle_answer answer = {.status = STATUS_SUCCESS};
+	bool same = HAS(NOREF) && !a->reading && !a->writing && !a->held;
 
-	instance.reading = instance.writing = false;
+	instance.reading = instance.writing = instance.gpu_newer = false; /* REN-03, REN-15 */
 	instance.away &= same;
-	struct oracle_answer answer = unswizzled(flags, &instance);
-
-	answer.pages_in = answer.evicts = false; /* not the one that was named, or it may be */
-	answer.renames = answer.result == S_OK && !HAS(NOREF);
-	answer.may_rename = answer.result == S_OK && HAS(NOREF);
+	if (HAS(RANGE))
+		answer = unswizzled(r, &instance);
+	/* Another instance is meant, or may be. */
+	answer.place = HAS(NOREF) ? ORACLE_ANYWHERE : ORACLE_STAYS;
+	if (answer.status != STATUS_SUCCESS)
+		answer.place = ORACLE_STAYS;
+	answer.renames = answer.status == STATUS_SUCCESS && !HAS(NOREF);   /* REN-02 */
+	answer.may_rename = answer.status == STATUS_SUCCESS && HAS(NOREF); /* REN-12 */
 	return answer;
 }
 
-static struct oracle_answer synchronized(uint32_t flags, const struct oracle_allocation *a)
+static struct oracle_answer plain(struct oracle_request r, const struct oracle_allocation *a)
 {
-	bool blocked = is_blocked(flags, a);
-	struct oracle_answer answer = {.result = S_OK};
+	bool blocked = is_blocked(r, a);
 
 	if (blocked && HAS(NOWAIT)) /* LOCK-08, LOCK-16 */
-		return (struct oracle_answer){.result = D3DERR_WASSTILLDRAWING};
-	answer.waits = blocked; /* LOCK-05 */
-	if (!a->hidden)
-		return answer;
+		return busy();
+	if (a->permanent && a->gpu_newer) /* PAG-15 */
+		return moved(r, a, blocked, ORACLE_STAYS);
+	if (!a->hidden || a->permanent) /* LOCK-05; LOCK-20: without a list it is the whole */
+		return (struct oracle_answer){.waits = blocked};
 	if (HAS(NOEVICT)) /* LOCK-49, after the wait */
-		return unavailable("LOCK-49", blocked);
-	return evicted(flags, a, blocked);
+		return refused(STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE, "LOCK-49",
+			       blocked);
+	if (a->pinned)
+		return refused(STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION, "LOCK-49", blocked);
+	return moved(r, a, blocked, ORACLE_LEAVES);
 }
 
-struct oracle_answer oracle_lock(uint32_t flags, const struct oracle_allocation *a)
+struct oracle_answer oracle_lock(struct oracle_request r, const struct oracle_allocation *a)
 {
-	bool discard = HAS(DISCARD) && !a->shared; /* REN-14 */
-	const char *bad = bad_flags(flags);
+	struct oracle_answer answer = {.status = STATUS_SUCCESS};
 
-	if (bad)
-		return refused(bad);
-	if ((HAS(NOSYNC) || HAS(NOREADSYNC)) && !discard &&
-	    !may_skip_sync(a)) /* LOCK-12 voids it */
-		return refused(a->cpu_visible ? "LOCK-13" : "LOCK-13 LOCK-23");
-	if (!a->cpu_visible)
-		return refused("LOCK-23");
-	if (HAS(RANGE | ALTVA)) /* legal, and not built in this version */
-		return (struct oracle_answer){.result = E_NOTIMPL};
-	if (HAS(RANGE) && !a->memory)
-		return refused("SWZ-16");
-	if (HAS(RANGE))
-		return discard ? unswizzled_discard(flags, a) : unswizzled(flags, a);
-	if (!discard)
-		return synchronized(flags, a);
-	/* REN-03: no wait; REN-02: never the current instance, unless (REN-12) the caller vouches for it. */
-	return (struct oracle_answer){
-		.result = S_OK, .renames = !HAS(NOREF), .may_rename = HAS(NOREF)};
+	check_request(&answer, r);
+	if (!*answer.rules)
+		check_permission(&answer, r, a);
+	if (!*answer.rules)
+		check_held(&answer, r, a);
+	if (*answer.rules)
+		return answer;
+	if (is_discard(r, a))
+		return discarded(r, a);
+	return HAS(RANGE) ? unswizzled(r, a) : plain(r, a);
+}
+
+int32_t oracle_hresult(int32_t status)
+{
+	switch (status) {
+	case STATUS_SUCCESS:
+		return S_OK;
+	case STATUS_INVALID_PARAMETER:
+		return E_INVALIDARG;
+	case STATUS_NOT_SUPPORTED:
+		return E_NOTIMPL;
+	case STATUS_GRAPHICS_ALLOCATION_BUSY:
+		return D3DERR_WASSTILLDRAWING;
+	case STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE:
+		return D3DERR_NOTAVAILABLE;
+	case STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION:
+		return D3DDDIERR_CANTEVICTPINNEDALLOCATION;
+	default:
+		abort();
+	}
 }

@@ -178,6 +178,23 @@ static void alf_11_memory_that_nobody_asked_for_is_refused(void **state)
 	munmap(memory, BYTES);
 }
 
+/* It is the caller's own address that a lock gives; another one of the same memory is not built. */
+static void swz_24_no_other_address_of_the_callers_own_memory(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	char *memory = map_pages(BYTES);
+	D3DKMT_HANDLE a = wrap(&w, memory, EXISTING, VRAM);
+
+	expect_lock_refused(&w, a, ACQUIRE_APERTURE | USE_ALTERNATE_VA, E_NOTIMPL, NULL);
+	assert_ptr_equal(client_lock(&w.device, a, ACQUIRE_APERTURE), memory);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_stop(&w);
+	munmap(memory, BYTES);
+}
+
 static void use_in(struct world *w, char *memory, uint32_t flags, uint32_t segments)
 {
 	uint64_t before = world_statistics(w).system_bytes;
@@ -470,6 +487,7 @@ static void alf_33_a_creation_that_fails_leaves_the_memory_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		BOTH(swz_24_no_other_address_of_the_callers_own_memory),
 		BOTH(alf_11_the_memory_is_whole_pages_that_are_there),
 		BOTH(alf_11_alf_12_kernel_and_user_memory_are_told_apart),
 		BOTH(alf_11_memory_that_nobody_asked_for_is_refused),

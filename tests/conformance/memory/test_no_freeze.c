@@ -77,11 +77,40 @@ static void pag_16_without_write_protection_a_locked_allocation_is_not_pushed_ou
 	world_stop(&w);
 }
 
+static void pag_16_pnp_05_without_write_protection_a_lock_keeps_the_power_on(void **state)
+{
+	struct world w;
+
+	forbid_userfaultfd();
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, MIB, CPU, VRAM),
+		      b = allocate_in(&w.device, MIB, CPU, VRAM);
+
+	client_write(&w.device, b, MIB, 0x700);
+	use_now(&w, a, true);
+	use_now(&w, b, true);
+	uint32_t *words = client_lock(&w.device, a, 0);
+	words[0] = 5;
+	assert_int_equal(
+		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		STATUS_NOT_SUPPORTED);
+	assert_int_equal(client_residency(&w.device, a), IN_VRAM);
+	assert_int_equal(words[0], 5);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_expect(&w.device, b, MIB, 0x700);
+	assert_int_equal(
+		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY), 0);
+	assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	client_expect(&w.device, b, MIB, 0x700);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_LINUX(lock_35_without_write_protection_it_renders_in_place),
 		ON_LINUX(pag_16_without_write_protection_a_locked_allocation_is_not_pushed_out),
+		ON_LINUX(pag_16_pnp_05_without_write_protection_a_lock_keeps_the_power_on),
 	};
 
 	return cmocka_run_group_tests_name("without write protection", tests, NULL, NULL);

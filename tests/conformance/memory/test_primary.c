@@ -162,7 +162,7 @@ static void alf_06_what_a_primary_must_not_be(void **state)
 		answer.flags = flags[i];
 		expect_refused(&w, PRIMARY, answer, "ALF-06");
 	}
-	answer.flags = 0x400; /* UseAlternateVA: legal on a primary, and not built */
+	answer.flags = 0x1000; /* LinkMirrored: legal on a primary, and not built */
 	assert_int_equal(try_client_flags(&w, PRIMARY, answer, NULL, &a), E_NOTIMPL);
 	assert_int_equal(w.client.findings, 0);
 	answer.flags = 0x1 | 0x40;

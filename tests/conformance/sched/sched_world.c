@@ -34,6 +34,8 @@ void world_start_with(struct world *w, void **state, world_setup *setup,
 
 	options.kind = *(uint32_t *)*state;
 	options.driver_entry = scripted_driver_entry;
+	if (!options.tdr) /* by default its GPU takes as long as the test wants */
+		options.tdr = &client_no_tdr;
 	memset(w, 0, sizeof(*w));
 	w->kind = options.kind;
 	w->m = scripted_create();

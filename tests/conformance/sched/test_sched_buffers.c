@@ -537,8 +537,8 @@ static void dma_09_only_live_contexts_of_the_device_render(void **state)
 	HANDLE dead = ended.c.hContext;
 	client_context_end(&ended);
 	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	HANDLE wrong[] = {foreign.c.hContext, dead, &w, w.device.handle, NULL};
-	for (uint32_t i = 0; i < 5; i++) {
+	HANDLE wrong[] = {foreign.c.hContext, dead, &w, w.device.handle};
+	for (uint32_t i = 0; i < 4; i++) {
 		world_use(&w.context, a);
 		args = world_render_args(&w.context);
 		args.hContext = wrong[i];
@@ -554,6 +554,83 @@ static void dma_09_only_live_contexts_of_the_device_render(void **state)
 	world_run(&w);
 	client_context_end(&foreign);
 	client_close(&other);
+	world_stop(&w);
+}
+
+static void dma_09_q_23_null_is_the_first_context(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context second;
+
+	world_start(&w, state, NULL);
+	client_context(&w.device, 0, &second);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	world_submit_use(&w.context, a);
+	HANDLE first = scripted_last(w.m, VIDMM_DDI_RENDER)->handle;
+	world_use(&w.context, a);
+	D3DDDICB_RENDER args = world_render_args(&w.context);
+	args.hContext = NULL;
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	assert_ptr_equal(args.pNewCommandBuffer, w.context.c.pCommandBuffer);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 2);
+	assert_ptr_equal(scripted_last(w.m, VIDMM_DDI_RENDER)->handle, first);
+	world_run(&w);
+	/* A device that has none; and then this one, when that context has ended: the second one is another. */
+	client_open(&w.client, &other);
+	args = (D3DDDICB_RENDER){.CommandLength = 8};
+	assert_int_equal(other.cb->pfnRenderCb(other.handle, &args), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-09");
+	client_close(&other);
+	client_context_end(&w.context);
+	assert_int_equal(w.device.cb->pfnRenderCb(w.device.handle, &args), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-09");
+	D3DDDICB_DESTROYCONTEXT destroy = {0};
+	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &destroy), E_INVALIDARG);
+	world_expect_finding(&w, "DMA-09");
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 2);
+	client_context_end(&second);
+	world_stop(&w);
+}
+
+/* What no one has built is refused, so that nobody believes it done; and reserved bits are. */
+static void q_22_creation_flags(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		HRESULT result;
+	} cases[] = {
+		{0x0, S_OK},          {0x1, S_OK}, /* NullRendering */
+		{0x2, E_NOTIMPL},     {0x4, E_NOTIMPL},
+		{0x8, E_NOTIMPL},     {0x10, E_NOTIMPL},
+		{0x20, E_NOTIMPL},    {0x3, E_NOTIMPL},
+		{0x40, E_INVALIDARG}, {0x80000000, E_INVALIDARG},
+		{0x41, E_INVALIDARG},
+	};
+	struct world w;
+
+	world_start(&w, state, NULL);
+	uint32_t made = scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT);
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		D3DDDICB_CREATECONTEXT args = {.hContext = &w};
+
+		args.Flags.Value = cases[i].flags;
+		assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args),
+				 cases[i].result);
+		if (cases[i].result == S_OK) {
+			const D3DDDICB_DESTROYCONTEXT destroy = {.hContext = args.hContext};
+
+			assert_int_equal(
+				w.device.cb->pfnDestroyContextCb(w.device.handle, &destroy), S_OK);
+			made++;
+		} else {
+			assert_ptr_equal(args.hContext, &w);
+		}
+		if (cases[i].result == E_INVALIDARG)
+			world_expect_finding(&w, "Q-22");
+		assert_int_equal(w.client.findings, 0);
+	}
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT), made);
 	world_stop(&w);
 }
 
@@ -702,6 +779,8 @@ int main(void)
 		ON_BOTH(dma_08_sizes_beyond_the_buffers_are_refused),
 		ON_SIM(dma_08_exactly_full_buffers_are_taken),
 		ON_BOTH(dma_09_only_live_contexts_of_the_device_render),
+		ON_BOTH(dma_09_q_23_null_is_the_first_context),
+		ON_BOTH(q_22_creation_flags),
 		ON_SIM(dma_10_broadcasting_is_refused_as_a_whole),
 		ON_BOTH(dma_11_the_buffers_are_usable_after_a_failure),
 		ON_BOTH(dma_13_the_queued_count_includes_this_submission),

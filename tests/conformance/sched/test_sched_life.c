@@ -51,7 +51,8 @@ static vidmm_status try_start(struct attempt *a, void **state)
 	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
 						.bar_sizes = &bar,
 						.bar_count = 1,
-						.initialization_data = scripted_table(a->m)};
+						.initialization_data = scripted_table(a->m),
+						.tdr = &client_no_tdr};
 
 	assert_int_equal(vidmm_host_create(&host, &a->host), 0);
 	assert_int_not_equal(

@@ -237,6 +237,35 @@ static void dma_29_several_passes_are_one_submission(void **state)
 	world_stop(&w);
 }
 
+static void contract(struct scripted_miniport *m)
+{
+	short_patch_list(m);
+	m->settings.device.Flags.GuaranteedDmaBufferContract = 1;
+}
+
+static void dma_30_a_guaranteed_buffer_is_one(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, contract);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
+	put_writes(&w, a, 16); /* just what one holds */
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(w.fatals, 0);
+	expect_writes(&w, a, 16);
+	put_writes(&w, a, 17);
+	D3DDDICB_RENDER args = world_render_args(&w.context);
+	assert_int_equal(world_render(&w.context, &args), D3DDDIERR_DEVICEREMOVED);
+	world_expect_finding(&w, "DMA-30");
+	assert_int_equal(w.fatals, 1);
+	assert_int_equal(w.fatal[0], 0x10E);
+	assert_int_equal(world_render_submits(&w), 1);
+	w.expected_fatals = 1;
+	world_stop(&w);
+}
+
 /* More passes than a context has DMA buffers. */
 static void dma_29_a_submission_may_need_any_number_of_passes(void **state)
 {
@@ -524,6 +553,7 @@ int main(void)
 		ON_BOTH(dma_28_a_miniport_that_leaves_its_buffer_stops_the_adapter),
 		ON_SIM(dma_28_a_full_buffer_is_inside_its_bounds),
 		ON_BOTH(dma_29_several_passes_are_one_submission),
+		ON_BOTH(dma_30_a_guaranteed_buffer_is_one),
 		ON_BOTH(dma_29_a_submission_may_need_any_number_of_passes),
 		ON_BOTH(dma_29_dma_31_a_failure_in_a_later_pass_queues_nothing),
 		ON_BOTH(dma_29_a_failure_after_many_passes_leaves_nothing_stuck),

@@ -34,6 +34,14 @@ static void little_memory_no_slots(struct scripted_miniport *m)
 	m->settings.caps.MaxAllocationListSlotId = 0;
 }
 
+/* One engine, no preemption, no contexts of its own. */
+static void little_memory_and_nothing_else(struct scripted_miniport *m)
+{
+	little_memory(m);
+	m->settings.caps.SchedulingCaps.Value = 0;
+	m->settings.caps.MemoryManagementCaps.PagingNode = 0;
+}
+
 static void textures(struct world *w, D3DKMT_HANDLE *a, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -283,6 +291,32 @@ static void spl_05_what_is_bound_keeps_its_address(void **state)
 				 first[0].PhysicalAddress.QuadPart);
 	}
 	assert_words(&w, a, 5, 0x50);
+	world_stop(&w);
+}
+
+/*
+ * Room for two, and three of the first buffer's slots hold other allocations than the second's: had it those slots to begin
+ * with, it could not run at all.
+ */
+static void pat_06_a_buffer_begins_with_an_empty_table(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[5];
+
+	world_start(&w, state, little_memory);
+	textures(&w, a, 5);
+	draw(&w.context, a[0], 2, 0x58);
+	draw(&w.context, a[1], 3, 0x59);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 0);
+	draw(&w.context, a[2], 0, 0x5A);
+	draw(&w.context, a[3], 1, 0x5B);
+	draw(&w.context, a[4], 0, 0x5C);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 1);
+	assert_words(&w, a, 5, 0x58);
 	world_stop(&w);
 }
 
@@ -793,15 +827,36 @@ static void spl_03_nothing_is_lost_and_nothing_runs_twice(void **state)
 	world_stop(&w);
 }
 
+static void spl_08_splitting_needs_no_preemption_and_no_contexts(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[6];
+
+	world_start(&w, state, little_memory_and_nothing_else);
+	textures(&w, a, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		draw(&w.context, a[i], 0, 0x800 + i);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(splits(&w), 2);
+	assert_portions(&w, 6 * COMMAND, 6);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT), 0);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_PREEMPT_COMMAND), 0);
+	assert_words(&w, a, 6, 0x800);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(spl_08_splitting_needs_no_preemption_and_no_contexts),
 		ON_BOTH(spl_01_what_fits_is_not_split),
 		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
 		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),
 		ON_BOTH(spl_04_on_the_paging_node_as_well),
 		ON_BOTH(spl_04_paging_runs_between_portions),
 		ON_BOTH(spl_05_what_is_bound_keeps_its_address),
+		ON_BOTH(pat_06_a_buffer_begins_with_an_empty_table),
 		ON_BOTH(spl_06_what_is_reprogrammed_at_the_split_point_may_move),
 		ON_BOTH(pat_09_what_is_unbound_may_leave),
 		ON_BOTH(pat_07_without_slots_everything_stays_bound),

@@ -745,7 +745,7 @@ static void swz_02_acquire_and_release(void **state)
 	f->m->settings.caps.NumberOfSwizzlingRanges = 2;
 	port_fixture_run(f);
 	args = range(f);
-	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args), STATUS_SUCCESS);
+	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args, false), STATUS_SUCCESS);
 	assert_int_equal(vmm_port_release_swizzling_range(f->port, &release), STATUS_SUCCESS);
 	assert_int_equal(scripted_last(f->m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE)->in.release.RangeId,
 			 1);
@@ -761,7 +761,7 @@ static void swz_03_changed_range_counts_as_not_given(void **state)
 	port_fixture_run(f);
 	f->m->hook = change_range;
 	args = range(f);
-	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args),
+	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args, false),
 			 STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED);
 	assert_finding(f, "SWZ-03", "RangeSize from 65536 to 131072");
 	assert_int_equal(args.RangeSize, 65536);
@@ -780,11 +780,12 @@ static void swz_08_statuses_of_acquire(void **state)
 	args = range(f);
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(documented); i++) {
 		scripted_fail(f->m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, documented[i], 1);
-		assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args), documented[i]);
+		assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args, false),
+				 documented[i]);
 	}
 	assert_nothing_found(f);
 	scripted_fail(f->m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, STATUS_NO_MEMORY, 1);
-	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args),
+	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &args, false),
 			 STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED);
 	assert_finding(f, "SWZ-08", "acquire_swizzling_range returned 0xc0000017");
 }
@@ -839,7 +840,7 @@ static void dead_port_enters_the_miniport_no_more(void **state)
 	assert_int_equal(vmm_port_patch(f->port, &patch), STATUS_DEVICE_REMOVED);
 	assert_int_equal(vmm_port_submit(f->port, &submit), STATUS_DEVICE_REMOVED);
 	assert_int_equal(vmm_port_build_paging_buffer(f->port, &paging), STATUS_DEVICE_REMOVED);
-	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &acquire),
+	assert_int_equal(vmm_port_acquire_swizzling_range(f->port, &acquire, false),
 			 STATUS_DEVICE_REMOVED);
 	assert_int_equal(vmm_port_release_swizzling_range(f->port, &release),
 			 STATUS_DEVICE_REMOVED);

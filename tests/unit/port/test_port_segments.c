@@ -106,8 +106,10 @@ static void many_segments(struct port_fixture *f, uint32_t count)
 {
 	f->m->settings.segment_count = count;
 	for (uint32_t i = 2; i < count; i++)
-		f->m->settings.segment[i] =
-			(struct scripted_segment){APERTURE, 0, (4096 + i) * MIB, MIB, MIB, 0, NULL};
+		f->m->settings.segment[i] = (struct scripted_segment){.flags = APERTURE,
+								      .base = (4096 + i) * MIB,
+								      .size_bytes = MIB,
+								      .commit_limit_bytes = MIB};
 }
 
 static void dma_20_32_segments(void **state)
@@ -462,8 +464,11 @@ static void seg_27_cpu_ranges_overlap(void **state)
 	struct port_fixture *f = *state;
 
 	f->m->settings.segment_count = 3;
-	f->m->settings.segment[2] = (struct scripted_segment){
-		CPU_VISIBLE, 0, 8192 * MIB, MIB, MIB, (int64_t)(8 * MIB), NULL};
+	f->m->settings.segment[2] = (struct scripted_segment){.flags = CPU_VISIBLE,
+							      .base = 8192 * MIB,
+							      .size_bytes = MIB,
+							      .commit_limit_bytes = MIB,
+							      .bar_offset = (int64_t)(8 * MIB)};
 	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-27",
 		       "segments 1 and 3 share CPU addresses");
 	resize(f, 1, 8 * MIB);

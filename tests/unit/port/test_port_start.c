@@ -60,6 +60,47 @@ static void pnp_01_refused_capabilities_undo_everything(void **state)
 	port_fixture_run(f);
 }
 
+static void pnp_04_who_releases_its_display_is_not_stopped(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.table.DxgkDdiStopDeviceAndReleasePostDisplayOwnership =
+		scripted_stop_and_release;
+	port_fixture_run(f);
+	scripted_forget(f->m);
+	port_fixture_stop(f);
+	assert_string_equal(scripted_order(f->m), "stop_and_release remove_device unload");
+	assert_nothing_found(f);
+}
+
+static void pnp_04_who_fails_to_release_it_is_stopped(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.table.DxgkDdiStopDeviceAndReleasePostDisplayOwnership =
+		scripted_stop_and_release;
+	port_fixture_run(f);
+	scripted_forget(f->m);
+	scripted_fail(f->m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP,
+		      STATUS_NOT_SUPPORTED, 1);
+	port_fixture_stop(f);
+	assert_string_equal(scripted_order(f->m),
+			    "stop_and_release stop_device remove_device unload");
+	assert_nothing_found(f);
+}
+
+/* The entry is of 1.2; an older table ends before it. */
+static void pnp_04_older_miniports_are_just_stopped(void **state)
+{
+	struct port_fixture *f = *state;
+
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WIN7);
+	port_fixture_run(f);
+	scripted_forget(f->m);
+	port_fixture_stop(f);
+	assert_string_equal(scripted_order(f->m), "stop_device remove_device unload");
+}
+
 static void start_says_what_the_miniport_gets(void **state)
 {
 	struct port_fixture *f = *state;
@@ -566,6 +607,9 @@ int main(void)
 		TEST(pnp_01_failed_add_device_is_only_unloaded),
 		TEST(pnp_01_failed_start_device_is_not_stopped),
 		TEST(pnp_01_refused_capabilities_undo_everything),
+		TEST(pnp_04_who_releases_its_display_is_not_stopped),
+		TEST(pnp_04_who_fails_to_release_it_is_stopped),
+		TEST(pnp_04_older_miniports_are_just_stopped),
 		TEST(start_says_what_the_miniport_gets),
 		TEST(displays_are_said_not_to_be_built),
 		TEST(driver_entry_registers_its_table),

@@ -232,6 +232,32 @@ static void every_output_of_an_allocation_is_filled_in(void **state)
 	destroy(gpu, info.hAllocation);
 }
 
+static void without_an_aperture_there_is_video_memory_alone(void **state)
+{
+	static const struct gpu_setting settings[] = {{"ApertureSize", 0},
+						      {"DmaBufferSegmentSet", 0},
+						      {"PagingBufferSegment", 0},
+						      {NULL, 0}};
+	struct gpu *gpu = gpu_start(settings, 16 * MIB);
+	struct softgpu_allocation wish = gpu_wish(4096);
+	DXGK_SEGMENTDESCRIPTOR3 segments[2];
+	DXGK_QUERYSEGMENTOUT3 out = {.NbSegment = 1, .pSegmentDescriptor = segments};
+	DXGK_ALLOCATIONINFO info;
+
+	(void)state;
+	memset(segments, 0x5A, sizeof(segments));
+	assert_int_equal(query(gpu, DXGKQAITYPE_QUERYSEGMENT3, &out, sizeof(out)), STATUS_SUCCESS);
+	assert_int_equal(out.NbSegment, 1);
+	assert_true(segments[0].Size == 16 * MIB);
+	assert_int_equal(segments[1].Flags.Value, 0x5A5A5A5A);
+	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_SUCCESS);
+	assert_int_equal(info.SupportedReadSegmentSet, 1);
+	destroy(gpu, info.hAllocation);
+	wish.segment_set = 2;
+	assert_int_equal(gpu_try_allocation(gpu, &wish, &info), STATUS_INVALID_PARAMETER);
+	gpu_stop(gpu);
+}
+
 static void wishes_reach_the_memory_manager(void **state)
 {
 	struct gpu *gpu = *state;
@@ -410,6 +436,7 @@ static void swz_13_ranges_are_held_until_exactly_they_are_released(void **state)
 	DXGKARG_ACQUIRESWIZZLINGRANGE acquire = {.hAllocation = allocation,
 						 .PrivateDriverData = 3,
 						 .RangeId = 63,
+						 .SegmentId = VRAM,
 						 .RangeSize = PAGE};
 	DXGKARG_RELEASESWIZZLINGRANGE release = {
 		.hAllocation = allocation, .PrivateDriverData = 3, .RangeId = 62};
@@ -478,6 +505,7 @@ int main(void)
 		TEST(sch_07_node_metadata_exists_for_exactly_the_nodes),
 		cmocka_unit_test(contexts_ask_for_what_the_registry_says),
 		TEST(every_output_of_an_allocation_is_filled_in),
+		cmocka_unit_test(without_an_aperture_there_is_video_memory_alone),
 		TEST(wishes_reach_the_memory_manager),
 		TEST(wishes_that_make_no_sense_are_refused),
 		TEST(alf_33_one_bad_allocation_fails_the_call),

@@ -188,7 +188,7 @@ static void pag_11_physical_accesses_change_nothing(void **state)
 static void what_is_not_built_says_so(void **state)
 {
 	const DXGK_BUILDPAGINGBUFFER_OPERATION operations[] = {
-		DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, DXGK_OPERATION_VIRTUAL_FILL,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE, DXGK_OPERATION_VIRTUAL_FILL,
 		DXGK_OPERATION_INIT_CONTEXT_RESOURCE};
 	struct gpu *gpu = *state;
 	int i;
@@ -198,6 +198,31 @@ static void what_is_not_built_says_so(void **state)
 
 		assert_int_equal(build_and_drop(gpu, build), STATUS_NOT_SUPPORTED);
 	}
+}
+
+static void swz_25_a_special_lock_transfer_moves_what_a_range_shows(void **state)
+{
+	struct gpu *gpu = *state;
+	struct softgpu_allocation wish = gpu_wish(2 * PAGE);
+	HANDLE allocation = gpu_allocate(gpu, &wish)->info.hAllocation;
+	PMDL mdl = gpu_mdl(gpu, 0, 4 * PAGE); /* an image may be larger */
+	DXGKARG_BUILDPAGINGBUFFER build = {.Operation = DXGK_OPERATION_SPECIAL_LOCK_TRANSFER};
+
+	build.SpecialLockTransfer.hAllocation = allocation;
+	build.SpecialLockTransfer.TransferSize = 2 * PAGE;
+	build.SpecialLockTransfer.Flags.Value = 0x18 | 0x2;
+	build.SpecialLockTransfer.SwizzlingRangeId = 63;
+	build.SpecialLockTransfer.SwizzlingRangeData = 3;
+	gpu_side_segment(&build.SpecialLockTransfer.Source, VRAM, MIB);
+	build.SpecialLockTransfer.Destination.pMdl = mdl;
+	scribble(gpu->vram.base + MIB, 2 * PAGE, 25);
+	memset(gpu->system.base, 0, 4 * PAGE);
+	page(gpu, build);
+	assert_memory_equal(gpu->system.base, gpu->vram.base + MIB, 2 * PAGE);
+	assert_int_equal(gpu->system.base[2 * PAGE], 0);
+	build.SpecialLockTransfer.SwizzlingRangeId = 64;
+	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
+	gpu_free_mdl(gpu, mdl);
 }
 
 static void ranges_outside_their_segment_are_refused(void **state)
@@ -310,7 +335,42 @@ static void pag_03_surfaces_may_be_converted_in_pieces(void **state)
 	swizzle_both_ways(*state, SOFTGPU_ALLOCATION_TILED_Y, SOFTGPU_TILE_Y, 1152, 5 * PAGE);
 }
 
-static void a_piece_whose_row_is_not_in_the_page_list_is_refused(void **state)
+static void lock_21_a_piece_is_what_is_named_of_the_linear_form(void **state)
+{
+	const uint32_t stride = 1152;
+	const uint64_t bytes = 2 * stride * 32;
+	struct gpu *gpu = *state;
+	struct gpu_allocation *surface = tiled(gpu, SOFTGPU_ALLOCATION_TILED_Y, stride, bytes);
+	PMDL mdl = gpu_mdl(gpu, 0, bytes);
+	char *vram = gpu->vram.base + MIB;
+
+	scribble(vram, bytes, 21);
+	memset(gpu->system.base, 0x5A, bytes);
+	page(gpu, tile_transfer(surface->info.hAllocation, mdl, 9 * PAGE, PAGE, false));
+	for (uint64_t at = 0; at < bytes; at++) {
+		uint64_t linear = softgpu_tile_linear_offset(SOFTGPU_TILE_Y, stride, at);
+		bool named = linear / PAGE == 9;
+
+		if (gpu->system.base[linear] != (named ? vram[at] : 0x5A))
+			fail_msg("linear byte %u is wrong", (unsigned)linear);
+	}
+	/* Back: nothing but that is written. */
+	memset(gpu->system.base, 0x33, bytes);
+	char *before = malloc(bytes);
+	assert_non_null(before);
+	memcpy(before, vram, bytes);
+	page(gpu, tile_transfer(surface->info.hAllocation, mdl, 9 * PAGE, PAGE, true));
+	for (uint64_t at = 0; at < bytes; at++) {
+		bool named = softgpu_tile_linear_offset(SOFTGPU_TILE_Y, stride, at) / PAGE == 9;
+
+		if (vram[at] != (named ? 0x33 : before[at]))
+			fail_msg("tiled byte %u is wrong", (unsigned)at);
+	}
+	free(before);
+	gpu_free_mdl(gpu, mdl);
+}
+
+static void a_surface_that_reaches_past_its_segment_is_refused(void **state)
 {
 	struct gpu *gpu = *state;
 	struct gpu_allocation *surface =
@@ -319,8 +379,10 @@ static void a_piece_whose_row_is_not_in_the_page_list_is_refused(void **state)
 	DXGKARG_BUILDPAGINGBUFFER build =
 		tile_transfer(surface->info.hAllocation, mdl, PAGE, PAGE, true);
 
+	/* The page is in the segment; the row of tiles in which it lies is not. */
+	build.Transfer.Destination.SegmentAddress.QuadPart = 16 * MIB - 2 * PAGE;
 	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
-	build.DmaSize = 0;
+	build.Transfer.Destination.SegmentAddress.QuadPart = MIB;
 	build.Transfer.Flags.Unswizzle = 1;
 	assert_int_equal(build_and_drop(gpu, build), STATUS_INVALID_PARAMETER);
 	gpu_free_mdl(gpu, mdl);
@@ -380,10 +442,12 @@ int main(void)
 		TEST(pag_07_what_does_not_fit_asks_for_another_buffer),
 		TEST(pag_11_physical_accesses_change_nothing),
 		TEST(what_is_not_built_says_so),
+		TEST(swz_25_a_special_lock_transfer_moves_what_a_range_shows),
 		TEST(ranges_outside_their_segment_are_refused),
 		TEST(swz_09_swz_20_surfaces_change_their_form_on_the_way),
 		TEST(pag_03_surfaces_may_be_converted_in_pieces),
-		TEST(a_piece_whose_row_is_not_in_the_page_list_is_refused),
+		TEST(lock_21_a_piece_is_what_is_named_of_the_linear_form),
+		TEST(a_surface_that_reaches_past_its_segment_is_refused),
 		TEST(swz_22_without_flags_a_surface_moves_as_it_is),
 		cmocka_unit_test(paging_takes_the_time_of_its_bytes),
 	};

@@ -402,6 +402,81 @@ static void relocations_become_patch_locations_with_a_slot_per_allocation(void *
 	scene_destroy(scene);
 }
 
+struct unbinding {
+	struct softgpu_reference first;
+	struct table table;
+	struct softgpu_reference second;
+};
+
+static const D3DDDI_PATCHLOCATIONLIST *unbinding(struct scene *scene, struct unbinding *commands)
+{
+	const uint32_t table = offsetof(struct unbinding, table);
+	D3DDDI_PATCHLOCATIONLIST in[3] = {at_slot(table, 0, 1, 0), at_slot(table, 1, 2, 8),
+					  at_slot(table, 2, 1, 16)};
+
+	*commands =
+		(struct unbinding){make_reference(2, 0, 0), make_table(4), make_reference(1, 0, 0)};
+	assert_int_equal(
+		gpu_render_pass(scene->gpu, &scene->dma, commands, sizeof(*commands), in, 3),
+		STATUS_SUCCESS);
+	return scene->dma.patch;
+}
+
+static void pat_09_on_request_no_slot_outlives_its_command(void **state)
+{
+	struct scene *scene = scene_create(*state);
+	const uint32_t table = offsetof(struct unbinding, table),
+		       last = offsetof(struct unbinding, second);
+	struct unbinding commands;
+	const D3DDDI_PATCHLOCATIONLIST *patch = unbinding(scene, &commands);
+	char *before;
+
+	assert_int_equal(scene->dma.patch_count, 5); /* nobody asked */
+	scene->list[3] = gpu_entry(NULL, 0, 0, 0);
+	patch = unbinding(scene, &commands);
+	assert_int_equal(scene->dma.patch_count, 5 + 1 + 2);
+	assert_patch(&patch[1], 3, 0, 0, table); /* what the first command used */
+	assert_int_equal(patch[1].SplitOffset, table);
+	assert_int_equal(patch[2].SplitOffset, table);
+	assert_patch(&patch[5], 3, 2 + 1, 0, last); /* each slot of the table once */
+	assert_patch(&patch[6], 3, 2 + 2, 0, last);
+	assert_int_equal(patch[5].SplitOffset, last);
+	assert_int_equal(patch[7].AllocationIndex, 1);
+	/* Patch has nothing to write for them. */
+	before = malloc(scene->dma.length);
+	assert_non_null(before);
+	memcpy(before, scene->dma.buffer, scene->dma.length);
+	gpu_patch(scene->gpu, &scene->dma, scene->list, 0, scene->dma.patch_count);
+	assert_memory_equal(scene->dma.buffer, before, scene->dma.length);
+	free(before);
+	scene_destroy(scene);
+}
+
+static void pat_09_unbinding_takes_another_pass_where_the_list_is_full(void **state)
+{
+	struct scene *scene = scene_create(*state);
+	const D3DDDI_PATCHLOCATIONLIST in[3] = {
+		at_slot(offsetof(struct unbinding, table), 0, 1, 0),
+		at_slot(offsetof(struct unbinding, table), 1, 2, 8),
+		at_slot(offsetof(struct unbinding, table), 2, 1, 16)};
+	struct unbinding commands = {make_reference(2, 0, 0), make_table(4),
+				     make_reference(1, 0, 0)};
+
+	scene->list[3] = gpu_entry(NULL, 0, 0, 0);
+	scene->dma.patch_size =
+		6; /* reference, unbinding, three of the table: room for one of two */
+	assert_int_equal(
+		gpu_render_pass(scene->gpu, &scene->dma, &commands, sizeof(commands), in, 3),
+		STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER);
+	assert_int_equal(scene->dma.patch_count, 5);
+	assert_int_equal(scene->dma.length, offsetof(struct unbinding, second));
+	assert_int_equal(
+		gpu_render_pass(scene->gpu, &scene->dma, &commands, sizeof(commands), in, 3),
+		STATUS_SUCCESS);
+	assert_int_equal(scene->dma.patch_count, 1); /* a new buffer starts with empty slots */
+	scene_destroy(scene);
+}
+
 /* STAMP grows on its way, so that what stands behind it moves. */
 static void relocations_behind_a_grown_command_are_adjusted(void **state)
 {
@@ -618,6 +693,8 @@ int main(void)
 		TEST(dma_29_a_small_dma_buffer_takes_several_passes),
 		TEST(dma_29_a_short_patch_list_takes_several_passes),
 		TEST(a_command_that_can_never_fit_is_refused),
+		TEST(pat_09_on_request_no_slot_outlives_its_command),
+		TEST(pat_09_unbinding_takes_another_pass_where_the_list_is_full),
 		TEST(spl_04_every_stamp_carries_the_place_of_the_report),
 		TEST(dma_29_a_report_counts_in_later_passes_too),
 	};

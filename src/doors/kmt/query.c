@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* D3DKMTQueryAdapterInfo: one record of each type, made of what the adapter is and copied out when it is whole. */
+#include "doors/kmt/kmt_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One record of each type that is built; the description alone is larger than the rest together. */
+union record {
+	uint32_t value;
+	D3DKMT_SEGMENTSIZEINFO sizes;
+	D3DKMT_SEGMENTGROUPSIZEINFO groups;
+	D3DKMT_ADAPTERADDRESS address;
+	D3DKMT_WDDM_1_2_CAPS caps_1_2;
+	D3DKMT_QUERY_DEVICE_IDS ids;
+	D3DKMT_QUERY_ADAPTER_UNIQUE_GUID guid;
+	D3DKMT_CROSSADAPTERRESOURCE_SUPPORT cross_adapter;
+	BOOLEAN paravirtualized;
+};
+
+struct query {
+	struct vmm_process *process;
+	struct vmm_adapter *adapter;
+	D3DKMT_QUERYADAPTERINFO args;
+	union record record;
+	size_t bytes; /* of the record */
+};
+
+static NTSTATUS refuse(const struct query *q, const char *rule, const char *what, uint64_t value)
+{
+	vmm_finding(q->adapter->observe, rule, q->process->id, q->args.hAdapter,
+		    "D3DKMTQueryAdapterInfo: type %u: %s (%llu)", (unsigned)q->args.Type, what,
+		    (unsigned long long)value);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS check_room(const struct query *q, size_t bytes)
+{
+	if (!q->args.pPrivateDriverData)
+		return refuse(q, "QAI-01", "the buffer is NULL, bytes needed", bytes);
+	if (q->args.PrivateDriverDataSize < bytes)
+		return refuse(q, "QAI-01", "the buffer is smaller than the record, bytes needed",
+			      bytes);
+	return STATUS_SUCCESS;
+}
+
+static uint32_t driver_version(const struct vmm_adapter *adapter)
+{
+	uint32_t version = adapter->interface_version;
+
+	return version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 ? KMT_DRIVERVERSION_WDDM_1_3
+	       : version >= DXGKDDI_INTERFACE_VERSION_WIN8  ? KMT_DRIVERVERSION_WDDM_1_2
+	       : version >= DXGKDDI_INTERFACE_VERSION_WIN7  ? KMT_DRIVERVERSION_WDDM_1_1
+							    : KMT_DRIVERVERSION_WDDM_1_0;
+}
+
+/* SEG-05 */
+static D3DKMT_SEGMENTSIZEINFO segment_sizes(struct vmm_adapter *adapter)
+{
+	struct vmm_memory_figures f;
+
+	vmm_memory_figures(adapter, &f);
+	return (D3DKMT_SEGMENTSIZEINFO){.DedicatedVideoMemorySize = f.dedicated_video_bytes,
+					.DedicatedSystemMemorySize = f.dedicated_system_bytes,
+					.SharedSystemMemorySize = f.shared_system_bytes};
+}
+
+/* The index is the caller's, in the record's first word (QAI-07). */
+static NTSTATUS read_index(struct query *q, size_t bytes)
+{
+	uint32_t index;
+	NTSTATUS status = check_room(q, bytes);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	memcpy(&index, q->args.pPrivateDriverData, sizeof(index));
+	if (index)
+		return refuse(q, "QAI-07", "PhysicalAdapterIndex of an adapter that has one",
+			      index);
+	q->bytes = bytes;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS device_ids(struct query *q)
+{
+	NTSTATUS status = read_index(q, sizeof(q->record.ids));
+	const struct vmm_adapter_identity *is = &q->adapter->identity;
+
+	if (!NT_SUCCESS(status))
+		return status;
+	q->record.ids.DeviceIds = (D3DKMT_DEVICE_IDS){
+		.VendorID = is->vendor,
+		.DeviceID = is->device,
+		.SubVendorID = is->subsystem_vendor,
+		.SubSystemID = is->subsystem,
+		.RevisionID = is->revision,
+		.BusType = is->bus_type,
+	};
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS segment_groups(struct query *q)
+{
+	NTSTATUS status = read_index(q, sizeof(q->record.groups));
+
+	if (!NT_SUCCESS(status))
+		return status;
+	q->record.groups.LegacyInfo = segment_sizes(q->adapter);
+	q->record.groups.LocalMemory = q->record.groups.LegacyInfo.DedicatedVideoMemorySize;
+	q->record.groups.NonLocalMemory = q->record.groups.LegacyInfo.DedicatedSystemMemorySize +
+					  q->record.groups.LegacyInfo.SharedSystemMemorySize;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS address(struct query *q)
+{
+	const struct vmm_adapter_identity *is = &q->adapter->identity;
+
+	q->record.address = (D3DKMT_ADAPTERADDRESS){.BusNumber = is->bus, .DeviceNumber = is->slot};
+	q->bytes = sizeof(q->record.address);
+	return STATUS_SUCCESS;
+}
+
+/* Derived from where the device is, as everything about it: the same in every run. */
+static NTSTATUS guid(struct query *q)
+{
+	const struct vmm_adapter_identity *is = &q->adapter->identity;
+	char text[40];
+
+	snprintf(text, sizeof(text), "{%04x%04x-766d-4d6d-8000-%06x%06x}", is->vendor, is->device,
+		 is->bus & 0xFFFFFF, is->slot & 0xFFFFFF);
+	for (size_t i = 0; i < sizeof(text); i++) {
+		q->record.guid.AdapterUniqueGUID[i] = (WCHAR)text[i];
+		if (!text[i])
+			break;
+	}
+	q->bytes = sizeof(q->record.guid);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS caps_1_2(struct query *q)
+{
+	const struct vmm_adapter_identity *is = &q->adapter->identity;
+	D3DKMT_WDDM_1_2_CAPS *caps = &q->record.caps_1_2;
+
+	caps->PreemptionCaps.GraphicsPreemptionGranularity =
+		(D3DKMDT_GRAPHICS_PREEMPTION_GRANULARITY)is->graphics_preemption;
+	caps->PreemptionCaps.ComputePreemptionGranularity =
+		(D3DKMDT_COMPUTE_PREEMPTION_GRANULARITY)is->compute_preemption;
+	caps->SupportNonVGA = is->non_vga;
+	caps->SupportSmoothRotation = is->smooth_rotation;
+	caps->SupportPerEngineTDR = is->per_engine_tdr;
+	q->bytes = sizeof(q->record.caps_1_2);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS value(struct query *q, uint32_t is)
+{
+	q->record.value = is;
+	q->bytes = sizeof(q->record.value);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS caps_1_3(struct query *q)
+{
+	D3DKMT_WDDM_1_3_CAPS caps = {.Value = 0};
+
+	caps.SupportCrossAdapterResource = q->adapter->identity.cross_adapter_resource;
+	return value(q, caps.Value);
+}
+
+/* What a miniport of 1.3 has of it is good for copies. */
+static NTSTATUS cross_adapter(struct query *q)
+{
+	q->record.cross_adapter.SupportTier =
+		q->adapter->identity.cross_adapter_resource
+			? D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_COPY
+			: D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER_NONE;
+	q->bytes = sizeof(q->record.cross_adapter);
+	return STATUS_SUCCESS;
+}
+
+/* A miniport's device is simulated here, whatever it is elsewhere. */
+static uint32_t adapter_type(void)
+{
+	D3DKMT_ADAPTERTYPE kind = {.Value = 0};
+
+	kind.RenderSupported = 1;
+	kind.SoftwareDevice = 1;
+	return kind.Value;
+}
+
+static NTSTATUS not_built(const struct query *q)
+{
+	if ((uint32_t)q->args.Type > KMTQAITYPE_WDDM_3_0_CAPS)
+		return refuse(q, "QAI-03", "there is no such type, the last is",
+			      KMTQAITYPE_WDDM_3_0_CAPS);
+	vmm_reason(q->adapter->observe, STATUS_NOT_SUPPORTED, q->process->id, 0,
+		   "D3DKMTQueryAdapterInfo: type %u is not built", (unsigned)q->args.Type);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS answer(struct query *q)
+{
+	switch ((uint32_t)q->args.Type) {
+	case KMTQAITYPE_GETSEGMENTSIZE:
+		q->record.sizes = segment_sizes(q->adapter);
+		q->bytes = sizeof(q->record.sizes);
+		return STATUS_SUCCESS;
+	case KMTQAITYPE_ADAPTERADDRESS:
+	case KMTQAITYPE_ADAPTERADDRESS_RENDER:
+		return address(q);
+	case KMTQAITYPE_CHECKDRIVERUPDATESTATUS:
+	case KMTQAITYPE_CHECKDRIVERUPDATESTATUS_RENDER:
+		return value(q, FALSE);
+	case KMTQAITYPE_DRIVERVERSION:
+	case KMTQAITYPE_DRIVERVERSION_RENDER:
+		return value(q, driver_version(q->adapter));
+	case KMTQAITYPE_ADAPTERTYPE:
+	case KMTQAITYPE_ADAPTERTYPE_RENDER:
+		return value(q, adapter_type());
+	case KMTQAITYPE_WDDM_1_2_CAPS:
+	case KMTQAITYPE_WDDM_1_2_CAPS_RENDER:
+		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN8
+			       ? caps_1_2(q)
+			       : not_built(q);
+	case KMTQAITYPE_WDDM_1_3_CAPS:
+	case KMTQAITYPE_WDDM_1_3_CAPS_RENDER:
+		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3
+			       ? caps_1_3(q)
+			       : not_built(q);
+	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
+		return value(q, 1);
+	case KMTQAITYPE_PHYSICALADAPTERDEVICEIDS:
+		return device_ids(q);
+	case KMTQAITYPE_GETSEGMENTGROUPSIZE:
+		return segment_groups(q);
+	case KMTQAITYPE_QUERY_ADAPTER_UNIQUE_GUID:
+		return guid(q);
+	case KMTQAITYPE_PARAVIRTUALIZATION_RENDER:
+		q->record.paravirtualized = FALSE;
+		q->bytes = sizeof(q->record.paravirtualized);
+		return STATUS_SUCCESS;
+	case KMTQAITYPE_CROSSADAPTERRESOURCE_SUPPORT:
+		return cross_adapter(q);
+	default:
+		return not_built(q);
+	}
+}
+
+/* QAI-06: whoever prints it does so as it is. */
+static NTSTATUS description(const struct query *q)
+{
+	D3DKMT_DRIVER_DESCRIPTION *to = q->args.pPrivateDriverData;
+	NTSTATUS status = check_room(q, sizeof(*to));
+	const char *text = q->adapter->identity.description;
+
+	if (!NT_SUCCESS(status))
+		return status;
+	memset(to, 0, sizeof(*to));
+	for (size_t i = 0; text[i]; i++)
+		to->DriverDescription[i] = (WCHAR)text[i];
+	return STATUS_SUCCESS;
+}
+
+/* A record that only the miniport and its user-mode driver know; its size is the caller's. */
+static NTSTATUS driver_private(const struct query *q)
+{
+	uint32_t size = q->args.PrivateDriverDataSize;
+	NTSTATUS status = check_room(q, 1);
+	void *data;
+
+	if (!NT_SUCCESS(status))
+		return status;
+	/* Some miniports read what their user-mode driver put there. */
+	status = vmm_copy_in(q->args.pPrivateDriverData, size, VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
+	if (status == VMM_INVALID_PARAMETER)
+		return refuse(q, "QAI-01", "nothing private is that large", size);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_process *before = vmm_calling_process_set(q->adapter->os, q->process);
+	status = q->adapter->identity.driver_private(q->adapter->port, data, size);
+	vmm_calling_process_set(q->adapter->os, before);
+	if (NT_SUCCESS(status))
+		memcpy(q->args.pPrivateDriverData, data, size);
+	vmm_free(data);
+	return NT_SUCCESS(status) ? STATUS_SUCCESS : status; /* QAI-05 */
+}
+
+static NTSTATUS give(struct query *q)
+{
+	NTSTATUS status = answer(q);
+
+	if (NT_SUCCESS(status))
+		status = check_room(q, q->bytes);
+	if (NT_SUCCESS(status)) /* QAI-02: no byte behind it */
+		memcpy(q->args.pPrivateDriverData, &q->record, q->bytes);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTQueryAdapterInfo", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	struct query q = {.process = process, .args = *pData};
+	q.adapter = vmm_kmt_adapter(process, q.args.hAdapter);
+	if (!q.adapter)
+		return STATUS_INVALID_PARAMETER; /* QAI-04 */
+	switch ((uint32_t)q.args.Type) {
+	case KMTQAITYPE_UMDRIVERPRIVATE:
+		return driver_private(&q);
+	case KMTQAITYPE_QUERYREGISTRY:
+		return vmm_kmt_query_registry(process, q.adapter, &q.args);
+	case KMTQAITYPE_DRIVER_DESCRIPTION:
+	case KMTQAITYPE_DRIVER_DESCRIPTION_RENDER:
+		return description(&q);
+	default:
+		return give(&q); /* QAI-05: success is 0 */
+	}
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Standard allocations: those that the caller's arguments describe instead of a driver's private data. */
+#include "doors/kmt/kmt_private.h"
+
+enum {
+	EXISTING_SYSMEM = 0x20,
+	STANDARD = 0x10000,
+	EXISTING_SECTION = 0x20000,
+	EXISTING = EXISTING_SYSMEM | EXISTING_SECTION,
+};
+
+static NTSTATUS refuse(const struct vmm_kmt_call *call, const char *rule, const char *what,
+		       uint64_t value)
+{
+	vmm_finding(call->device->adapter->observe, rule, call->process->id, call->device->handle,
+		    "create standard allocation: %s (0x%llx)", what, (unsigned long long)value);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* ALC-02, ALF-38: which flags and counts go together. */
+static NTSTATUS check_arguments(const struct vmm_kmt_call *call,
+				const D3DKMT_CREATEALLOCATION *args, uint32_t flags)
+{
+	uint32_t existing = flags & EXISTING;
+
+	if (!(flags & STANDARD))
+		return refuse(call, "ALC-02",
+			      "ExistingSysMem or ExistingSection without StandardAllocation",
+			      flags);
+	if (!existing || existing == EXISTING)
+		return refuse(call, "ALF-38", "not one of ExistingSysMem and ExistingSection",
+			      flags);
+	if (args->NumAllocations != 1)
+		return refuse(call, "ALC-02", "not exactly one allocation", args->NumAllocations);
+	if (args->PrivateDriverDataSize)
+		return refuse(call, "ALC-03", "PrivateDriverDataSize is not 0",
+			      args->PrivateDriverDataSize);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_description(const struct vmm_kmt_call *call,
+				  const D3DKMT_CREATESTANDARDALLOCATION *what)
+{
+	uint64_t size = what->ExistingHeapData.Size;
+
+	if (what->Type == D3DKMT_STANDARDALLOCATIONTYPE_INTERNALBACKINGSTORE) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
+			   0, "ALC-01: standard allocations of INTERNALBACKINGSTORE are not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (what->Type != D3DKMT_STANDARDALLOCATIONTYPE_EXISTINGHEAP)
+		return refuse(call, "ALC-01", "there is no such standard allocation Type",
+			      (uint32_t)what->Type);
+	if (what->Flags.Value)
+		return refuse(call, "ALC-01", "reserved standard allocation Flags are set",
+			      what->Flags.Value);
+	if (!size || size % VMM_PAGE_SIZE)
+		return refuse(call, "ALC-01", "ExistingHeapData.Size is not a multiple of pages",
+			      size);
+	return STATUS_SUCCESS;
+}
+
+/* hSection is in the place of pSystemMem: on Linux a descriptor. */
+static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocate_request *request)
+{
+	uintptr_t handle = (uintptr_t)request->items[0].system_memory;
+	int descriptor = handle <= INT32_MAX ? (int)handle : -1;
+	NTSTATUS status = vmm_section_open(call->device->adapter->os, descriptor,
+					   request->heap_bytes, &request->section);
+
+	request->items[0].system_memory = NULL;
+	if (status == VMM_INVALID_HANDLE) {
+		(void)refuse(call, "ALF-38", "hSection is no descriptor", handle);
+	} else if (status == VMM_INVALID_PARAMETER) {
+		(void)refuse(call, "ALF-38",
+			     "hSection is no memory to read and write, or less than Size", handle);
+	}
+	return status;
+}
+
+bool vmm_kmt_is_standard(uint32_t flags)
+{
+	return flags & (STANDARD | EXISTING);
+}
+
+NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
+				const D3DKMT_CREATEALLOCATION *args, uint32_t flags,
+				uint64_t *heap_bytes)
+{
+	NTSTATUS status = check_arguments(call, args, flags);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (!args->pStandardAllocation)
+		return refuse(call, "ALC-01", "pStandardAllocation is NULL", 0);
+	D3DKMT_CREATESTANDARDALLOCATION what = *args->pStandardAllocation; /* read once */
+	*heap_bytes = what.ExistingHeapData.Size;
+	return check_description(call, &what);
+}
+
+NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
+				 struct vmm_allocate_request *request)
+{
+	if (!request->items[0].system_memory)
+		return refuse(call, "ALC-01", "pSystemMem or hSection is 0", 0);
+	return flags & EXISTING_SECTION ? open_section(call, request) : STATUS_SUCCESS;
+}

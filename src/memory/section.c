@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sections: memory objects that outlive every allocation over them. A program's, which it names by a descriptor that it may
+ * close (ALF-38); or the one that the adapters of a cross-adapter resource have in common (ALF-39). Each allocation has its own
+ * locked pages of it.
+ */
+#include "memory/memory_private.h"
+
+/* A new one over the memory, or the status that there is none. */
+static vmm_status wrap(vmm_status status, struct vmm_os_memory *memory, struct vmm_section **result)
+{
+	struct vmm_section *section;
+
+	if (!vmm_ok(status))
+		return status;
+	section = vmm_calloc(1, sizeof(*section));
+	if (!section) {
+		vmm_os_memory_destroy(memory);
+		return VMM_NO_MEMORY;
+	}
+	section->memory = *memory;
+	atomic_store(&section->references, 1);
+	*result = section;
+	return VMM_OK;
+}
+
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+			    struct vmm_section **section)
+{
+	struct vmm_os_memory memory;
+
+	return wrap(vmm_os_memory_open(os, descriptor, size_bytes, &memory), &memory, section);
+}
+
+vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes, struct vmm_section **section)
+{
+	struct vmm_os_memory memory;
+
+	return wrap(vmm_os_memory_create(os, "cross-adapter resource", size_bytes, &memory),
+		    &memory, section);
+}
+
+struct vmm_section *vmm_section_get(struct vmm_section *section)
+{
+	atomic_fetch_add(&section->references, 1);
+	return section;
+}
+
+void vmm_section_put(struct vmm_section *section)
+{
+	if (!section || atomic_fetch_sub(&section->references, 1) != 1)
+		return;
+	vmm_os_memory_destroy(&section->memory);
+	vmm_free(section);
+}
+
+vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
+			    uint64_t size_bytes, struct vmm_backing *backing)
+{
+	vmm_assert(size_bytes <= section->memory.size_bytes);
+	vmm_status status = vmm_existing_lock(memory, section->memory.base, size_bytes, backing);
+
+	if (!vmm_ok(status))
+		return status;
+	backing->section = vmm_section_get(section);
+	return VMM_OK;
+}

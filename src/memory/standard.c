@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations that no user-mode driver describes: a heap that exists (ALF-38), memory of the caller's or of a section that
+ * becomes an allocation. Without private data of the caller's the miniport says in DxgkDdiGetStandardAllocationDriverData
+ * how it wants to be asked for a surface in existing system memory.
+ *
+ * No page says what kind of surface a heap is. Here it is one of bytes: a page wide, as high as it has pages (inferred).
+ */
+#include "memory/memory_private.h"
+
+enum { EXISTING_SYSMEM = 0x10 };
+
+static NTSTATUS refuse(const struct vmm_device *device, const char *rule, const char *what,
+		       uint64_t is, uint64_t wanted)
+{
+	vmm_finding(device->adapter->observe, rule, device->process->id, device->handle,
+		    "create refused: %s (%llu, wanted %llu)", what, (unsigned long long)is,
+		    (unsigned long long)wanted);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS not_supported(const struct vmm_device *device, const char *what)
+{
+	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		   device->handle, "ALF-38: create refused: %s", what);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS call_miniport(const struct vmm_device *device,
+			      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args)
+{
+	struct vmm_os *os = device->adapter->os;
+	struct vmm_process *before = vmm_calling_process_set(os, device->process);
+	NTSTATUS status = vmm_port_standard_allocation(device->adapter->port, args);
+
+	vmm_calling_process_set(os, before);
+	return status;
+}
+
+/* The buffers become the request's, also when only one could be had. */
+static NTSTATUS give_buffers(DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args,
+			     struct vmm_allocate_request *request)
+{
+	struct vmm_allocate_item *item = &request->items[0];
+
+	item->private_bytes = args->AllocationPrivateDriverDataSize;
+	request->private_bytes = args->ResourcePrivateDriverDataSize;
+	if (item->private_bytes)
+		item->private_data = vmm_calloc(1, item->private_bytes);
+	if (request->private_bytes) {
+		args->pResourcePrivateDriverData = vmm_calloc(1, request->private_bytes);
+		request->private_data = args->pResourcePrivateDriverData;
+	}
+	args->pAllocationPrivateDriverData = item->private_data;
+	return (item->private_bytes && !item->private_data) ||
+			       (request->private_bytes && !request->private_data)
+		       ? STATUS_NO_MEMORY
+		       : STATUS_SUCCESS;
+}
+
+/* Asked twice: for the sizes, then for the data. */
+NTSTATUS vmm_standard_ask(struct vmm_device *device, struct vmm_allocate_request *request,
+			  const char *rule, D3DKMDT_GDISURFACEDATA *surface)
+{
+	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA args = {
+		.StandardAllocationType = D3DKMDT_STANDARDALLOCATION_GDISURFACE,
+		.pCreateGdiSurfaceData = surface};
+	NTSTATUS status = call_miniport(device, &args);
+
+	request->standard = true;
+	if (!NT_SUCCESS(status))
+		return status;
+	status = give_buffers(&args, request);
+	if (NT_SUCCESS(status))
+		status = call_miniport(device, &args);
+	if (!NT_SUCCESS(status))
+		return status;
+	if (args.AllocationPrivateDriverDataSize != request->items[0].private_bytes)
+		return refuse(device, rule, "the size of the miniport's standard data changed",
+			      args.AllocationPrivateDriverDataSize,
+			      request->items[0].private_bytes);
+	if (args.ResourcePrivateDriverDataSize != request->private_bytes)
+		return refuse(device, rule,
+			      "the size of the miniport's standard resource data changed",
+			      args.ResourcePrivateDriverDataSize, request->private_bytes);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_standard_describe(struct vmm_device *device, struct vmm_allocate_request *request)
+{
+	NTSTATUS status;
+
+	if (request->heap_bytes > UINT32_MAX)
+		return not_supported(device, "existing memory of 4 GiB or more is not built");
+	if (request->items[0].private_bytes) /* ALC-03: the caller's own */
+		return STATUS_SUCCESS;
+	if (device->adapter->interface_version < DXGKDDI_INTERFACE_VERSION_WIN7)
+		return not_supported(device, "the miniport's interface has no surfaces in existing "
+					     "system memory");
+	D3DKMDT_GDISURFACEDATA surface = {.Width = (UINT)VMM_PAGE_SIZE,
+					  .Height = (UINT)(request->heap_bytes >> VMM_PAGE_SHIFT),
+					  .Format = D3DDDIFMT_A8,
+					  .Type = D3DKMDT_GDISURFACE_EXISTINGSYSMEM,
+					  .Pitch = (UINT)VMM_PAGE_SIZE};
+	status = vmm_standard_ask(device, request, "ALF-38", &surface);
+	return status == STATUS_NOT_SUPPORTED
+		       ? not_supported(device,
+				       "the miniport knows no surface in existing system memory")
+		       : status;
+}
+
+NTSTATUS vmm_standard_check(struct vmm_device *device, const struct vmm_allocate_request *request,
+			    const DXGK_ALLOCATIONINFO *info)
+{
+	if (!info->hAllocation || !info->Size)
+		return STATUS_SUCCESS; /* there are older rules for that (ALF-33, SEG-11) */
+	if (!(info->Flags.Value & EXISTING_SYSMEM))
+		return refuse(device, "ALF-38", "the miniport's Flags have no ExistingSysMem",
+			      info->Flags.Value, EXISTING_SYSMEM);
+	if (info->Size != request->heap_bytes)
+		return refuse(device, "ALF-38", "the miniport's Size is not that of the heap",
+			      info->Size, request->heap_bytes);
+	return STATUS_SUCCESS;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs of preemption and of timeout recovery. PreemptCommand and CancelCommand are of the scheduler class; the resets are
+ * level three, made by the thread for which the gate is shut (gate.c).
+ */
+#include "port/port_internal.h"
+
+#define DEBUG_BYTES 4096u /* of what the miniport may leave for a bug report */
+
+NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence)
+{
+	const DXGKARG_PREEMPTCOMMAND args = {.PreemptionFenceId = fence, .NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+	uint32_t irql;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter_any(port);
+	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
+	status = port->ddi.DxgkDdiPreemptCommand(port->adapter, &args);
+	if (vmm_nt_irql(port->nt) != VMM_NT_DISPATCH)
+		vmm_port_wrong_irql(port, "preempt_command", VMM_NT_DISPATCH);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_PREEMPT_COMMAND, status, fence, node, 0);
+	vmm_nt_lower(port->nt, irql);
+	vmm_port_leave_any(&call);
+	vmm_port_end(port);
+	if (status < 0) {
+		vmm_port_wrong_status(port, "PRE-01", VIDMM_DDI_PREEMPT_COMMAND, status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT,
+			       (uint32_t)status, fence);
+		return STATUS_DEVICE_REMOVED;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCancelCommand(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_CANCEL_COMMAND);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_CANCEL_COMMAND, status,
+			   args->DmaBufferSubmissionStartOffset, args->DmaBufferSubmissionEndOffset,
+			   0);
+	vmm_port_end(port);
+	if (status < 0) {
+		vmm_port_wrong_status(port, "TDR-12", VIDMM_DDI_CANCEL_COMMAND, status);
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_CANCEL,
+			       (uint32_t)status, 0);
+		return STATUS_DEVICE_REMOVED;
+	}
+	return STATUS_SUCCESS;
+}
+
+void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
+{
+	DXGKARG_COLLECTDBGINFO_EXT extension = {0};
+	DXGKARG_COLLECTDBGINFO args = {
+		.Reason = reason, .BufferSize = DEBUG_BYTES, .pExtension = &extension};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (!vmm_port_begin(port))
+		return;
+	args.pBuffer = vmm_calloc(1, DEBUG_BYTES);
+	if (!args.pBuffer)
+		args.BufferSize = 0; /* TDR-03: the reset does not depend on it */
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCollectDbgInfo(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_COLLECT_DBG_INFO);
+	vmm_port_ddi_event(port, VIDMM_DDI_COLLECT_DBG_INFO, status, reason, 0, 0);
+	vmm_free(args.pBuffer);
+	vmm_port_end(port);
+}
+
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask)
+{
+	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiQueryDependentEngineGroup(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, status, node,
+			   args.DependentNodeOrdinalMask, 0);
+	vmm_port_end(port);
+	*mask = args.DependentNodeOrdinalMask;
+	return status;
+}
+
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted)
+{
+	DXGKARG_RESETENGINE args = {.NodeOrdinal = node};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiResetEngine(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_RESET_ENGINE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_RESET_ENGINE, status, node, args.LastAbortedFenceId, 0);
+	vmm_port_end(port);
+	*last_aborted = args.LastAbortedFenceId;
+	return status;
+}
+
+/* TDR-08 */
+static NTSTATUS recovered(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
+{
+	if (status >= 0)
+		return STATUS_SUCCESS;
+	vmm_port_wrong_status(port, "TDR-08", ddi, status);
+	vmm_port_fatal(port, VMM_PORT_FATAL_TDR, (uint64_t)ddi, (uint32_t)status, 0);
+	return STATUS_DEVICE_REMOVED;
+}
+
+NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT);
+	vmm_port_ddi_event(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status, 0, 0, 0);
+	return recovered(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
+}
+
+NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT);
+	vmm_port_ddi_event(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status, 0, 0, 0);
+	return recovered(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Level three (section 4 of the submission rules): one thread has the miniport for itself. Each DDI counts who is inside
+ * and then looks whether the gate is shut; whoever shuts it does so first and then looks at the count. One of the two
+ * sees the other. The interrupt's own routines are exempt (TDR-06).
+ *
+ * What must not get lost, the end of an object above all, waits outside until the gate opens. Everything else is refused
+ * with STATUS_DEVICE_REMOVED: it comes from devices that will not be there afterwards, or under a lock which whoever shut
+ * the gate is waiting for.
+ */
+#include "port/port_internal.h"
+
+void vmm_port_gate_wake(struct vmm_port *port)
+{
+	atomic_fetch_add(&port->gate, 1);
+	vmm_os_wake(port->os, &port->gate, UINT32_MAX);
+}
+
+void vmm_port_end_slow(struct vmm_port *port)
+{
+	vmm_port_gate_wake(port);
+}
+
+static bool is_mine(const struct vmm_port *port)
+{
+	return atomic_load(&port->exclusive) == vmm_os_thread_self(port->os);
+}
+
+bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
+{
+	if (is_mine(port))
+		return true;
+	vmm_port_end(port);
+	while (waiting) {
+		uint32_t seen = atomic_load(&port->gate);
+
+		if (vmm_port_dead(port))
+			return false;
+		if (!atomic_load(&port->suspended)) {
+			atomic_fetch_add(&port->inside, 1);
+			if (!atomic_load(&port->suspended))
+				return true;
+			vmm_port_end(port);
+			continue;
+		}
+		if (vmm_os_wait(port->os, &port->gate, seen, VMM_OS_FOREVER,
+				"the reset of an adapter", 0) == VMM_UNSUCCESSFUL)
+			return false;
+	}
+	return false;
+}
+
+bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
+{
+	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
+	atomic_store(&port->suspended, true);
+	for (;;) {
+		uint32_t seen = atomic_load(&port->gate);
+
+		if (!atomic_load(&port->inside))
+			return true;
+		if (vmm_os_wait(port->os, &port->gate, seen, deadline_ns,
+				"threads to leave the miniport (TDR-04)",
+				atomic_load(&port->inside)) != VMM_OK)
+			return !atomic_load(&port->inside);
+	}
+}
+
+void vmm_port_resume(struct vmm_port *port)
+{
+	atomic_store(&port->exclusive, NULL);
+	atomic_store(&port->suspended, false);
+	vmm_port_gate_wake(port);
+}
+
+bool vmm_port_at_passive(const struct vmm_port *port)
+{
+	return vmm_nt_irql(port->nt) == VMM_NT_PASSIVE;
+}
+
+uint32_t vmm_port_inside(const struct vmm_port *port)
+{
+	return atomic_load(&port->inside);
+}
+
+void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context)
+{
+	uint32_t irql = vmm_nt_interrupt_enter(&port->interrupt);
+
+	routine(context);
+	vmm_nt_interrupt_leave(&port->interrupt, irql);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recovery from a timeout: the adapter's reset (TDR-05). On the watchdog's thread:
+ *
+ *   everybody who waits for the GPU under the paging lock comes out (wait_locked), the miniport's gate shuts, whoever is
+ *   inside leaves within TdrDdiDelay (TDR-04); with the paging lock: devices are lost (TDR-07), programs see no video memory
+ *   (TDR-06), CollectDbgInfo, ResetFromTimeout, fences and queues are settled (TDR-09), the cleanup calls (PAG-27),
+ *   RestartFromTimeout, CancelCommand for what will not run (TDR-12); then the gate opens.
+ *
+ * Waiters are released by what they wait for: every packet counts as complete. Nobody sees that before the end, because the
+ * paging lock is held and progress is signalled last.
+ */
+#include "sched/sched_private.h"
+
+#define NS_PER_MS 1000000u
+
+void vmm_recovery_event(struct vmm_sched *sched, uint32_t what, const struct vmm_timeout *timeout)
+{
+	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, 0, 0, what,
+		  VMM_PORT_REASON_ADAPTER, timeout->node, timeout->fence, timeout->running_ns);
+}
+
+static void fatal(struct vmm_sched *sched, const struct vmm_timeout *timeout, const char *rule,
+		  const char *why)
+{
+	vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
+		   "%s: node %u owes fence 0x%08x for %llu ms: %s", rule, timeout->node,
+		   timeout->fence, (unsigned long long)(timeout->running_ns / NS_PER_MS), why);
+	vmm_port_fatal(sched->adapter->port, VMM_PORT_FATAL_TDR, timeout->node, timeout->fence, 0);
+}
+
+/* TDR-13: so many resets within that time are survived, one more is not. */
+static bool may_reset(struct vmm_sched *sched)
+{
+	uint32_t limit = sched->tdr.limit_count, resets = atomic_load(&sched->adapter->resets);
+	uint64_t now = vmm_os_now_ns(sched->adapter->os);
+
+	if (!limit)
+		return false;
+	if (resets >= limit &&
+	    now - sched->reset_ns[resets % limit] <= (uint64_t)sched->tdr.limit_time_ms * NS_PER_MS)
+		return false;
+	sched->reset_ns[resets % limit] = now;
+	return true;
+}
+
+/* TDR-07: whose packet hung reads HUNG, everybody else RESET. */
+static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	const struct vmm_list *hardware = &sched->node[timeout->node].hardware;
+	const struct vmm_device *offender = NULL;
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	if (!vmm_list_empty(hardware)) {
+		struct vmm_packet *packet =
+			vmm_container_of(hardware->next, struct vmm_packet, link);
+
+		if (!packet->paging)
+			offender = vmm_dma_of(packet)->context->device;
+	}
+	vmm_list_for_each (link, &adapter->devices) {
+		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
+
+		atomic_store(&device->error,
+			     device == offender ? VMM_DEVICE_HUNG : VMM_DEVICE_RESET);
+		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
+			  device->handle, VIDMM_RECOVERY_DEVICE_LOST, device == offender ? 3 : 2,
+			  timeout->node, timeout->fence, 0);
+	}
+	atomic_fetch_add(&adapter->resets, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+/* TDR-09, at DIRQL: reports of what was there before say nothing new any more. */
+static void forget_reports(void *context)
+{
+	struct vmm_sched *sched = context;
+
+	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
+		struct vmm_node *node = &sched->node[n];
+
+		atomic_store(&node->reported, node->last_submitted);
+		atomic_store(&node->report_pending, 0);
+		atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
+		atomic_store(&node->preempt.answered, false);
+	}
+}
+
+/* What was with the GPU is over; so is all paging, wherever it was. State lock held. */
+static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
+{
+	struct vmm_list *link, *next;
+
+	vmm_engine_forget_locked(sched, node);
+	vmm_preempt_forget_locked(sched, node);
+	vmm_list_for_each_safe (link, next, &node->hardware) {
+		vmm_list_remove(link);
+		vmm_packet_retired_locked(sched, vmm_container_of(link, struct vmm_packet, link));
+	}
+	vmm_list_for_each_safe (link, next, &node->ready) {
+		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+		if (!packet->paging)
+			continue;
+		vmm_list_remove(link);
+		atomic_fetch_sub(&sched->ready_count, 1);
+		vmm_packet_retired_locked(sched, packet);
+	}
+	sched->hardware_total -= node->hardware_count;
+	node->hardware_count = 0;
+	node->queried_ns = 0;
+	node->last_completed = node->last_submitted;
+}
+
+static void settle_queues(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_timeline *paging = &adapter->timeline[adapter->paging_timeline];
+
+	vmm_port_at_interrupt(adapter->port, forget_reports, sched);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	for (uint32_t n = 0; n < adapter->node_count; n++)
+		settle_node(sched, &sched->node[n]);
+	atomic_store_explicit(&paging->completed, atomic_load(&paging->queued),
+			      memory_order_release);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+/* ---- packets that will never run (TDR-12) ---- */
+
+static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma)
+{
+	return (DXGKARG_CANCELCOMMAND){
+		.hContext = dma->context->kmd_context,
+		.pDmaBuffer = dma->backing.address,
+		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSubmissionStartOffset = dma->start,
+		.DmaBufferSubmissionEndOffset = dma->end,
+		.pDmaBufferPrivateData = dma->private_data,
+		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
+		.pAllocationList = dma->list,
+		.AllocationListSize = dma->list_count,
+		.pPatchLocationList = dma->patches,
+		.PatchLocationListSize = dma->patch_count,
+		.PatchLocationListSubmissionStart = dma->patch_start,
+		.PatchLocationListSubmissionLength = dma->patch_end - dma->patch_start,
+	};
+}
+
+static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	const struct vmm_dma *dma = vmm_dma_of(packet);
+	DXGKARG_CANCELCOMMAND args = cancel_of(dma);
+
+	if (!sched->caps->cancel_command_aware)
+		return;
+	if (packet->portion) { /* the rest of the buffer gets a call of its own */
+		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;
+		args.DmaBufferSubmissionEndOffset = packet->submit.DmaBufferSubmissionEndOffset;
+		args.PatchLocationListSubmissionStart = dma->part_patch_start;
+		args.PatchLocationListSubmissionLength = dma->patch_start - dma->part_patch_start;
+	}
+	(void)!NT_SUCCESS(vmm_port_cancel(sched->adapter->port, &args));
+}
+
+/* The lists change under the paging lock alone. They complete in their turn, when the queue is next looked at. */
+void vmm_cancel_lost(struct vmm_sched *sched)
+{
+	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
+		struct vmm_list *link;
+
+		vmm_list_for_each (link, &sched->node[n].ready) {
+			struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+			if (packet->paging || packet->cancelled ||
+			    !vmm_device_lost(vmm_dma_of(packet)->context->device))
+				continue;
+			tell_cancelled(sched, packet);
+			vmm_os_mutex_lock(&sched->adapter->state_lock);
+			packet->cancelled = true;
+			vmm_os_mutex_unlock(&sched->adapter->state_lock);
+		}
+	}
+}
+
+void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	tell_cancelled(sched, &dma->packet);
+	vmm_prepare_unqueue(sched, dma);
+	dma->packet.cancelled = true;
+	dma->packet.paging_needed = 0;
+	dma->packet.fence = 0;
+	vmm_queue_ready(sched, &dma->packet);
+}
+
+/* ---- the reset ---- */
+
+/* The miniport is ours alone. */
+static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	lose_devices(sched, timeout);
+	vmm_memory_hide_locked(adapter);
+	vmm_port_collect_dbg_info(adapter->port, VMM_PORT_REASON_ADAPTER);
+	if (!NT_SUCCESS(vmm_port_reset_from_timeout(adapter->port)))
+		return;
+	vmm_recovery_event(sched, VIDMM_RECOVERY_RESET, timeout);
+	vmm_dma_forget_places(adapter);
+	vmm_memory_reset_locked(adapter);
+	settle_queues(sched);
+	if (atomic_load(&adapter->removed) || /* a cleanup call failed */
+	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))
+		return;
+	vmm_memory_restart_locked(adapter);
+	vmm_cancel_lost(sched);
+	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
+}
+
+/* It may have come while the others left the miniport. */
+static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	const struct vmm_node *node = &sched->node[timeout->node];
+	bool owed = timeout->request ? node->preempt.fence == timeout->request
+				     : !vmm_fence_reached(node->last_completed, timeout->fence);
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return owed;
+}
+
+static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	uint64_t until = vmm_os_now_ns(adapter->os) + (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
+
+	atomic_store(&adapter->recovering, true);
+	vmm_progress_signal(adapter);
+	if (!vmm_port_suspend(adapter->port, until)) {
+		vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
+			   "TDR-04: %u threads have not left the miniport within %u ms",
+			   vmm_port_inside(adapter->port), sched->tdr.ddi_delay_ms);
+		fatal(sched, timeout, "TDR-04",
+		      "it cannot be reset while a thread is in the miniport");
+		atomic_store(&adapter->recovering, false);
+		vmm_port_resume(adapter->port);
+		vmm_progress_signal(adapter);
+		return;
+	}
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	if (!is_still_owed(sched, timeout))
+		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
+	else if (!may_reset(sched))
+		fatal(sched, timeout, "TDR-13", "the adapter has been reset too often");
+	else
+		reset_locked(sched, timeout);
+	atomic_store(&adapter->recovering, false);
+	vmm_port_resume(adapter->port);
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+	atomic_fetch_add(&sched->kicks, 1);
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
+	vmm_worker_wake(sched);
+}
+
+void vmm_recover(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	if (sched->tdr.level == 1)
+		fatal(sched, timeout, "TDR-01", "TdrLevel is 1");
+	else
+		reset(sched, timeout);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The watchdog: one thread per adapter that sleeps until the first packet of some node may have been with the GPU for too
+ * long. Half of TdrDelay after it became the first one (inferred), the miniport is asked for its fence, because an
+ * interrupt may have been lost (SUB-14), and, if it is aware of preemption, to preempt the node (PRE-10); TdrDelay after that,
+ * if the request has not been answered, or the packet still is the first one, the node has timed out (TDR-02). Whatever completes in between begins the count anew.
+ *
+ * Submissions wake it only if it found nothing with the GPU when it last looked; otherwise it comes by itself.
+ */
+#include "sched/sched_private.h"
+
+#define NS_PER_MS 1000000u
+
+enum step { STEP_NONE, STEP_QUERY, STEP_TIMEOUT };
+
+static uint64_t delay_ns(const struct vmm_sched *sched)
+{
+	return (uint64_t)sched->tdr.delay_ms * NS_PER_MS;
+}
+
+/* What is due on the node; if nothing, when something will be. State lock held. */
+static enum step next_step(const struct vmm_sched *sched, const struct vmm_node *node, uint64_t now,
+			   uint64_t *when_ns)
+{
+	*when_ns = VMM_OS_FOREVER;
+	if (node->engine.failed)
+		return STEP_TIMEOUT;
+	if (node->engine.wanted || node->engine.running) { /* by whoever has the paging lock */
+		*when_ns = node->engine.since_ns + (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
+		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
+	}
+	if (node->preempt.fence ||
+	    node->preempt.wanted) { /* PRE-10: it is that answer that is owed */
+		*when_ns = node->preempt.since_ns + delay_ns(sched);
+		return now < *when_ns ? STEP_NONE : STEP_TIMEOUT;
+	}
+	if (vmm_list_empty(&node->hardware))
+		return STEP_NONE;
+	*when_ns = node->queried_ns ? node->queried_ns + delay_ns(sched)
+				    : node->since_ns + delay_ns(sched) / 2;
+	if (now < *when_ns)
+		return STEP_NONE;
+	return node->queried_ns ? STEP_TIMEOUT : STEP_QUERY;
+}
+
+static void describe(const struct vmm_node *node, uint32_t index, uint64_t now,
+		     struct vmm_timeout *timeout)
+{
+	bool empty = vmm_list_empty(&node->hardware);
+
+	*timeout = (struct vmm_timeout){
+		.node = index,
+		.fence = empty ? node->preempt.fence
+			       : vmm_container_of(node->hardware.next, struct vmm_packet, link)
+					 ->fence,
+		.request = node->preempt.fence,
+		.running_ns = now - (empty ? node->preempt.since_ns : node->since_ns),
+	};
+}
+
+/* SUB-14: what the miniport finds during the call, it reports during the call. */
+static void query(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_node *node = &sched->node[timeout->node];
+	UINT fence;
+
+	vmm_recovery_event(sched, VIDMM_RECOVERY_OVERDUE, timeout);
+	(void)!NT_SUCCESS(vmm_port_query_current_fence(adapter->port, timeout->node, &fence));
+	vmm_os_mutex_lock(&adapter->state_lock);
+	bool same = !vmm_fence_reached(node->last_completed, timeout->fence);
+	if (same) {
+		node->queried_ns = vmm_os_now_ns(adapter->os);
+		vmm_preempt_want_locked(sched, node);
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (!same)
+		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
+	if (!atomic_load(&sched->chores))
+		return;
+	/* Who waits for the GPU with the paging lock held makes the request, or whoever has it now when he lets go. */
+	atomic_fetch_add(&sched->kicks, 1);
+	vmm_progress_signal(adapter);
+	vmm_sched_kick(adapter);
+}
+
+static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_recovery_event(sched, VIDMM_RECOVERY_TIMEOUT, timeout);
+	if (sched->tdr.debug_mode == 1) {
+		vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);
+		vmm_os_mutex_lock(&adapter->state_lock);
+		vmm_watch_moved_locked(sched, &sched->node[timeout->node]);
+		sched->node[timeout->node].preempt.since_ns = vmm_os_now_ns(adapter->os);
+		vmm_os_mutex_unlock(&adapter->state_lock);
+		return;
+	}
+	if (!vmm_engine_want(sched, timeout))
+		vmm_recover(sched, timeout);
+}
+
+/* Does what is due on one node; false: nothing was. */
+static bool attend(struct vmm_sched *sched, uint32_t index, uint64_t *when_ns)
+{
+	struct vmm_node *node = &sched->node[index];
+	uint64_t now = vmm_os_now_ns(sched->adapter->os);
+	struct vmm_timeout timeout;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	enum step step = next_step(sched, node, now, when_ns);
+	if (step != STEP_NONE)
+		describe(node, index, now, &timeout);
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	if (step == STEP_QUERY)
+		query(sched, &timeout);
+	else if (step == STEP_TIMEOUT)
+		time_out(sched, &timeout);
+	return step != STEP_NONE;
+}
+
+/* All that is due; when to look again. */
+static uint64_t look(struct vmm_sched *sched)
+{
+	uint64_t first = VMM_OS_FOREVER;
+
+	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
+		uint64_t when_ns = VMM_OS_FOREVER;
+
+		while (!atomic_load(&sched->adapter->removed) && attend(sched, n, &when_ns))
+			;
+		if (atomic_load(&sched->adapter->removed))
+			return VMM_OS_FOREVER;
+		first = vmm_min_u64(first, when_ns);
+	}
+	return first;
+}
+
+/* May it sleep until somebody submits? Whoever submits after this sees that it does. */
+static bool fall_asleep(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	atomic_store(&sched->watch_asleep, true);
+	if (atomic_load(&adapter->removed))
+		return true;
+	vmm_os_mutex_lock(&adapter->state_lock);
+	bool idle = !sched->hardware_total;
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (!idle)
+		atomic_store(&sched->watch_asleep, false);
+	return idle;
+}
+
+static void watch(void *argument)
+{
+	struct vmm_sched *sched = argument;
+
+	while (!atomic_load(&sched->watch_quit)) {
+		uint32_t seen = atomic_load(&sched->watch);
+		uint64_t when_ns = look(sched);
+
+		if (when_ns == VMM_OS_FOREVER && !fall_asleep(sched))
+			continue;
+		if (!atomic_load(&sched->watch_quit) &&
+		    vmm_os_wait(sched->adapter->os, &sched->watch, seen, when_ns, NULL, 0) ==
+			    VMM_UNSUCCESSFUL)
+			return;
+		atomic_store(&sched->watch_asleep, false);
+	}
+}
+
+void vmm_watch_wake(struct vmm_sched *sched)
+{
+	atomic_fetch_add(&sched->watch, 1);
+	vmm_os_wake(sched->adapter->os, &sched->watch, 1);
+}
+
+static vmm_status check(const struct vmm_adapter *adapter, const struct vidmm_tdr_options *o)
+{
+	if ((o->level != 0 && o->level != 1 && o->level != 3) || !o->delay_ms || !o->ddi_delay_ms ||
+	    !o->limit_time_ms || o->limit_count > VIDMM_TDR_LIMIT_MAX || o->debug_mode > 3) {
+		vmm_finding(adapter->observe, "TDR-01", 0, 0,
+			    "timeouts with level %u (0, 1 or 3), delay %u ms, DDI delay %u ms, %u "
+			    "resets (at most %u) in %u ms, debug mode %u",
+			    o->level, o->delay_ms, o->ddi_delay_ms, o->limit_count,
+			    VIDMM_TDR_LIMIT_MAX, o->limit_time_ms, o->debug_mode);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (o->debug_mode == 1 || o->debug_mode == 2)
+		return VMM_OK;
+	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "TDR-01: debug mode %u of timeouts is not built, 1 (ignore) and 2 (recover) are",
+		   o->debug_mode);
+	return VMM_NOT_SUPPORTED;
+}
+
+vmm_status vmm_watch_start(struct vmm_adapter *adapter, const struct vidmm_tdr_options *options)
+{
+	static const struct vidmm_tdr_options defaults = VIDMM_TDR_DEFAULTS;
+	struct vmm_sched *sched = adapter->sched;
+
+	sched->tdr = options ? *options : defaults;
+	vmm_status status = check(adapter, &sched->tdr);
+	if (!vmm_ok(status) || !sched->tdr.level)
+		return status;
+	return vmm_os_thread_create(adapter->os, "vidsch watchdog", watch, sched, &sched->watchdog);
+}
+
+void vmm_watch_stop(struct vmm_sched *sched)
+{
+	if (!sched->watchdog)
+		return;
+	atomic_store(&sched->watch_quit, true);
+	vmm_watch_wake(sched);
+	vmm_os_thread_join(sched->watchdog);
+	sched->watchdog = NULL;
+}

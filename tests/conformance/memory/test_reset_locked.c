@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the CPU has locked in unusual ways while the adapter is reset (TDR-11): by an alternate address, or some pages of it. The
+ * pointers stay good, and lead to nobody else's bytes.
+ */
+#include "base/base.h"
+#include "world.h"
+
+enum { BYTES = 64 * 1024, WORDS = BYTES / 4, STRIDE = 512 };
+
+/* A reset of the engine alone would leave memory as it is. */
+static const struct vidmm_registry_value whole[] = {{"PerEngineTdr", 0}};
+static const struct client_options small = {
+	.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB, .registry = whole, .registry_count = 1};
+
+/* Another program's, which is what the timeout loses first; on virtual time. */
+static void hang(struct world *w)
+{
+	const struct softgpu_command command = {SOFTGPU_HANG, 0, sizeof(command)};
+	struct client_device guilty;
+	struct client_context context;
+
+	client_open(&w->client, &guilty);
+	client_context(&guilty, 0, &context);
+	client_command(&context, &command, sizeof(command));
+	client_submit(&context);
+	vidmm_sleep_until_ns(w->client.host, vidmm_now_ns(w->client.host) + 10000000000);
+	client_context_end(&context);
+	client_close(&guilty);
+}
+
+/* All of video memory belongs to others now. What the pointer writes is not there. */
+static void expect_apart(struct world *w, uint32_t *words, uint32_t count)
+{
+	struct client_device device;
+	struct client_context context;
+
+	client_open(&w->client, &device);
+	client_context(&device, 0, &context);
+	D3DKMT_HANDLE all = allocate_in(&device, 2 * MIB, CPU, VRAM);
+	client_reference(&context, all, true);
+	client_submit(&context);
+	client_idle(&w->client);
+	assert_int_equal(client_residency(&device, all), IN_VRAM);
+	uint32_t *theirs = client_lock(&device, all, 0);
+
+	for (uint32_t i = 0; i < 2 * MIB / 4; i++)
+		theirs[i] = 0x77777777;
+	for (uint32_t i = 0; i < count; i++)
+		words[i] = 0x88888888;
+	for (uint32_t i = 0; i < 2 * MIB / 4; i++)
+		assert_int_equal(theirs[i], 0x77777777);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(words[i], 0x88888888);
+	assert_int_equal(client_unlock(&device, all), S_OK);
+	vidmm_adapter_check(w->client.adapter);
+	client_context_end(&context);
+	client_close(&device);
+}
+
+static D3DKMT_HANDLE tiled_in_vram(struct world *w)
+{
+	struct softgpu_allocation wish = wish_of(BYTES, CPU | SOFTGPU_ALLOCATION_TILED_Y, VRAM);
+
+	wish.stride_bytes = STRIDE;
+	D3DKMT_HANDLE a = allocate_wish(&w->device, &wish);
+	use_now(w, a, true);
+	assert_int_equal(client_residency(&w->device, a), IN_VRAM);
+	return a;
+}
+
+static void tdr_11_swz_24_an_alternate_address_outlives_the_reset(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
+
+	use_now(&w, a, true);
+	uint32_t *words = client_lock(&w.device, a, ACQUIRE_APERTURE | USE_ALTERNATE_VA);
+
+	for (uint32_t i = 0; i < WORDS; i++)
+		words[i] = 0x66666666;
+	hang(&w);
+	for (uint32_t i = 0; i < WORDS; i++)
+		assert_int_equal(words[i], 0); /* what was in video memory is gone */
+	vidmm_adapter_check(w.client.adapter);
+	expect_apart(&w, words, WORDS);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static void tdr_11_lock_21_listed_pages_outlive_the_reset(void **state)
+{
+	static const UINT list[] = {3, 4};
+	struct world w;
+	void *data;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = tiled_in_vram(&w), b = tiled_in_vram(&w), handle = a;
+	assert_int_equal(lock_pages(&w.device, &handle, ACQUIRE_APERTURE, list, 2, &data), S_OK);
+	uint32_t *words = data;
+
+	for (uint32_t i = 0; i < 2 * PAGE / 4; i++)
+		words[i] = 0x55555555;
+	/* And one that nobody has locked any more, whose pages have not gone back yet. */
+	assert_int_equal(lock_pages(&w.device, &b, ACQUIRE_APERTURE, list, 2, &data), S_OK);
+	hang(&w);
+	vidmm_adapter_check(w.client.adapter);
+	expect_apart(&w, words, 2 * PAGE / 4);
+	assert_int_equal(client_unlock(&w.device, b), S_OK);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	vidmm_adapter_check(w.client.adapter);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	assert_int_equal(client_deallocate(&w.device, b), S_OK);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+#define ON_SIM(test)                                              \
+	{                                                         \
+		"sim: " #test, test, world_prepare, NULL, &on_sim \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SIM(tdr_11_swz_24_an_alternate_address_outlives_the_reset),
+		ON_SIM(tdr_11_lock_21_listed_pages_outlive_the_reset),
+	};
+
+	(void)on_linux;
+	return cmocka_run_group_tests_name("locks over a reset", tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* When a GPU has timed out, and what the options say about that: TDR-01, TDR-02, TDR-13, SUB-14. */
+#include "timeout_world.h"
+
+/* ---- when ---- */
+
+static void tdr_02_a_packet_of_1500_ms_is_left_alone(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	timeout_pass(&t, 1500 * NS_PER_MS);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	timeout_pass(&t, 10 * NS_PER_S);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_TIMEOUT), 0);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	timeout_stop(&t);
+}
+
+static void tdr_02_a_packet_of_4000_ms_is_not(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	uint64_t began = vidmm_now_ns(t.w.client.host);
+	world_submit_use(&t.w.context, t.a);
+	timeout_pass(&t, 4000 * NS_PER_MS);
+	const struct vidmm_event asked = timeout_event(VIDMM_RECOVERY_OVERDUE, 0),
+				 reset = timeout_event(VIDMM_RECOVERY_TIMEOUT, 0);
+	assert_in_range(asked.time_ns - began, 900 * NS_PER_MS, 1100 * NS_PER_MS);
+	assert_in_range(reset.time_ns - asked.time_ns, 2000 * NS_PER_MS, 2100 * NS_PER_MS);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
+	timeout_stop(&t);
+}
+
+/* However many there are, and however long they take together. */
+static void tdr_02_packets_that_each_complete_in_time_never_time_out(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	for (uint32_t i = 0; i < 12; i++)
+		world_submit_use(&t.w.context, t.a);
+	for (uint32_t i = 0; i < 12; i++) {
+		timeout_pass(&t, 1900 * NS_PER_MS);
+		assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	}
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_TIMEOUT), 0);
+	timeout_stop(&t);
+}
+
+/* The other node goes on meanwhile, and does not hide that this one does not. */
+static void tdr_02_each_node_has_its_own_time(void **state)
+{
+	struct timeout_world t;
+	struct client_context other;
+
+	timeout_start(&t, state, NULL, NULL);
+	client_context(&t.w.device, 1, &other);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	while (!timeout_count(VIDMM_RECOVERY_TIMEOUT)) {
+		world_use(&other, t.a);
+		if (client_try_submit(&other) != S_OK)
+			break;
+		timeout_pass(&t, 100 * NS_PER_MS);
+		scripted_complete(t.w.m, 1, 1);
+	}
+	assert_int_equal(timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).arg[1], 0);
+	timeout_stop(&t);
+}
+
+/* ---- an interrupt that got lost ---- */
+
+static void sub_14_a_lost_interrupt_is_found_without_a_reset(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	t.w.m->settings.ignore_fences = true;
+	world_submit_use(&t.w.context, t.a);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	/* Nobody hears of it but by the question. */
+	client_idle(&t.w.client);
+	timeout_await(&t, VIDMM_RECOVERY_MISSED, 1);
+	const struct scripted_call *query = scripted_nth(t.w.m, VIDMM_DDI_QUERY_CURRENT_FENCE, 0);
+	assert_non_null(query);
+	assert_int_equal(query->irql, PASSIVE_LEVEL);
+	assert_int_equal(query->in.fence.NodeOrdinal, 0);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	t.w.m->settings.ignore_fences = false;
+	timeout_stop(&t);
+}
+
+static void sub_14_the_question_comes_before_the_reset(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_QUERY_CURRENT_FENCE), 1);
+	assert_true(timeout_event(VIDMM_RECOVERY_OVERDUE, 0).sequence <
+		    timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).sequence);
+	timeout_stop(&t);
+}
+
+/* ---- options ---- */
+
+static vidmm_status try_options(void **state, struct vidmm_tdr_options tdr, const char *rule)
+{
+	const struct client_options options = {.kind = *(uint32_t *)*state, .tdr = &tdr};
+	struct client client;
+	vidmm_status status = client_try_start(&client, &options);
+
+	if (rule)
+		assert_true(client_found(&client, rule));
+	else
+		assert_int_equal(client.findings, 0);
+	client_stop(&client);
+	return status;
+}
+
+static void tdr_01_what_the_options_may_be(void **state)
+{
+	const struct vidmm_tdr_options good = VIDMM_TDR_DEFAULTS;
+	struct vidmm_tdr_options o;
+
+	assert_int_equal(try_options(state, good, NULL), STATUS_SUCCESS);
+	assert_int_equal(try_options(state, (o = good, o.level = 0, o), NULL), STATUS_SUCCESS);
+	assert_int_equal(try_options(state, (o = good, o.limit_count = 0, o), NULL),
+			 STATUS_SUCCESS);
+	assert_int_equal(try_options(state, (o = good, o.level = 2, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.level = 4, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.delay_ms = 0, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.ddi_delay_ms = 0, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.limit_time_ms = 0, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.limit_count = VIDMM_TDR_LIMIT_MAX + 1, o),
+				     "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.debug_mode = 4, o), "TDR-01"),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(try_options(state, (o = good, o.debug_mode = 0, o), NULL),
+			 STATUS_NOT_SUPPORTED);
+	assert_int_equal(try_options(state, (o = good, o.debug_mode = 3, o), NULL),
+			 STATUS_NOT_SUPPORTED);
+}
+
+static void tdr_01_level_0_never_resets(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
+
+	tdr.level = 0;
+	timeout_start(&t, state, NULL, &tdr);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	timeout_pass(&t, 600 * NS_PER_S);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_OVERDUE), 0);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	timeout_stop(&t);
+}
+
+static void expect_fatal(struct timeout_world *t)
+{
+	assert_int_equal(t->w.fatals, 1);
+	assert_int_equal(t->w.fatal[0], 0x116);
+	assert_true(timeout_is_lost(&t->w.device, t->a));
+	t->w.expected_fatals = 1;
+}
+
+static void tdr_01_level_1_is_fatal(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
+
+	tdr.level = 1;
+	timeout_start(&t, state, NULL, &tdr);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	client_idle(&t.w.client); /* who waits is released */
+	expect_fatal(&t);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	timeout_stop(&t);
+}
+
+static void tdr_01_debug_mode_1_reports_and_goes_on(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
+
+	tdr.debug_mode = 1;
+	timeout_start(&t, state, NULL, &tdr);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	timeout_pass(&t, 10 * NS_PER_S);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_IGNORED), 3); /* after 3, 6, 9 seconds */
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_int_equal(scripted_complete(t.w.m, 0, 1), 1);
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	timeout_stop(&t);
+}
+
+static void tdr_01_delay_is_what_the_option_says(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
+
+	tdr.delay_ms = 400;
+	timeout_start(&t, state, NULL, &tdr);
+	timeout_hang(&t);
+	uint64_t began = vidmm_now_ns(t.w.client.host);
+	world_submit_use(&t.w.context, t.a);
+	timeout_pass(&t, NS_PER_S);
+	assert_in_range(timeout_event(VIDMM_RECOVERY_TIMEOUT, 0).time_ns - began, 600 * NS_PER_MS,
+			700 * NS_PER_MS);
+	timeout_stop(&t);
+}
+
+/* ---- how often ---- */
+
+/* Hangs again and again, so many ns apart. */
+static void hang_repeatedly(struct timeout_world *t, uint32_t times, uint64_t apart_ns)
+{
+	for (uint32_t i = 0; i < times; i++) {
+		uint64_t next = vidmm_now_ns(t->w.client.host) + apart_ns;
+
+		timeout_hang(t);
+		world_submit_use(&t->w.context, t->a);
+		client_idle(&t->w.client);
+		if (t->w.fatals)
+			return;
+		timeout_reopen(t);
+		if (t->w.kind == VIDMM_HOST_SIM)
+			vidmm_sleep_until_ns(t->w.client.host, next);
+	}
+}
+
+static void tdr_13_the_sixth_reset_of_a_minute_is_fatal(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	hang_repeatedly(&t, 5, 10 * NS_PER_S);
+	assert_int_equal(t.w.fatals, 0);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESTARTED), 5);
+	hang_repeatedly(&t, 1, 0);
+	expect_fatal(&t);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESTARTED), 5);
+	timeout_stop(&t);
+}
+
+static void tdr_13_older_ones_do_not_count(void **state)
+{
+	struct timeout_world t;
+
+	timeout_start(&t, state, NULL, NULL);
+	hang_repeatedly(&t, 20, 14 * NS_PER_S);
+	assert_int_equal(t.w.fatals, 0);
+	assert_int_equal(timeout_count(VIDMM_RECOVERY_RESTARTED), 20);
+	timeout_stop(&t);
+}
+
+static void tdr_13_how_many_is_an_option(void **state)
+{
+	struct timeout_world t;
+	struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
+
+	tdr.limit_count = 0;
+	timeout_start(&t, state, NULL, &tdr);
+	hang_repeatedly(&t, 1, 0);
+	expect_fatal(&t);
+	timeout_stop(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SIM(tdr_01_what_the_options_may_be),
+		ON_SIM(tdr_01_level_0_never_resets),
+		ON_BOTH(tdr_01_level_1_is_fatal),
+		ON_SIM(tdr_01_debug_mode_1_reports_and_goes_on),
+		ON_SIM(tdr_01_delay_is_what_the_option_says),
+		ON_SIM(tdr_02_a_packet_of_1500_ms_is_left_alone),
+		ON_SIM(tdr_02_a_packet_of_4000_ms_is_not),
+		ON_SIM(tdr_02_packets_that_each_complete_in_time_never_time_out),
+		ON_SIM(tdr_02_each_node_has_its_own_time),
+		ON_BOTH(sub_14_a_lost_interrupt_is_found_without_a_reset),
+		ON_BOTH(sub_14_the_question_comes_before_the_reset),
+		ON_SIM(tdr_13_the_sixth_reset_of_a_minute_is_fatal),
+		ON_SIM(tdr_13_older_ones_do_not_count),
+		ON_BOTH(tdr_13_how_many_is_an_option),
+	};
+
+	return cmocka_run_group_tests_name("sched timeout", tests, NULL, NULL);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A world whose GPU may hang: timeouts are on, and what the watchdog says is recorded. On the simulator TdrDelay is the
+ * default; on real threads half of it, which still is far more than a busy machine keeps a thread waiting for.
+ */
+#ifndef VMM_TESTS_TIMEOUT_WORLD_H
+#define VMM_TESTS_TIMEOUT_WORLD_H
+
+#include "sched_world.h"
+
+#define NS_PER_MS ((uint64_t)1000000)
+#define NS_PER_S  ((uint64_t)1000000000)
+
+struct timeout_world {
+	struct world w;
+	struct vidmm_tdr_options tdr;
+	D3DKMT_HANDLE a; /* 64 KiB, resident in segment 1 */
+};
+
+/* tdr: NULL for that default. The GPU completes what it gets, until timeout_hang. */
+void timeout_start(struct timeout_world *t, void **state, world_setup *setup,
+		   const struct vidmm_tdr_options *tdr);
+struct vidmm_tdr_options timeout_defaults(uint32_t kind);
+void timeout_hang(struct timeout_world *t); /* from here on it completes nothing by itself */
+void timeout_work(struct timeout_world *t); /* and now it does again */
+/* Devices that were lost are no use any more: closes the world's own, and opens it anew. */
+void timeout_reopen(struct timeout_world *t);
+void timeout_stop(struct timeout_world *t);
+
+/* Events of enum vidmm_recovery so far: how many, and the n-th of a kind. */
+uint32_t timeout_count(uint32_t what);
+struct vidmm_event timeout_event(uint32_t what, uint32_t n);
+/* Others run until that many are there; on the simulator time passes. */
+void timeout_await(struct timeout_world *t, uint32_t what, uint32_t count);
+/* On the simulator; everything that is due until then happens. */
+void timeout_pass(struct timeout_world *t, uint64_t nanoseconds);
+
+bool timeout_is_lost(struct client_device *device, D3DKMT_HANDLE allocation);
+
+#endif
