@@ -179,6 +179,13 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_open(struct vidmm_host *ho
 							   const char *name,
 							   struct vidmm_process **process);
 VIDMM_API void vidmm_process_close(struct vidmm_process *process); /* destroys its devices */
+/*
+ * What the process may keep resident on an adapter whose miniport is of WDDM 2.x, in the segments of a budget group: 0
+ * local, 1 non-local. Until it is set, all that the group has. May be less than is resident already.
+ */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_set_budget(struct vidmm_process *process,
+								 struct vidmm_adapter *adapter,
+								 uint32_t group, uint64_t bytes);
 VIDMM_API uint32_t
 vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 ... */
 

@@ -50,6 +50,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	vmm_status status;
 
 	core->interface_version = caps->interface_version;
+	core->wddm2 = caps->wddm2;
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
 	core->paging_timeline = caps->node_count;

@@ -36,7 +36,7 @@ void vidmm_process_close(struct vidmm_process *process)
 	void *handle;
 
 	while ((handle = first_device(core)) != NULL) {
-		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+		struct vmm_device *device = vmm_device_end(handle);
 
 		if (device)
 			vmm_sched_destroy_device(device);
@@ -45,6 +45,16 @@ void vidmm_process_close(struct vidmm_process *process)
 	}
 	vmm_kmt_forget(core);
 	vmm_process_destroy(core);
+}
+
+vidmm_status vidmm_process_set_budget(struct vidmm_process *process, struct vidmm_adapter *adapter,
+				      uint32_t group, uint64_t bytes)
+{
+	if (!process || !adapter)
+		return VMM_INVALID_PARAMETER;
+	if (atomic_load(&adapter->core.closed))
+		return VMM_DEVICE_REMOVED;
+	return vmm_budget_set(&adapter->core, vidmm_core_process(process), group, bytes);
 }
 
 uint32_t vidmm_process_id(const struct vidmm_process *process)
@@ -91,7 +101,7 @@ vidmm_status vidmm_device_create(struct vidmm_process *process, struct vidmm_ada
 
 void vidmm_device_destroy(struct vidmm_device *device)
 {
-	struct vmm_device *core = vmm_live_end(VMM_LIVE_DEVICE, device);
+	struct vmm_device *core = vmm_device_end(device);
 
 	if (!core)
 		return; /* it is gone, or another thread is at it */

@@ -59,9 +59,11 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	vmm_assert(sum.resident_bytes == segment->resident_bytes);
 	vmm_assert(segment->resident_bytes <= segment->peak_bytes);
 	/* The rest of the live ranges are DMA and paging buffers. */
-	vmm_assert(figures.live_ranges >= segment->residents);
-	vmm_assert(figures.size_bytes - figures.free_bytes >= segment->resident_bytes);
-	vmm_assert(segment->aperture || figures.live_ranges == segment->residents);
+	uint32_t ranges = segment->residents + segment->port->invalid_count;
+	vmm_assert(figures.live_ranges >= ranges);
+	vmm_assert(figures.size_bytes - figures.free_bytes >=
+		   segment->resident_bytes + segment->invalid_bytes);
+	vmm_assert(segment->aperture || figures.live_ranges == ranges);
 	return sum.resident_bytes;
 }
 

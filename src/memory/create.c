@@ -136,13 +136,14 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->adapter = c->device->adapter;
 	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
-	a->flags = info->Flags.Value;
+	a->flags = vmm_flags_kept(c->memory, info->Flags.Value);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
 	a->preferred = info->PreferredSegment.Value;
 	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
-	a->renaming_limit = info->MaximumRenamingListLength;
+	if (!c->memory->caps->wddm2) /* else the same word is PhysicalAdapterIndex (C-10) */
+		a->renaming_limit = info->MaximumRenamingListLength;
 	a->priority = info->AllocationPriority;
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
@@ -187,6 +188,8 @@ static NTSTATUS make_objects(struct creation *c)
 		vmm_list_init(&ref->device_link);
 		vmm_list_init(&ref->resource_link);
 		vmm_list_init(&ref->zombie_link);
+		vmm_list_init(&ref->residency_link);
+		vmm_list_init(&ref->departure_link);
 		vmm_os_mutex_lock(&process->lock);
 		ref->handle = vmm_handle_create(&process->handles, VMM_HANDLE_ALLOCATION, ref);
 		vmm_os_mutex_unlock(&process->lock);

@@ -121,6 +121,8 @@ static void drop_locks(struct vmm_ref *ref)
 {
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
+	if (ref->device->adapter->wddm2)
+		vmm_lock_wddm2_released(ref->instance);
 	vmm_kept_unlocked(ref->instance);
 }
 
@@ -170,6 +172,7 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	vmm_list_remove(&ref->device_link);
 	vmm_list_remove(&ref->resource_link);
 	drop_locks(ref);
+	vmm_resident_forget(ref);
 	if (ref->creator && a->shared)
 		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
 	vmm_existing_depart(a, departing);
@@ -353,6 +356,8 @@ void vmm_memory_close_device(struct vmm_device *device)
 								     struct vmm_ref, device_link)),
 				  &departing);
 	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_paging_queues_end(device);
+	vmm_resident_device_end(device);
 	vmm_paging_unlock(adapter);
 	close_device_refs(device);
 	vmm_existing_let_go(adapter->memory, &departing);

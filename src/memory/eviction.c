@@ -95,6 +95,29 @@ vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance 
 	return status;
 }
 
+/*
+ * From 2.0 on the system copy stays in its store while the content is in a segment. What nobody has written to since
+ * need not be copied back (PRI-10), nor may what must not leave in the clear (PAG-32).
+ */
+vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint64_t preparation)
+{
+	bool had_one = instance->backing.address != NULL;
+	vmm_status status;
+
+	if (instance->not_written && had_one)
+		return vmm_paging_discard(memory, instance);
+	status = vmm_residency_give_backing(memory, instance);
+	if (!vmm_ok(status) || instance->not_written) {
+		/* Never written to: the fresh pages of the new store are what it holds. */
+		return vmm_ok(status) ? vmm_paging_discard(memory, instance) : status;
+	}
+	status = vmm_eviction_transfer(memory, instance, preparation);
+	if (status != VMM_OK && !had_one)
+		vmm_backing_destroy(memory, &instance->backing);
+	return status;
+}
+
 void vmm_eviction_blocker(struct vmm_memory *memory, const struct vmm_instance *instance,
 			  uint32_t *timeline, uint64_t *sequence)
 {

@@ -477,6 +477,8 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 	uint64_t waited_ns = 0;
 	NTSTATUS status;
 
+	if (vmm_unlikely(adapter->wddm2))
+		return vmm_lock_wddm2(device, request);
 	for (;;) {
 		vmm_paging_lock(adapter);
 		/* LOCK-33: while it waited the adapter may have been reset. */
@@ -540,6 +542,8 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 		ref->instance->lock_count--;
 		if (vmm_unlikely(ref->instance->kept != NULL))
 			vmm_kept_upload_soon(adapter->memory, ref->instance);
+		if (vmm_unlikely(adapter->wddm2))
+			vmm_lock_wddm2_released(ref->instance);
 		if (vmm_unlikely(ref->instance->partial != NULL))
 			vmm_partial_unlocked(adapter->memory, ref->instance);
 		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,

@@ -19,6 +19,9 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
+	vmm_list_init(&memory->paging_queues);
+	vmm_list_init(&memory->departures);
+	vmm_list_init(&memory->budgets);
 	vmm_list_init(&memory->away);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
@@ -40,6 +43,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_swizzle_finish(memory);
+	vmm_budgets_finish(memory);
 	vmm_paging_buffers_destroy(memory);
 	vmm_backing_collect(memory);
 	vmm_segments_destroy(memory);

@@ -37,6 +37,8 @@ struct vmm_memory_engine {
 				  uint32_t reason);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
+	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
+	void (*wake)(struct vmm_adapter *adapter);
 };
 
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
@@ -134,6 +136,9 @@ struct vmm_lock_request {
 };
 NTSTATUS vmm_memory_lock(struct vmm_device *device,
 			 struct vmm_lock_request *request) VMM_MUST_CHECK;
+/* From 2.0 on (lock2.c); of the request handle and flags, whose place must be empty. */
+NTSTATUS vmm_memory_lock2(struct vmm_device *device,
+			  struct vmm_lock_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles,
 			   uint32_t count) VMM_MUST_CHECK;
 
@@ -169,6 +174,66 @@ NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_s
 				   uint32_t *priorities) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_shape *shape,
 				    uint32_t *status) VMM_MUST_CHECK;
+
+/* ---- paging queues and residency lists of WDDM 2.x (paging_queue.c, make_resident.c); take the locks themselves ---- */
+struct vmm_paging_queue_request {
+	int32_t priority;
+	uint32_t physical_adapter;
+	uint32_t queue, fence; /* out: handles */
+	void *fence_address;   /* out: where the client reads the fence's 64-bit value */
+};
+NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
+				 struct vmm_paging_queue_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
+/* The live handle of the device whose queue that is; NULL: none. */
+void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle);
+struct vmm_residency_request {
+	uint32_t queue;
+	const uint32_t *handles; /* our copy */
+	uint32_t count, flags;
+	uint64_t fence_value, bytes_to_trim; /* out */
+};
+/* STATUS_PENDING: on the list, and usable once the queue's fence has reached fence_value (RES-03). */
+NTSTATUS vmm_memory_make_resident(struct vmm_device *device,
+				  struct vmm_residency_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_evict(struct vmm_device *device,
+			  struct vmm_residency_request *request) VMM_MUST_CHECK;
+/* Blocks until all of them, or with `any` one of them, have reached their values (MFN-11, MFN-14). */
+struct vmm_fence_wait {
+	const uint32_t *handles;
+	const uint64_t *values;
+	uint32_t count;
+	bool any;
+};
+NTSTATUS vmm_paging_fence_wait(struct vmm_device *device,
+			       const struct vmm_fence_wait *wait) VMM_MUST_CHECK;
+/* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
+NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
+			uint64_t bytes) VMM_MUST_CHECK;
+
+/* The same for sched; paging lock held. */
+/* Goes on with what waits: places it, completes it, evicts what is due. */
+void vmm_paging_work_locked(struct vmm_adapter *adapter);
+/*
+ * Everything on the device's list that was there before that submission, and what the submission names, together in
+ * memory (RES-08, PRI-12). As vmm_memory_make_resident_locked. `anew`: the largest first, and what has no place of this
+ * round yet may leave for it.
+ */
+struct vmm_residency_set {
+	struct vmm_device *device;
+	uint64_t submission;
+	struct vmm_instance *const *named;
+	uint32_t named_count;
+	uint64_t preparation;
+};
+vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
+/* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */
+uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,
+			   uint64_t sequence);
+static inline bool vmm_allocation_is_physical(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & 0x8000u) != 0; /* AccessedPhysically */
+}
 
 /* ---- residency: the narrow interface for sched; paging lock held ---- */
 /*

@@ -16,8 +16,13 @@ enum {
 	VMM_ALLOCATION_CACHED = 0x4,
 	VMM_ALLOCATION_PROTECTED = 0x8,
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
-	VMM_ALLOCATION_SWIZZLED = 0x80,
-	VMM_ALLOCATION_ALTERNATE = 0x400, /* UseAlternateVA */
+	VMM_ALLOCATION_SWIZZLED =
+		0x80, /* 1.x, as the next; never set in what is kept of a 2.x allocation */
+	VMM_ALLOCATION_ALTERNATE = 0x400,            /* UseAlternateVA */
+	VMM_ALLOCATION_ACCESSED_PHYSICALLY = 0x8000, /* from here on: 2.x */
+	VMM_ALLOCATION_NOTIFY_RESIDENCY = 0x10000,
+	VMM_ALLOCATION_HARDWARE_PROTECTED = 0x20000,
+	VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND = 0x40000,
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
@@ -42,6 +47,7 @@ struct vmm_segment {
 	bool aperture;
 	uint64_t
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
+	uint64_t invalid_bytes; /* SEG-26 */
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	struct vmm_list lru[VMM_CLASS_COUNT]; /* head: least recently used */
@@ -148,6 +154,10 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
+	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
+	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	uint64_t residency_rounds;
 	struct vmm_list
 		away;       /* vmm_instance.lru of what is pinned: without power it has no place */
 	bool powering_down; /* paging buffers are not mapped any more */
@@ -196,6 +206,9 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 			      const struct vmm_backing *pages, bool in);
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
+/* PAG-25: to who asked for it with ExplicitResidencyNotification; nothing for others. */
+vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
+			     bool resident);
 /* PAG-27: a Transfer of size 0 out of its memory segment. */
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
 /* What is collected will not be submitted; the buffers are in no aperture any more. */
@@ -270,6 +283,9 @@ vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instanc
  */
 vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,
 				  uint32_t set);
+/* Into a segment of the set, pushing out what that preparation does not want. As place by a reference. */
+vmm_status vmm_residency_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t set, uint64_t preparation);
 bool vmm_instance_unused(
 	const struct vmm_instance *instance); /* no prepared packet uses its memory */
 /*
@@ -288,6 +304,9 @@ vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment
 /* Through an aperture of its set, or straight (PAG-17, SEG-20); its backing store is there. VMM_PENDING: see above. */
 vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
 				 uint64_t preparation);
+/* The same from 2.0 on, with the store that is there or a new one. */
+vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint64_t preparation);
 /* PAG-20: would eviction from its memory segment lose its content? */
 bool vmm_eviction_is_blocked_by_pinned(const struct vmm_memory *memory,
 				       const struct vmm_allocation *allocation);
@@ -486,6 +505,67 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker);
 
+/* ---- resident.c: residency lists (RES-01) ---- */
+/* Where an allocation may be when it is resident, whoever uses it. */
+uint32_t vmm_resident_set(const struct vmm_allocation *allocation);
+bool vmm_resident_reaches_aperture(const struct vmm_allocation *allocation);
+/* Without AccessedPhysically the pages in system memory are reached without the aperture (PAG-24). */
+bool vmm_resident_in_system(const struct vmm_instance *instance);
+/* A number of its own for a round of placing. */
+uint64_t vmm_resident_round(struct vmm_memory *memory);
+/* It is on a list, and is not brought in for it: held by the CPU (LOCK-48), offered, or its content lost. */
+bool vmm_resident_stays_out(struct vmm_instance *instance);
+/* VMM_PENDING also where the CPU holds it out. */
+vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			      uint64_t preparation);
+/* It is in system memory for the CPU's sake and stays resident: if not at once, then before the next packet runs. */
+void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Wants all of the list, so that nothing of it leaves for the rest of it. */
+void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
+vmm_status vmm_resident_list(struct vmm_ref *ref);
+void vmm_resident_unlist(struct vmm_ref *ref);
+/* The ref goes: off the list, out of what waits. */
+void vmm_resident_forget(struct vmm_ref *ref);
+void vmm_resident_device_end(struct vmm_device *device); /* its refs are gone */
+/* Bytes by which the list with these additions exceeds what can be in memory together; 0: none. */
+uint64_t vmm_resident_excess(struct vmm_device *device, struct vmm_ref *const *added,
+			     uint32_t count);
+/* The last paging packet that touches it. */
+uint64_t vmm_resident_paged(const struct vmm_instance *instance);
+/* Off the list and not wanted back: out it goes when the GPU work queued so far is complete (RES-07). */
+void vmm_resident_depart(struct vmm_ref *ref);
+void vmm_resident_departures(struct vmm_memory *memory);
+
+/* ---- budget.c ---- */
+/* The process's account on this adapter, made when first needed; NULL: no memory. */
+struct vmm_budget *vmm_budget_of(struct vmm_device *device);
+void vmm_budget_charge(struct vmm_ref *ref, bool listed);
+/* By how many bytes usage would exceed the budget with these additions. */
+uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count);
+void vmm_budgets_finish(struct vmm_memory *memory);
+
+/* ---- paging_queue.c ---- */
+struct vmm_paging_queue;
+struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device, uint32_t handle);
+/* An operation on these refs, done when all of them are placed and paged; *value is what the fence will have. */
+vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
+				uint32_t count, uint64_t *value);
+void vmm_paging_queues_forget(struct vmm_ref *ref);
+void vmm_paging_queues_end(struct vmm_device *device);
+
+/* ---- lock2.c ---- */
+NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request); /* LOCK-51 */
+/* A lock of it was given back, by whatever way. Paging lock held. */
+void vmm_lock_wddm2_released(struct vmm_instance *instance);
+
+/* ---- validate_wddm2.c ---- */
+struct vmm_flags_verdict {
+	const char *rule, *what; /* NULL: nothing is wrong */
+};
+struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
+uint32_t vmm_flags_built_wddm2(void);
+/* What is remembered of a new allocation's flags: bits that mean the same in every version. */
+uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags);
 /* ---- section.c ---- */
 /* The picture of a cross-adapter resource, as its creator's miniport describes it; owner: who may lock it (LOCK-24). */
 struct vmm_picture {

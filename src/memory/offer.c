@@ -262,7 +262,9 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 		status = RESIDENT_GPU;
 	else if (ref->instance->place == VMM_PLACE_APERTURE)
 		status = RESIDENT_SHARED;
-	if (status > *worst) /* PRI-04: a resource reports its worst member */
+	else if (ref->residency_count && vmm_resident_in_system(ref->instance))
+		status = RESIDENT_SHARED; /* PAG-24 */
+	if (status > *worst)              /* PRI-04: a resource reports its worst member */
 		*worst = status;
 	return STATUS_SUCCESS;
 }

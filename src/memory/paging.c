@@ -371,6 +371,33 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
+			     bool resident)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_NOTIFY_RESIDENCY};
+	vmm_status status;
+
+	if (vmm_likely(!memory->caps->wddm2) ||
+	    !(instance->allocation->flags & VMM_ALLOCATION_NOTIFY_RESIDENCY) ||
+	    instance->announced == resident)
+		return VMM_OK;
+	args.NotifyResidency.hAllocation = instance->allocation->kmd_allocation;
+	args.NotifyResidency.Resident = resident;
+	if (resident) { /* out of it: (0, 0) */
+		args.NotifyResidency.PhysicalAddress.SegmentId = instance->segment;
+		args.NotifyResidency.PhysicalAddress.SegmentOffset = instance->offset;
+	}
+	memory->operand = instance;
+	status = paging_build(memory, &args, NULL, 0);
+	if (!vmm_ok(status))
+		return status;
+	instance->announced = resident;
+	paging_event(
+		memory, instance, VIDMM_PAGING_NOTIFY_RESIDENCY, instance->allocation->size_bytes,
+		(uint32_t[2]){resident ? 0 : instance->segment, resident ? instance->segment : 0});
+	return VMM_OK;
+}
+
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};

@@ -86,6 +86,8 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 	vmm_list_init(&ref->device_link);
 	vmm_list_init(&ref->resource_link);
 	vmm_list_init(&ref->zombie_link);
+	vmm_list_init(&ref->residency_link);
+	vmm_list_init(&ref->departure_link);
 	vmm_os_mutex_lock(&device->process->lock);
 	ref->handle = vmm_handle_create(&device->process->handles, VMM_HANDLE_ALLOCATION, ref);
 	if (ref->handle) {

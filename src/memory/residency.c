@@ -50,6 +50,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->range = room->node;
 	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
+	instance->not_written = false; /* what was said of its last stay */
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
@@ -129,6 +130,8 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	if (instance->kept)
 		return bring_back(memory, instance, preparation);
 	vmm_coherence_to_gpu(memory, instance, VMM_PLACE_MEMORY);
+	if (memory->caps->wddm2)
+		return vmm_eviction_wddm2(memory, instance, preparation);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
 	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
 					       &instance->backing);
@@ -229,6 +232,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	uint32_t old_segment = instance->segment;
 
+	(void)!vmm_paging_notify(memory, instance, false); /* PAG-25 */
 	if (vmm_unlikely(instance->partial != NULL))
 		vmm_partial_drop(memory, instance);
 	if (instance->place == VMM_PLACE_MEMORY) {
@@ -239,6 +243,9 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 				instance); /* PAG-06; a dead adapter has no content left anyway */
 		vmm_view_hide(instance);
 		leave_segment(memory, instance);
+		if (!instance->kept) /* of 2.x, where it stays while the content is in a segment */
+			vmm_backing_destroy_after(memory, &instance->backing,
+						  vmm_paging_sequence(memory));
 	} else if (instance->place == VMM_PLACE_APERTURE) {
 		vmm_swizzle_release(memory, instance);
 		(void)!vmm_paging_unmap(memory, instance);
@@ -260,6 +267,29 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 	instance->linear = false;
 	instance->place = instance->kept ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST;
 	residency_event(memory, instance, reason, old_segment);
+}
+
+/* PAG-32: what is protected is encrypted on its way out by the segment, or does not go. */
+static bool leaves_in_the_clear(struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 &&
+	       (instance->allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) &&
+	       !(instance->not_written && instance->backing.address) &&
+	       !vmm_memory_segment(memory, instance->segment)->port->flags.EncryptedPagingSupported;
+}
+
+static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (instance->lock_count) /* the CPU's stores are not to be lost */
+		return VMM_NOT_SUPPORTED;
+	vmm_reason(memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		   instance->allocation->owner, instance->handle,
+		   "PAG-32: the content of 0x%08x is HardwareProtected and segment %u has no "
+		   "EncryptedPagingSupported: it is discarded, not copied out",
+		   instance->handle, instance->segment);
+	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
+	memory->figures.evictions++;
+	return VMM_OK;
 }
 
 void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -297,25 +327,26 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 }
 
 /* For what that preparation brings in: its own working set stays. VMM_PENDING: the way out is in use by the GPU. */
-static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
-			uint64_t preparation)
+static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *instance,
+			    uint32_t reason, uint64_t preparation)
 {
 	uint32_t old_segment = instance->segment;
 	vmm_status status;
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
-	    reason != VIDMM_RESIDENCY_POWER)
-		return VMM_NOT_SUPPORTED; /* PAG-18 */
 	if (vmm_unlikely(is_locked_through_alternate(memory, instance)))
 		return move_alternate(memory, instance, reason);
 	if (vmm_unlikely(instance->partial != NULL))
 		return move_rest(memory, instance, reason);
 	if (instance->place == VMM_PLACE_MEMORY) {
-		vmm_assert(!(instance->kept && instance->lock_count && instance->gpu_wrote));
+		/* From 2.0 on the GPU may write to what the CPU has locked (LKR-09). */
+		vmm_assert(memory->caps->wddm2 ||
+			   !(instance->kept && instance->lock_count && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
+		if (vmm_unlikely(leaves_in_the_clear(memory, instance)))
+			return lose_protected(memory, instance);
 		if (instance->lock_count && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
 		vmm_swizzle_release(memory, instance);
@@ -339,6 +370,24 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 	return VMM_OK;
 }
 
+/* PAG-25: the miniport hears of it before the content moves, and of it again if that fails. */
+static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
+			uint64_t preparation)
+{
+	vmm_status status;
+
+	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
+	    reason != VIDMM_RESIDENCY_POWER)
+		return VMM_NOT_SUPPORTED; /* PAG-18 */
+	status = vmm_paging_notify(memory, instance, false);
+	if (!vmm_ok(status))
+		return status;
+	status = evict_now(memory, instance, reason, preparation);
+	if (status != VMM_OK && status != VMM_DEVICE_REMOVED)
+		(void)!vmm_paging_notify(memory, instance, true);
+	return status;
+}
+
 vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint32_t reason)
 {
@@ -351,6 +400,13 @@ static bool content_is_dead(const struct vmm_instance *instance)
 	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
 	       !instance->allocation->offer &&
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+}
+
+/* LOCK-48: from 2.0 on what the CPU holds in memory, and could see nowhere else, stays there. */
+static bool locked_stays(const struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 && instance->lock_count &&
+	       !vmm_resident_reaches_aperture(instance->allocation);
 }
 
 struct vmm_search {
@@ -419,7 +475,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 			if (i->offset + i->allocation->size_bytes <= search->request.low)
 				continue;
 			bool active = !vmm_instance_unused(i);
-			bool spared = spare && still_needed(i);
+			/* On a residency list: only if nobody else can leave (RES-08). */
+			bool spared = spare && (still_needed(i) || i->allocation->listed);
 			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
 				       !content_is_dead(i) && !may_discard(i);
 			struct vmm_policy_victim victim = {
@@ -427,7 +484,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				.idle_since = i->last_use,
 				.priority = i->allocation->priority,
 				.busy = active || spared,
-				.pinned = fragile && !search->loss_allowed,
+				.pinned = (fragile && !search->loss_allowed) ||
+					  locked_stays(search->memory, i),
 				.locked = i->lock_count != 0,
 				.wanted = i->wanted == search->preparation,
 			};
@@ -567,8 +625,9 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 		return vmm_paging_fill(memory, instance);
 	status = vmm_paging_transfer(memory, instance, true);
 	if (vmm_ok(status))
-		instance->linear = false;        /* SWZ-20 */
-	if (vmm_ok(status) && !instance->kept) { /* PAG-12, PAG-13 */
+		instance->linear = false; /* SWZ-20 */
+	/* PAG-12, PAG-13; from 2.0 on the store stays: it is there when the content leaves again, NotWrittenTo or not. */
+	if (vmm_ok(status) && !instance->kept && !memory->caps->wddm2) {
 		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
 		vmm_alternate_drop(instance); /* what it showed */
 	}
@@ -603,6 +662,8 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
 	vmm_coherence_to_gpu(memory, instance, from);
 	status = bring_content(memory, instance, from);
+	if (vmm_ok(status))
+		status = vmm_paging_notify(memory, instance, true); /* PAG-25, VA-14 */
 	if (!vmm_ok(status)) {
 		leave_segment(memory, instance);
 		instance->place = (uint8_t)from;
@@ -617,6 +678,16 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 						     : VIDMM_RESIDENCY_REFERENCED,
 			0);
 	return VMM_OK;
+}
+
+/* PAG-24: without AccessedPhysically the aperture stands for system memory, and nothing is mapped there. */
+static vmm_status place_in_system(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_status status = vmm_residency_give_backing(memory, instance);
+
+	if (vmm_ok(status))
+		instance->place = VMM_PLACE_SYSTEM;
+	return status;
 }
 
 static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t set,
@@ -642,6 +713,9 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
 		if (search.segment->aperture && must_avoid_apertures(instance))
 			continue;
+		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
+		    !vmm_allocation_is_physical(allocation))
+			return place_in_system(memory, instance);
 		if (allocation->size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in(&search, instance);
@@ -656,6 +730,12 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		blocked |= search.blocked;
 	}
 	return blocked ? VMM_PENDING : VMM_NO_VIDEO_MEMORY;
+}
+
+vmm_status vmm_residency_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			       uint32_t set, uint64_t preparation)
+{
+	return place(memory, instance, set, preparation);
 }
 
 vmm_status vmm_residency_bring_in(struct vmm_memory *memory, struct vmm_instance *instance,

@@ -62,6 +62,27 @@ static vmm_status share_system_memory(struct vmm_memory *memory)
 	return VMM_INVALID_PARAMETER;
 }
 
+/* SEG-26: taken for good, so that nothing is ever placed there. */
+static vmm_status take_invalid_ranges(struct vmm_segment *segment)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < segment->port->invalid_count && vmm_ok(status); i++) {
+		const struct vmm_port_range *range = &segment->port->invalid[i];
+		const struct vmm_range_request request = {.size_bytes = range->size_bytes,
+							  .low = range->offset,
+							  .high = range->offset +
+								  range->size_bytes};
+		vmm_range_node node;
+		uint64_t offset;
+
+		status = vmm_range_allocate(segment->heap, &request, &node, &offset);
+		vmm_assert(!vmm_ok(status) || offset == range->offset);
+		segment->invalid_bytes += range->size_bytes;
+	}
+	return status;
+}
+
 static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 {
 	struct vmm_segment *segment = &memory->segment[index];
@@ -78,7 +99,14 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	size = segment->aperture ? vmm_min_u64(limit_of(segment->port), memory->shared_system_bytes)
 				 : segment->port->size_bytes;
 	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
-	return vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
+	vmm_status status =
+		vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
+	if (!vmm_ok(status))
+		return status;
+	status = take_invalid_ranges(segment);
+	if (!vmm_ok(status))
+		vmm_range_heap_destroy(segment->heap);
+	return status;
 }
 
 vmm_status vmm_segments_create(struct vmm_memory *memory)

@@ -61,12 +61,35 @@ static bool history_buffer_is_valid(const struct check *c)
 	       !(f & ~(uint32_t)(HISTORY_BUFFER | CPU_VISIBLE | CACHED));
 }
 
-static NTSTATUS check_flags(const struct check *c)
+/* What the bits mean that changed with 2.0 (ALF-01). */
+static NTSTATUS check_flags_1_x(const struct check *c)
 {
 	uint32_t f = c->info->Flags.Value;
 
 	if (f & (uint32_t)RESERVED_1_X)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
+	if ((f & USE_ALTERNATE_VA) && !c->primary)
+		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
+	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
+		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS check_flags_2_x(const struct check *c)
+{
+	const struct vmm_flags_verdict verdict =
+		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
+
+	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
+}
+
+static NTSTATUS check_flags(const struct check *c)
+{
+	uint32_t f = c->info->Flags.Value;
+	NTSTATUS status = c->memory->caps->wddm2 ? check_flags_2_x(c) : check_flags_1_x(c);
+
+	if (!NT_SUCCESS(status))
+		return status;
 	if ((f & PERMANENT_SYSMEM) && !(f & CPU_VISIBLE))
 		return refuse(c, "ALF-04", "PermanentSysMem without CpuVisible");
 	if ((f & CACHED) && !(f & CPU_VISIBLE))
@@ -81,10 +104,6 @@ static NTSTATUS check_flags(const struct check *c)
 			      "ExistingSysMem with PermanentSysMem or ExistingKernelSysMem");
 	if ((f & EXISTING_KERNEL_SYSMEM) && (f & PERMANENT_SYSMEM))
 		return refuse(c, "ALF-10", "ExistingKernelSysMem with PermanentSysMem");
-	if ((f & USE_ALTERNATE_VA) && !c->primary)
-		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
-	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
-		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	if ((f & HISTORY_BUFFER) && !history_buffer_is_valid(c))
 		return refuse(
 			c, "ALF-24",
@@ -153,7 +172,14 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment names a segment outside the supported sets");
 	}
-	if (c->primary && !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
+	if (c->memory->caps->wddm2 &&
+	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
+	    !(supported & aperture_set(c->memory)) && !is_cpu_accessible(c->memory, supported))
+		return refuse(
+			c, "SEG-25",
+			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
+	if (c->primary && !c->memory->caps->non_cpu_visible_primary &&
+	    !is_cpu_accessible(c->memory, i->SupportedWriteSegmentSet))
 		return refuse(
 			c, "ALF-31",
 			"a primary whose write set names a memory segment without CpuVisible");
@@ -229,7 +255,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return status;
 	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
 		return not_built(&check, "a flag of the client's");
-	if (info->Flags.Value & ~(uint32_t)BUILT)
+	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
 	return check_existing(&check, item);
 }

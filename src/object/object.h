@@ -84,9 +84,10 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link;           /* guarded by world->shared_lock */
-	uint32_t luid;                        /* ADP-05; 0 while it does not run */
-	uint32_t interface_version;           /* that its miniport registered */
+	struct vmm_list world_link; /* guarded by world->shared_lock */
+	uint32_t luid;              /* ADP-05; 0 while it does not run */
+	uint32_t interface_version; /* that its miniport registered */
+	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t node_count, paging_node;     /* constant after start */
 	uint32_t paging_timeline;             /* = node_count */
@@ -103,9 +104,12 @@ struct vmm_adapter {
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
-	_Atomic bool removed;     /* nothing completes any more */
-	_Atomic bool recovering;  /* it is being reset: nobody but who does that gets on */
-	_Atomic uint32_t resets;  /* how often it was (TDR-07) */
+	_Atomic uint32_t
+		paging_work; /* operations of paging queues and evictions that are due (memory) */
+	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic bool removed;         /* nothing completes any more */
+	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
@@ -154,8 +158,16 @@ struct vmm_device {
 	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
 	_Atomic(void *)
 		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
-	void *door;              /* owned by the door that created the device */
-	void *sched_defaults;    /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
+	/* Its last packet on each timeline; written under the submit lock. */
+	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
+	struct vmm_list residency; /* vmm_ref.residency_link */
+	struct vmm_list paging_queues;
+	struct vmm_residency_demand *demand;
+	struct vmm_budget *budget;
+	void *door;           /* owned by the door that created the device */
+	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -246,8 +258,11 @@ struct vmm_instance {
 	uint64_t offset;      /* in the segment */
 	uint64_t generation;  /* order in which instances became current (REN-17) */
 	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
-	uint64_t last_use;    /* the adapter's use counter */
-	struct vmm_list lru;  /* in the segment's class list while resident */
+	bool not_written;     /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
+	bool announced;       /* 2.x: the miniport was last told that it is resident (PAG-25) */
+	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
+	uint64_t last_use;   /* the adapter's use counter */
+	struct vmm_list lru; /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
 	struct vmm_kept
@@ -305,6 +320,7 @@ struct vmm_allocation {
 	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
+	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
 	uint64_t generation;
 	uint64_t ordered_by,
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
@@ -325,6 +341,13 @@ struct vmm_ref {
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
 	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	/* From 2.0 on; guarded by the paging lock. */
+	uint32_t
+		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */
+	uint64_t listed_at;      /* adapter->submissions when it came onto the list */
+	struct vmm_list residency_link; /* in device->residency */
+	struct vmm_list departure_link; /* in memory's list of those to be evicted (RES-07) ... */
+	uint64_t departs_after[VMM_TIMELINES_MAX]; /* ... once these packets are complete */
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 
@@ -382,6 +405,8 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
+/* vmm_live_end of a device, whose calls that could wait for ever come back first. */
+struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /* Sleeps while the adapter is being reset. The submit lock held at most. */
 void vmm_await_recovery(struct vmm_adapter *adapter);
 

@@ -3,6 +3,7 @@
  * Waiting for a GPU. All waiters of an adapter sleep on one word that moves at every completion; a waiter that
  * wakes for another's packet sleeps again. vmm_progress_signal makes no system call when nobody sleeps.
  */
+#include "object/live.h"
 #include "object/object.h"
 
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
@@ -106,4 +107,19 @@ void vmm_progress_signal(struct vmm_adapter *adapter)
 	atomic_fetch_add(&adapter->progress, 1);
 	if (atomic_load(&adapter->progress_waiters))
 		vmm_os_wake(adapter->os, &adapter->progress, UINT32_MAX);
+}
+
+struct vmm_device *vmm_device_end(const void *handle)
+{
+	struct vmm_visit visit;
+	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+
+	if (device) {
+		atomic_store(&device->ending, true);
+		if (device->adapter
+			    ->wddm2) /* what waits for ever waits for the fence of a paging queue */
+			vmm_progress_signal(device->adapter);
+		vmm_live_leave(&visit);
+	}
+	return vmm_live_end(VMM_LIVE_DEVICE, handle);
 }

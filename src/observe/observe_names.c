@@ -35,6 +35,13 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_CREATE_DEVICE] = "create_device",
 	[VIDMM_DOOR_DESTROY_DEVICE] = "destroy_device",
 	[VIDMM_DOOR_OTHER] = "other",
+	[VIDMM_DOOR_CREATE_PAGING_QUEUE] = "create_paging_queue",
+	[VIDMM_DOOR_DESTROY_PAGING_QUEUE] = "destroy_paging_queue",
+	[VIDMM_DOOR_MAKE_RESIDENT] = "make_resident",
+	[VIDMM_DOOR_EVICT] = "evict",
+	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
+	[VIDMM_DOOR_LOCK2] = "lock2",
+	[VIDMM_DOOR_UNLOCK2] = "unlock2",
 };
 
 static const char *const ddi_names[] = {
@@ -91,6 +98,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_MAP_APERTURE] = "map_aperture",
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
+	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
 };
 
 static const char *const residency_names[] = {

@@ -187,6 +187,8 @@ vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes,
 vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 			   const struct vmm_os_memory *memory, uint64_t memory_offset,
 			   uint64_t length) VMM_MUST_CHECK;
+/* What is mapped now can be read and no longer written through the view. It is never frozen. */
+void vmm_os_view_read_only(struct vmm_os_view *view);
 void vmm_os_view_unmap(struct vmm_os_view *view); /* back to reserved, inaccessible */
 void vmm_os_view_release(struct vmm_os_view *view);
 /*

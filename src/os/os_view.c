@@ -78,6 +78,12 @@ vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 	return VMM_OK;
 }
 
+void vmm_os_view_read_only(struct vmm_os_view *view)
+{
+	vmm_assert(!view->frozen);
+	vmm_assert(mprotect(view->address, view->size_bytes, PROT_READ) == 0);
+}
+
 void vmm_os_view_unmap(struct vmm_os_view *view)
 {
 	char *mapping = mmap(view->address, view->size_bytes, PROT_NONE,

@@ -52,7 +52,7 @@ static struct vmm_port *port_for_handles(const char *callback)
 	return port && vmm_port_below(port, VMM_NT_APC, callback) ? port : NULL;
 }
 
-static VOID *get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data)
+VOID *vmm_port_cb_get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data)
 {
 	struct vmm_port *port = port_for_handles("DxgkCbGetHandleData");
 	VOID *result;
@@ -82,7 +82,7 @@ static D3DKMT_HANDLE get_handle_parent(D3DKMT_HANDLE allocation)
 /*
  * What is not built. The event of a callback without DeviceHandle needs a thread that is in a DDI.
  */
-static NTSTATUS not_built(HANDLE handle, const char *callback)
+NTSTATUS vmm_port_cb_not_built(HANDLE handle, const char *callback)
 {
 	struct vmm_port *port =
 		handle ? vmm_port_from_handle(handle, callback) : vmm_port_of_thread();
@@ -92,6 +92,11 @@ static NTSTATUS not_built(HANDLE handle, const char *callback)
 		vmm_port_callback_event(port, VIDMM_CB_OTHER, STATUS_NOT_SUPPORTED);
 	}
 	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS not_built(HANDLE handle, const char *callback)
+{
+	return vmm_port_cb_not_built(handle, callback);
 }
 
 static D3DKMT_HANDLE enum_handle_children(IN_CONST_PDXGKARGCB_ENUMHANDLECHILDREN data)
@@ -241,7 +246,7 @@ static const DXGKRNL_INTERFACE services = {
 	.DxgkCbUnmapMemory = vmm_port_cb_unmap_memory,
 	.DxgkCbWriteDeviceSpace = vmm_port_cb_write_device_space,
 	.DxgkCbIsDevicePresent = vmm_port_cb_is_device_present,
-	.DxgkCbGetHandleData = get_handle_data,
+	.DxgkCbGetHandleData = vmm_port_cb_get_handle_data,
 	.DxgkCbGetHandleParent = get_handle_parent,
 	.DxgkCbEnumHandleChildren = enum_handle_children,
 	.DxgkCbNotifyInterrupt = vmm_port_cb_notify_interrupt,
@@ -269,8 +274,10 @@ void vmm_port_services_init(struct vmm_port *port)
 	 * A miniport copies as much as its own header declares; behind its version's size is
 	 * nothing.
 	 */
-	memset(&port->services, 0, sizeof(port->services));
-	memcpy(&port->services, &services, port->version->services_bytes);
+	port->services = services;
+	vmm_port_services_fill_wddm2(&port->services);
+	memset((char *)&port->services + port->version->services_bytes, 0,
+	       sizeof(port->services) - port->version->services_bytes);
 	port->services.Size = port->version->services_bytes;
 	port->services.Version = port->version->number;
 	port->services.DeviceHandle = port;

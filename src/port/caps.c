@@ -131,6 +131,10 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	DXGK_VIDSCHCAPS scheduling = caps->SchedulingCaps;
 
 	kept->interface_version = port->version->number;
+	kept->wddm2 = vmm_port_is_wddm2(port);
+	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
+	kept->non_cpu_visible_primary =
+		kept->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
 	kept->multi_engine_aware = scheduling.MultiEngineAware;
 	kept->preemption_aware = scheduling.PreemptionAware;
 	kept->no_dma_patching = scheduling.NoDmaPatching;
@@ -145,9 +149,9 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
 				       caps->MemoryManagementCaps.CrossAdapterResource;
 	kept->slot_count = caps->MaxAllocationListSlotId;
-	kept->swizzling_range_count = caps->NumberOfSwizzlingRanges;
+	kept->swizzling_range_count = kept->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
 	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;
-	kept->node_depth = NODE_DEPTH;
+	kept->node_depth = scheduling.HwQueuePacketCap ? scheduling.HwQueuePacketCap : NODE_DEPTH;
 	vmm_port_report_nodes(port);
 }
 
@@ -163,6 +167,12 @@ NTSTATUS vmm_port_query_caps(struct vmm_port *port)
 	buffer.caps.SchedulingCaps.Value &= port->version->scheduling_mask;
 	/* All of them, so that everything that is wrong is found in one start. */
 	status = check_scheduling(port, &buffer.caps.SchedulingCaps);
+	if (vmm_port_is_wddm2(port)) {
+		status = vmm_port_first_failure(status,
+						vmm_port_check_addressing(port, &buffer.caps));
+		status = vmm_port_first_failure(
+			status, vmm_port_query_physical_adapter(port, &buffer.caps));
+	}
 	status = vmm_port_first_failure(status, check_nodes(port, &buffer.caps));
 	status = vmm_port_first_failure(status, check_addresses(port, &buffer.caps));
 	status = vmm_port_first_failure(status, vmm_port_table_check_caps(port, &buffer.caps));

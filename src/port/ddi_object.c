@@ -197,6 +197,21 @@ static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *
 	return STATUS_SUCCESS;
 }
 
+/* DMA-25 and what else came with 2.0: the context would have other lists, or none. */
+static NTSTATUS check_context_caps(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
+{
+	uint32_t caps = port->caps.wddm2 ? args->ContextInfo.Caps.Value : 0;
+
+	if (!caps)
+		return STATUS_SUCCESS;
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "DxgkDdiCreateContext: DXGK_CONTEXTINFO_CAPS 0x%x (NoPatchingRequired 0x1, "
+		   "DriverManagesResidency 0x2, UseIoMmu 0x4) are not built",
+		   caps);
+	(void)!vmm_port_destroy_context(port, args->hContext);
+	return STATUS_NOT_SUPPORTED;
+}
+
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args)
 {
 	DXGKARG_CREATECONTEXT copy = *args;
@@ -221,6 +236,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
 			   args->Flags.Value, 0);
 	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
+	if (status == STATUS_SUCCESS)
+		status = check_context_caps(port, &copy);
 	if (status == STATUS_SUCCESS)
 		*args = copy;
 	return status;

@@ -61,6 +61,10 @@ struct vmm_port;
 #define VMM_PORT_RANK_DEVICE     60u
 #define VMM_PORT_RANK_INTERRUPT  70u
 
+struct vmm_port_range {
+	uint64_t offset, size_bytes;
+};
+
 struct vmm_port_segment {
 	uint32_t id; /* 1.. (SEG-01) */
 	/* Without what has no meaning: CpuVisible of an aperture, CacheCoherent of memory. */
@@ -72,10 +76,16 @@ struct vmm_port_segment {
 	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
 	uint32_t bank_count;                   /* 0: not banked */
 	uint64_t bank_end[VMM_PORT_BANKS_MAX]; /* SEG-12, ends in rising order, the last = size */
+	uint32_t
+		invalid_count; /* SEG-26: never to be used; in rising order, apart from each other */
+	struct vmm_port_range *invalid;
 };
 
 struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
+	bool wddm2;                 /* that is 2.0 or later */
+	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
+	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	bool cross_adapter_resource;        /* since 1.3 */
@@ -147,8 +157,7 @@ struct vmm_port_options {
  * -> AddDevice -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
  * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
  * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
- * documented status. WDDM 2.x interfaces and GPU virtual addressing: STATUS_NOT_SUPPORTED with a
- * reason.
+ * documented status. GPU virtual addressing (2.x): STATUS_NOT_SUPPORTED with a reason.
  */
 vmm_status vmm_port_start(const struct vmm_port_options *options,
 			  struct vmm_port **port) VMM_MUST_CHECK;

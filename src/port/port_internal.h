@@ -100,6 +100,12 @@ struct vmm_port {
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
 };
 
+/* What an adapter of WDDM 2.x says in other structures, and what is asked of it besides. */
+static inline bool vmm_port_is_wddm2(const struct vmm_port *port)
+{
+	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT4;
+}
+
 /* ---- table.c ---- */
 /* Copies what the table's version has and checks the entries every adapter needs (spec 1.11). */
 NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_DATA *table);
@@ -118,6 +124,17 @@ struct vmm_port_bar *vmm_port_find_bar(struct vmm_port *port, uint64_t physical,
 NTSTATUS vmm_port_query_adapter_info(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
 NTSTATUS vmm_port_query_caps(struct vmm_port *port);
 NTSTATUS vmm_port_query_segments(struct vmm_port *port);
+/* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
+NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
+NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
+/* segments_wddm2.c */
+DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *descriptor);
+NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags);
+NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count);
+/* Asks for the `count` ranges of a segment that must not be used, and keeps them (SEG-26). */
+NTSTATUS vmm_port_keep_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
+				      UINT count);
+void vmm_port_segments_forget(struct vmm_port *port);
 /* Of checks that are all made: what the first one that failed says. */
 static inline NTSTATUS vmm_port_first_failure(NTSTATUS first, NTSTATUS next)
 {
@@ -140,6 +157,11 @@ void vmm_port_report_paging_buffer(struct vmm_port *port, uint32_t segment, uint
 
 /* ---- callbacks.c, device_services.c, interrupt.c ---- */
 void vmm_port_services_init(struct vmm_port *port);
+/* callbacks_wddm2.c: what the interface has from 2.0 on. */
+void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *services);
+/* A reason, and STATUS_NOT_SUPPORTED. Without DeviceHandle it needs a thread that is in a DDI. */
+NTSTATUS vmm_port_cb_not_built(HANDLE handle, const char *callback);
+VOID *vmm_port_cb_get_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data);
 /* The port that a miniport's first argument means; a finding and NULL when it means none. */
 struct vmm_port *vmm_port_from_handle(HANDLE handle, const char *callback);
 /* The port whose DDI the calling thread is in; NULL when it is in none. */

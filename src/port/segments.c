@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The segments: asked for in two passes, checked one by one and against each other, kept in
- * vmm_port_caps. Both forms of the descriptor become the newer one before anything is looked at.
+ * vmm_port_caps. All forms of the descriptor become that of 1.2 before anything is looked at.
  * What has no meaning for a segment's kind (CacheCoherent on memory, CpuVisible on an aperture) is
  * cleared, so that nobody above has to know.
  */
@@ -11,6 +11,7 @@
 struct answer {
 	UINT count;
 	DXGK_SEGMENTDESCRIPTOR3 descriptor[VMM_PORT_SEGMENTS_MAX];
+	UINT invalid_ranges[VMM_PORT_SEGMENTS_MAX];
 	UINT paging_segment, paging_bytes, paging_private_bytes;
 };
 
@@ -18,24 +19,52 @@ struct answer {
 union wire {
 	DXGK_SEGMENTDESCRIPTOR v1[VMM_PORT_SEGMENTS_MAX + 1];
 	DXGK_SEGMENTDESCRIPTOR3 v3[VMM_PORT_SEGMENTS_MAX + 1];
+	DXGK_SEGMENTDESCRIPTOR4 v4[VMM_PORT_SEGMENTS_MAX + 1];
 };
-_Static_assert(sizeof(DXGK_QUERYSEGMENTOUT) == sizeof(DXGK_QUERYSEGMENTOUT3),
-	       "one layout, two descriptor types");
+_Static_assert(sizeof(DXGK_QUERYSEGMENTOUT) == sizeof(DXGK_QUERYSEGMENTOUT3) &&
+		       offsetof(DXGK_QUERYSEGMENTOUT3, PagingBufferPrivateDataSize) ==
+			       offsetof(DXGK_QUERYSEGMENTOUT4, PagingBufferPrivateDataSize),
+	       "one layout, three descriptor types");
+
+static size_t descriptor_bytes(const struct vmm_port *port)
+{
+	switch (port->version->segment_query) {
+	case DXGKQAITYPE_QUERYSEGMENT:
+		return sizeof(DXGK_SEGMENTDESCRIPTOR);
+	case DXGKQAITYPE_QUERYSEGMENT3:
+		return sizeof(DXGK_SEGMENTDESCRIPTOR3);
+	default:
+		return sizeof(DXGK_SEGMENTDESCRIPTOR4);
+	}
+}
+
+static const char *query_name(const struct vmm_port *port)
+{
+	switch (port->version->segment_query) {
+	case DXGKQAITYPE_QUERYSEGMENT:
+		return "QUERYSEGMENT";
+	case DXGKQAITYPE_QUERYSEGMENT3:
+		return "QUERYSEGMENT3";
+	default:
+		return "QUERYSEGMENT4";
+	}
+}
 
 static bool is_old_form(const struct vmm_port *port)
 {
 	return port->version->segment_query == DXGKQAITYPE_QUERYSEGMENT;
 }
 
-static NTSTATUS ask(struct vmm_port *port, DXGK_QUERYSEGMENTOUT3 *out)
+static NTSTATUS ask(struct vmm_port *port, DXGK_QUERYSEGMENTOUT4 *out)
 {
-	DXGK_QUERYSEGMENTIN in; /* SEG-06: no AGP aperture is offered */
+	DXGK_QUERYSEGMENTIN in; /* SEG-06: no AGP aperture is offered; 2.x: physical adapter 0 */
+	bool wddm2 = vmm_port_is_wddm2(port);
 	DXGKARG_QUERYADAPTERINFO args = {
 		.Type = port->version->segment_query,
 		.pInputData = &in,
-		.InputDataSize = sizeof(in),
+		.InputDataSize = wddm2 ? sizeof(DXGK_QUERYSEGMENTIN4) : sizeof(in),
 		.pOutputData = out,
-		.OutputDataSize = sizeof(*out),
+		.OutputDataSize = wddm2 ? sizeof(*out) : sizeof(DXGK_QUERYSEGMENTOUT3),
 	};
 	NTSTATUS status;
 
@@ -43,14 +72,14 @@ static NTSTATUS ask(struct vmm_port *port, DXGK_QUERYSEGMENTOUT3 *out)
 	status = vmm_port_query_adapter_info(port, &args);
 	if (status < 0)
 		vmm_reason(port->observe, status, 0, 0,
-			   "DxgkDdiQueryAdapterInfo(%s) failed with 0x%08x",
-			   is_old_form(port) ? "QUERYSEGMENT" : "QUERYSEGMENT3", (unsigned)status);
+			   "DxgkDdiQueryAdapterInfo(%s) failed with 0x%08x", query_name(port),
+			   (unsigned)status);
 	return status;
 }
 
 static NTSTATUS count_segments(struct vmm_port *port, UINT *count)
 {
-	DXGK_QUERYSEGMENTOUT3 out;
+	DXGK_QUERYSEGMENTOUT4 out;
 	NTSTATUS status;
 
 	memset(&out, 0, sizeof(out));
@@ -88,8 +117,15 @@ static DXGK_SEGMENTDESCRIPTOR3 newer_form(const DXGK_SEGMENTDESCRIPTOR *old)
 
 static void convert(const struct vmm_port *port, const union wire *wire, struct answer *answer)
 {
-	for (UINT i = 0; i < answer->count; i++)
-		answer->descriptor[i] = is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
+	for (UINT i = 0; i < answer->count; i++) {
+		if (vmm_port_is_wddm2(port)) {
+			answer->descriptor[i] = vmm_port_older_form(&wire->v4[i]);
+			answer->invalid_ranges[i] = wire->v4[i].NumInvalidMemoryRanges;
+		} else {
+			answer->descriptor[i] =
+				is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
+		}
+	}
 }
 
 static void report(struct vmm_port *port, const struct answer *answer)
@@ -102,9 +138,10 @@ static void report(struct vmm_port *port, const struct answer *answer)
 
 static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struct answer *answer)
 {
-	size_t size =
-		answer->count * (is_old_form(port) ? sizeof(wire->v1[0]) : sizeof(wire->v3[0]));
-	DXGK_QUERYSEGMENTOUT3 out = {.NbSegment = answer->count, .pSegmentDescriptor = wire->v3};
+	size_t size = answer->count * descriptor_bytes(port);
+	DXGK_QUERYSEGMENTOUT4 out = {.NbSegment = answer->count,
+				     .pSegmentDescriptor = (BYTE *)wire,
+				     .SegmentDescriptorStride = descriptor_bytes(port)};
 	const uint8_t *bytes = (const uint8_t *)wire;
 	NTSTATUS status = ask(port, &out);
 
@@ -115,11 +152,11 @@ static NTSTATUS describe_segments(struct vmm_port *port, union wire *wire, struc
 	answer->paging_bytes = out.PagingBufferSize;
 	answer->paging_private_bytes = out.PagingBufferPrivateDataSize;
 	report(port, answer);
-	if (out.NbSegment != answer->count || out.pSegmentDescriptor != wire->v3) {
+	if (out.NbSegment != answer->count || out.pSegmentDescriptor != (BYTE *)wire) {
 		vmm_finding(port->observe, "SEG-02", 0, 0,
 			    "first %u segments were reported, then %u%s", answer->count,
 			    out.NbSegment,
-			    out.pSegmentDescriptor == wire->v3 ? "" : " in another array");
+			    out.pSegmentDescriptor == (BYTE *)wire ? "" : " in another array");
 		return STATUS_INVALID_PARAMETER;
 	}
 	for (size_t i = size; i < sizeof(*wire); i++) {
@@ -159,7 +196,8 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	return STATUS_SUCCESS;
+	return vmm_port_is_wddm2(port) ? vmm_port_check_segment_flags2(port, id, flags)
+				       : STATUS_SUCCESS;
 }
 
 static NTSTATUS check_size(struct vmm_port *port, UINT id, const DXGK_SEGMENTDESCRIPTOR3 *d)
@@ -330,8 +368,14 @@ static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
 		for (UINT j = 0; j < i && status == STATUS_SUCCESS; j++)
 			status = kept[j].size_bytes ? check_overlap(port, &kept[j], &kept[i])
 						    : STATUS_SUCCESS;
+		if (status == STATUS_SUCCESS && answer->invalid_ranges[i])
+			status = vmm_port_keep_invalid_ranges(port, &kept[i],
+							      answer->invalid_ranges[i]);
 		first = vmm_port_first_failure(first, status);
 	}
+	if (vmm_port_is_wddm2(port))
+		first = vmm_port_first_failure(first,
+					       vmm_port_check_apertures(port, answer->count));
 	first = vmm_port_first_failure(first, keep_paging_buffer(port, answer));
 	if (first == STATUS_SUCCESS)
 		port->caps.segment_count = answer->count;

@@ -218,6 +218,7 @@ static void destroy(struct vmm_port *port)
 		vmm_finding(port->observe, "NT-06", 0, 0,
 			    "%u mappings of DxgkCbMapMemory were never unmapped", mappings);
 	vmm_port_devices_forget(port);
+	vmm_port_segments_forget(port);
 	vmm_nt_interrupt_finish(&port->interrupt);
 	vmm_os_mutex_finish(&port->lock);
 	vmm_os_mutex_finish(&port->paging_gate);

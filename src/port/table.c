@@ -6,13 +6,20 @@
 #include <string.h>
 #include "port/port_internal.h"
 
-#define TABLE_BYTES_1_0 offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable)
-#define TABLE_BYTES_1_1 offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetPowerComponentFState)
-#define TABLE_BYTES_1_2 offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata)
-#define TABLE_BYTES_1_3 sizeof(DRIVER_INITIALIZATION_DATA)
+/* A version's table and services end where the next version's begin. */
+#define TABLE_BEFORE(member)    offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdi##member)
+#define SERVICES_BEFORE(member) offsetof(DXGKRNL_INTERFACE, DxgkCb##member)
+
+#define TABLE_BYTES_1_0 TABLE_BEFORE(DescribePageTable)
+#define TABLE_BYTES_1_1 TABLE_BEFORE(SetPowerComponentFState)
+#define TABLE_BYTES_1_2 TABLE_BEFORE(GetNodeMetadata)
+#define TABLE_BYTES_1_3 TABLE_BEFORE(RenderGdi)
 _Static_assert(TABLE_BYTES_1_0 == 496 && TABLE_BYTES_1_1 == 568 && TABLE_BYTES_1_2 == 664 &&
 		       TABLE_BYTES_1_3 == 712,
-	       "port is compiled for the 1.3 table (meson.build)");
+	       "documented sizes of the table");
+
+/* DXGK_DRIVERCAPS ends with a whole number of its alignment. */
+#define CAPS_BEFORE(member) (uint32_t)((offsetof(DXGK_DRIVERCAPS, member) + 7u) / 8u * 8u)
 
 #define CAPS_BYTES_1_0 336u
 #define CAPS_BYTES_1_1 528u
@@ -20,17 +27,27 @@ _Static_assert(TABLE_BYTES_1_0 == 496 && TABLE_BYTES_1_1 == 568 && TABLE_BYTES_1
 #define CAPS_BYTES_1_3 552u
 _Static_assert(offsetof(DXGK_DRIVERCAPS, WDDMVersion) == CAPS_BYTES_1_0 &&
 		       offsetof(DXGK_DRIVERCAPS, PreemptionCaps) == CAPS_BYTES_1_1 &&
-		       sizeof(DXGK_DRIVERCAPS) == CAPS_BYTES_1_3,
+		       CAPS_BEFORE(HybridDiscrete) == CAPS_BYTES_1_2 &&
+		       CAPS_BEFORE(HybridIntegrated) == CAPS_BYTES_1_3,
 	       "documented sizes of DXGK_DRIVERCAPS");
 
-#define SERVICES_BYTES_1_0 offsetof(DXGKRNL_INTERFACE, DxgkCbCreateContextAllocation)
-#define SERVICES_BYTES_1_2 offsetof(DXGKRNL_INTERFACE, DxgkCbCompletePStateTransition)
-#define SERVICES_BYTES_1_3 sizeof(DXGKRNL_INTERFACE)
+#define SERVICES_BYTES_1_0 SERVICES_BEFORE(CreateContextAllocation)
+#define SERVICES_BYTES_1_2 SERVICES_BEFORE(CompletePStateTransition)
+#define SERVICES_BYTES_1_3 SERVICES_BEFORE(MapContextAllocation)
 
-#define SCHEDULING_1_0 0x03u /* MultiEngineAware, VSyncPowerSaveAware */
-#define SCHEDULING_1_2 0x1Fu /* and PreemptionAware, NoDmaPatching, CancelCommandAware */
+#define SCHEDULING_1_0 0x03u  /* MultiEngineAware, VSyncPowerSaveAware */
+#define SCHEDULING_1_2 0x1Fu  /* and PreemptionAware, NoDmaPatching, CancelCommandAware */
+#define SCHEDULING_2_0 0x7FFu /* and No64BitAtomics, LowIrqlPreemptCommand, HwQueuePacketCap */
 #define SEGMENT_1_0    0x07Fu
-#define SEGMENT_1_2    0x7FFu /* and the preservation flags and DirectFlip */
+#define SEGMENT_1_2    0x7FFu    /* and the preservation flags and DirectFlip */
+#define SEGMENT_2_0    0x1FFFFFu /* and what is said of host apertures, protection, budgets */
+#define SEGMENT_2_9    0x3FFFFFu
+
+#define VERSION_2(number, name, table, caps, services, segment)                      \
+	{                                                                            \
+		DXGKDDI_INTERFACE_VERSION_WDDM##number, name, table, caps, services, \
+			SCHEDULING_2_0, segment, DXGKQAITYPE_QUERYSEGMENT4, true     \
+	}
 
 static const struct vmm_port_version versions[] = {
 	{DXGKDDI_INTERFACE_VERSION_VISTA, "1.0", TABLE_BYTES_1_0, CAPS_BYTES_1_0,
@@ -46,6 +63,36 @@ static const struct vmm_port_version versions[] = {
 	{DXGKDDI_INTERFACE_VERSION_WDDM1_3_PATH_INDEPENDENT_ROTATION, "1.3", TABLE_BYTES_1_3,
 	 CAPS_BYTES_1_3, SERVICES_BYTES_1_3, SCHEDULING_1_2, SEGMENT_1_2, DXGKQAITYPE_QUERYSEGMENT3,
 	 true},
+	VERSION_2(2_0, "2.0", TABLE_BEFORE(CheckMultiPlaneOverlaySupport3),
+		  CAPS_BEFORE(SupportMultiPlaneOverlayImmediateFlip),
+		  SERVICES_BEFORE(MultiPlaneOverlayDisabled), SEGMENT_2_0),
+	VERSION_2(2_1, "2.1", TABLE_BEFORE(CreateHwContext),
+		  CAPS_BEFORE(HybridAcpiChainingRequired), SERVICES_BEFORE(InvalidateHwContext),
+		  SEGMENT_2_0),
+	VERSION_2(2_1_5, "2.1", TABLE_BEFORE(CreateHwContext),
+		  CAPS_BEFORE(HybridAcpiChainingRequired), SERVICES_BEFORE(InvalidateHwContext),
+		  SEGMENT_2_0),
+	VERSION_2(2_1_6, "2.1", TABLE_BEFORE(CreateHwContext),
+		  CAPS_BEFORE(HybridAcpiChainingRequired), SERVICES_BEFORE(InvalidateHwContext),
+		  SEGMENT_2_0),
+	VERSION_2(2_2, "2.2", TABLE_BEFORE(UpdateHwContextState), CAPS_BEFORE(MiscCaps),
+		  SERVICES_BEFORE(SetProtectedSessionStatus), SEGMENT_2_0),
+	VERSION_2(2_3, "2.3", TABLE_BEFORE(SetSchedulingLogBuffer), CAPS_BEFORE(MiscCaps),
+		  SERVICES_BEFORE(AllocateContiguousMemory), SEGMENT_2_0),
+	VERSION_2(2_4, "2.4", TABLE_BEFORE(SignalMonitoredFence), CAPS_BEFORE(MaxHwQueuedFlips),
+		  SERVICES_BEFORE(SignalEvent), SEGMENT_2_0),
+	VERSION_2(2_5, "2.5", TABLE_BEFORE(SaveMemoryForHotUpdate), CAPS_BEFORE(MaxHwQueuedFlips),
+		  SERVICES_BEFORE(IsFeatureEnabled), SEGMENT_2_0),
+	VERSION_2(2_6, "2.6", TABLE_BEFORE(ControlInterrupt3), CAPS_BEFORE(MaxHwQueuedFlips),
+		  SERVICES_BEFORE(NotifyCursorSupportChange), SEGMENT_2_0),
+	VERSION_2(2_7, "2.7", TABLE_BEFORE(SetFlipQueueLogBuffer), CAPS_BEFORE(MaxHwQueuedFlips),
+		  SERVICES_BEFORE(NotifyCursorSupportChange), SEGMENT_2_0),
+	VERSION_2(2_8, "2.8", TABLE_BEFORE(SetFlipQueueLogBuffer), CAPS_BEFORE(MaxHwQueuedFlips),
+		  SERVICES_BEFORE(QueryFeatureSupport), SEGMENT_2_0),
+	VERSION_2(2_9, "2.9", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
+		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
+	VERSION_2(3_0, "3.0", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
+		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
 };
 
 struct entry {
@@ -121,11 +168,11 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 		if (versions[i].number == version)
 			port->version = &versions[i];
 	}
-	if (!port->version && version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0) {
+	if (!port->version && version > DXGKDDI_INTERFACE_VERSION_WDDM3_0) {
 		vmm_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			"the miniport registers interface version 0x%x: WDDM 2.0 and later are not "
-			"built, 1.0 to 1.3 are (0x%x to 0x%x)",
+			"the miniport registers interface version 0x%x: versions after 3.0 are not "
+			"built, 1.0 to 3.0 are (0x%x to 0x%x)",
 			version, versions[0].number,
 			versions[VMM_ARRAY_LENGTH(versions) - 1].number);
 		return STATUS_NOT_SUPPORTED;
@@ -155,8 +202,9 @@ NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS 
 		 "TDR-12", "CancelCommandAware"},
 		{port->version->engine_reset && caps->SupportPerEngineTDR, for_engine_reset,
 		 VMM_ARRAY_LENGTH(for_engine_reset), "TDR-14", "SupportPerEngineTDR"},
-		{caps->NumberOfSwizzlingRanges != 0, for_swizzling, VMM_ARRAY_LENGTH(for_swizzling),
-		 "SWZ-01", "NumberOfSwizzlingRanges"},
+		/* SWZ-27: from 2.0 on nobody asks for a range. */
+		{caps->NumberOfSwizzlingRanges && !vmm_port_is_wddm2(port), for_swizzling,
+		 VMM_ARRAY_LENGTH(for_swizzling), "SWZ-01", "NumberOfSwizzlingRanges"},
 	};
 	NTSTATUS first = STATUS_SUCCESS;
 

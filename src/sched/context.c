@@ -275,6 +275,8 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->contexts);
 	vmm_list_init(&device->resources);
 	vmm_list_init(&device->refs);
+	vmm_list_init(&device->residency);
+	vmm_list_init(&device->paging_queues);
 	status = vmm_port_create_device(adapter->port, &handle, false, &info);
 	if (!NT_SUCCESS(status))
 		goto out_free;
@@ -379,7 +381,7 @@ void vmm_sched_close_devices(struct vmm_adapter *adapter)
 	void *handle;
 
 	while ((handle = next_to_stop(adapter)) != NULL) {
-		struct vmm_device *device = vmm_live_end(VMM_LIVE_DEVICE, handle);
+		struct vmm_device *device = vmm_device_end(handle);
 		struct vmm_list *link;
 
 		if (!device) {

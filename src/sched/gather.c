@@ -153,6 +153,28 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 	return bytes > vmm_memory_capacity(sched->adapter, set);
 }
 
+struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma)
+{
+	return (struct vmm_residency_set){.device = dma->context->device,
+					  .submission = dma->submission,
+					  .named = dma->instances,
+					  .named_count = dma->list_count,
+					  .preparation = sched->preparations};
+}
+
+/* RES-08, DMA-35: from 2.0 on the device's list is what must be there, and what the submission names was on it. */
+static vmm_status gather_list(struct vmm_sched *sched, const struct vmm_dma *dma)
+{
+	sched->preparations++;
+	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
+	vmm_status status = vmm_residency_gather(&set, false);
+	if (status != VMM_NO_VIDEO_MEMORY)
+		return status;
+	sched->preparations++;
+	const struct vmm_residency_set again = vmm_gather_set(sched, dma);
+	return vmm_residency_gather(&again, true);
+}
+
 /* The buffer and what the portion uses, all in memory together. */
 static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
@@ -160,6 +182,8 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 
 	if (status != VMM_OK)
 		return status;
+	if (sched->adapter->wddm2)
+		return gather_list(sched, dma);
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
 	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
 		status = make_resident_anew(sched->adapter, dma, ++sched->preparations);
@@ -224,7 +248,8 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	}
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_will_give_up(sched->adapter, dma))
 		status = VMM_PENDING;
-	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count)
+	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count &&
+	    !sched->adapter->wddm2) /* a list cannot be split (SPL) */
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_pin(dma, false);

@@ -27,6 +27,7 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
 		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
+		instance->not_written &= !dma->list[i].WriteOperation;
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
@@ -36,6 +37,16 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		needed = needed > paged ? needed : paged;
 	}
 	return needed;
+}
+
+/* RES-08: all of the list is there while the packet runs, and its content before. */
+static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
+			    uint64_t needed)
+{
+	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
+	uint64_t paged = vmm_residency_use(&set, dma->packet.timeline, dma->packet.sequence);
+
+	return needed > paged ? needed : paged;
 }
 
 /* What Submit will say of the portion; the fence is in it already. */
@@ -107,6 +118,8 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	bool last = vmm_likely(dma->end == dma->used_bytes);
 	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
 	packet->paging_needed = settle_addresses(adapter, dma, sched->preparations);
+	if (adapter->wddm2)
+		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
 	if (dma->context->node == adapter->paging_node)
@@ -164,6 +177,8 @@ VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma,
 		: status == VMM_NO_MEMORY
 			? "PAG-02: no system memory to make the working set of a submission resident, "
 			  "and nothing is running that would give some back"
+		: sched->adapter->wddm2
+			? "RES-08: the residency list of the device has no room together, in whatever order"
 			: "SPL-12: the working set of a submission cannot be made resident together",
 		dma->list_count, dma->patch_count);
 }
@@ -174,7 +189,8 @@ VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma,
  */
 static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status status)
 {
-	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE; /* SPL-14 has said so */
+	/* SPL-14, PRI-11: who found it has said so. */
+	bool leaked = status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 
 	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
@@ -193,6 +209,7 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 {
 	struct vmm_dma *dma;
 
+	vmm_paging_work_locked(sched->adapter);
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
@@ -237,6 +254,15 @@ void vmm_prepare_pump(struct vmm_adapter *adapter)
 		return;
 	atomic_store(&sched->blocked, true);
 	vmm_worker_wake(sched);
+}
+
+void vmm_prepare_paging_work(struct vmm_adapter *adapter)
+{
+	if (!atomic_load(&adapter->paging_work))
+		return;
+	vmm_paging_lock(adapter);
+	vmm_paging_work_locked(adapter);
+	vmm_paging_unlock(adapter);
 }
 
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)

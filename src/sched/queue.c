@@ -354,7 +354,8 @@ static void sink_dpc(void *context)
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count))
+	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	    atomic_load(&adapter->paging_work))
 		vmm_worker_wake(sched);
 }
 

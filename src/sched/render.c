@@ -83,6 +83,27 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t inde
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 
+/*
+ * DMA-26, PRI-11: from 2.0 on a list makes nothing resident, and naming what is not is an access to it: the device is
+ * in error. Locks are the UMD's affair (LKR-09). DMA-27: without AccessedPhysically there is no address to patch in.
+ */
+static NTSTATUS check_residency(const struct submission *s, uint32_t index,
+				const struct vmm_ref *ref)
+{
+	const char *why = !ref->residency_count ? "it is not on the device's residency list"
+			  : ref->instance->held
+				  ? "it is locked by the CPU, which keeps it from coming in"
+				  : NULL;
+
+	if (!vmm_allocation_is_physical(ref->allocation))
+		return broke(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
+			     "it was not created AccessedPhysically"); /* PAG-24 */
+	if (!why)
+		return STATUS_SUCCESS;
+	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
+	return broke(s, "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
+}
+
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
 static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 				const struct vmm_ref *ref)
@@ -95,6 +116,8 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
+	if (s->adapter->wddm2)
+		return check_residency(s, index, ref);
 	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
 		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked with AcquireAperture"); /* LKR-06 */
@@ -125,6 +148,9 @@ static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_
 	uint32_t segment;
 	uint64_t address;
 
+	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
+		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
+			     "from WDDM 2.0 on nothing is offered through the list"); /* DMA-24 */
 	if (vmm_unlikely(entry.Value & s->reserved))
 		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index, "reserved bits are set");
 	*out = (DXGK_ALLOCATIONLIST){0};
@@ -353,6 +379,8 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 	vmm_os_mutex_lock(&s->adapter->state_lock);
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = sequence;
+	dma->submission = s->serial;
+	atomic_store_explicit(&s->context->device->queued[t], sequence, memory_order_relaxed);
 	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
 	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
@@ -460,7 +488,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 		return status;
 	s.pieces = 1;
 	vmm_os_mutex_lock(&adapter->submit_lock);
-	s.serial = ++adapter->sched->submissions;
+	s.serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
 						  : capture_list(&s, s.piece[0]);

@@ -6,10 +6,16 @@ static uint64_t submit_paging(struct vmm_adapter *adapter,
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason);
 
+static void wake(struct vmm_adapter *adapter)
+{
+	vmm_worker_wake(adapter->sched);
+}
+
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
 	.kick = vmm_sched_kick,
+	.wake = wake,
 };
 
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)

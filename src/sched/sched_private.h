@@ -59,8 +59,9 @@ struct vmm_dma {
 	bool split;                /* the portions before `start` are with the GPU, or done */
 	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
-	bool renamed;  /* some entry's allocation has more than one instance */
-	bool offering; /* some entry has an offer */
+	uint64_t submission; /* adapter->submissions when it was queued */
+	bool renamed;        /* some entry's allocation has more than one instance */
+	bool offering;       /* some entry has an offer */
 	bool null_rendering;
 };
 
@@ -150,7 +151,6 @@ struct vmm_sched {
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;   /* guarded by the paging lock */
 	uint64_t preparations; /* guarded by the paging lock */
-	uint64_t submissions;  /* guarded by the submit lock */
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
@@ -222,9 +222,12 @@ void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
+void vmm_prepare_paging_work(struct vmm_adapter *adapter);  /* goes on with paging queues (2.x) */
 /* gather.c; paging lock held */
 /* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* What a packet of a 2.x device needs, as of sched->preparations. */
+struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
 /* split.c; paging lock held */
 /* The first and one after the last patch location of those that share the SplitOffset of `patch`. */
 uint32_t vmm_split_group(const struct vmm_dma *dma, uint32_t patch);

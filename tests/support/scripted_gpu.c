@@ -206,6 +206,7 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps nothing about contents */
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:
+	case DXGK_OPERATION_NOTIFY_RESIDENCY:
 		return STATUS_SUCCESS;
 	default:
 		return STATUS_NOT_SUPPORTED;
@@ -556,5 +557,76 @@ void scripted_gpu_stop(struct scripted_miniport *m)
 		free(m->hidden[i]);
 		m->page_table[i] = NULL;
 		m->hidden[i] = NULL;
+	}
+}
+
+/* ---- what it says of itself to 2.x ---- */
+
+static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args)
+{
+	const struct scripted_settings *s = &m->settings;
+	DXGK_QUERYSEGMENTOUT4 *out = args->pOutputData;
+
+	if (!out->pSegmentDescriptor) {
+		out->NbSegment = s->segment_count;
+		return;
+	}
+	for (UINT i = 0; i < s->segment_count; i++) {
+		DXGK_SEGMENTDESCRIPTOR4 *d =
+			(void *)(out->pSegmentDescriptor + i * out->SegmentDescriptorStride);
+
+		d->Flags.Value = s->segment[i].flags;
+		d->BaseAddress.QuadPart = (LONGLONG)s->segment[i].base;
+		d->Size = s->segment[i].size_bytes;
+		d->CommitLimit = s->segment[i].commit_limit_bytes;
+		d->CpuTranslatedAddress.QuadPart =
+			(LONGLONG)m->bar_physical + s->segment[i].bar_offset;
+		d->NumInvalidMemoryRanges = s->invalid_counts[i];
+	}
+	out->NbSegment = s->second_segment_count ? s->second_segment_count : s->segment_count;
+	out->PagingBufferSegmentId = s->paging_segment;
+	out->PagingBufferSize = s->paging_bytes;
+	out->PagingBufferPrivateDataSize = s->paging_private_bytes;
+}
+
+static void query_memory_state(const struct scripted_miniport *m,
+			       const DXGKARG_QUERYADAPTERINFO *args)
+{
+	DXGK_SEGMENTMEMORYSTATE *state = args->pOutputData;
+	UINT segment = state->DriverSegmentId - 1u;
+
+	for (UINT i = 0;
+	     i < m->settings.invalid_counts[segment] && i < state->NumInvalidMemoryRanges; i++)
+		state->pMemoryRanges[i] = m->settings.invalid[segment][i];
+}
+
+static void query_physical(const struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args)
+{
+	const struct scripted_settings *s = &m->settings;
+	DXGK_PHYSICALADAPTERCAPS *out = args->pOutputData;
+
+	*out = s->physical;
+	if (out->NumExecutionNodes)
+		return;
+	out->NumExecutionNodes = (WORD)s->caps.GpuEngineTopology.NbAsymetricProcessingNodes;
+	out->PagingNodeIndex = (WORD)s->caps.MemoryManagementCaps.PagingNode;
+}
+
+NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args)
+{
+	if (m->settings.table.Version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
+		return STATUS_NOT_SUPPORTED;
+	switch (args->Type) {
+	case DXGKQAITYPE_QUERYSEGMENT4:
+		query_segments4(m, args);
+		return STATUS_SUCCESS;
+	case DXGKQAITYPE_SEGMENTMEMORYSTATE:
+		query_memory_state(m, args);
+		return STATUS_SUCCESS;
+	case DXGKQAITYPE_PHYSICALADAPTERCAPS:
+		query_physical(m, args);
+		return STATUS_SUCCESS;
+	default:
+		return STATUS_NOT_SUPPORTED;
 	}
 }

@@ -410,7 +410,7 @@ static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QU
 			query_segments(m, args);
 			break;
 		default:
-			call->status = STATUS_NOT_SUPPORTED;
+			call->status = scripted_query_wddm2(m, args);
 		}
 	}
 	return end(m, call, args->pOutputData);
@@ -942,6 +942,12 @@ void scripted_set_version(struct scripted_miniport *m, ULONG version)
 {
 	size_t end = sizeof(m->settings.table);
 
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetFlipQueueLogBuffer);
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiCheckMultiPlaneOverlaySupport3);
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
 	if (version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
 		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata);
 	if (version < DXGKDDI_INTERFACE_VERSION_WIN8)

@@ -54,7 +54,7 @@ struct scripted_allocation {
 	uint32_t alignment;
 	uint32_t read_set, write_set, eviction_set;
 	uint32_t preferred, banks; /* DXGK_SEGMENTPREFERENCE, DXGK_SEGMENTBANKPREFERENCE */
-	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS */
+	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS(_WDDM2_0) */
 	uint32_t renaming_limit, priority;
 };
 
@@ -109,6 +109,9 @@ struct scripted_settings {
 	DXGK_DEVICEINFO device;
 	bool leave_device_info; /* CreateDevice does not touch pInfo */
 	DXGK_CONTEXTINFO context;
+	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
+	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: of these ranges */
+	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
 	ULONG source_count, child_count;
 	/* may change at any time */
 	_Atomic bool complete_at_once;
@@ -228,8 +231,8 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m);
 void scripted_arm(struct scripted_miniport *m);
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path);
 /*
- * Registers with an older interface: the entries it does not have become pointers that crash when
- * called.
+ * Registers with another interface: the entries it does not have become pointers that crash when
+ * called. From 2.0 on it answers the queries of 2.x as well.
  */
 void scripted_set_version(struct scripted_miniport *m, ULONG version);
 
@@ -280,6 +283,7 @@ DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 
 /* Used by scripted_miniport.c. */
+NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 /* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted);
 uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node);

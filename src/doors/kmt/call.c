@@ -64,7 +64,7 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 		    vmm_handle_explain(&process->handles, handle, type));
 }
 
-static NTSTATUS check_alive(const struct vmm_device *device)
+NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
 {
 	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
 	    atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK)
@@ -124,7 +124,7 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 				      vmm_kmt_live_device(call->process, device));
 	if (!call->device)
 		return STATUS_INVALID_PARAMETER;
-	return cleaning ? STATUS_SUCCESS : check_alive(call->device);
+	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
 }
 
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
@@ -141,7 +141,7 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 	if (!*context)
 		return STATUS_INVALID_PARAMETER;
 	call->device = vmm_sched_context_device(*context);
-	return check_alive(call->device);
+	return vmm_kmt_check_alive(call->device);
 }
 
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,

@@ -66,8 +66,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hDevice;
 	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
-	struct vmm_device *device =
-		vmm_live_end(VMM_LIVE_DEVICE, vmm_kmt_live_device(call.process, handle));
+	struct vmm_device *device = vmm_device_end(vmm_kmt_live_device(call.process, handle));
 	if (device) {
 		vmm_sched_destroy_device(device);
 		status = STATUS_SUCCESS;

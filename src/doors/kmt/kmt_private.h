@@ -35,6 +35,8 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 /* The same on a context, with its device. */
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context);
+/* STATUS_DEVICE_REMOVED: it is lost. */
+NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device);
 /* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);
 void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device);

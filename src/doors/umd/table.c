@@ -27,6 +27,7 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	table.pfnDestroyContextCb = vmm_umd_destroy_context;
 	table.pfnOfferAllocationsCb = vmm_umd_offer;
 	table.pfnReclaimAllocationsCb = vmm_umd_reclaim;
+	vmm_umd_fill_residency(&table);
 	atomic_store(&state, 2);
 	return &table;
 }

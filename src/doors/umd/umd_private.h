@@ -47,6 +47,7 @@ HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *d
 HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data);
 HRESULT APIENTRY vmm_umd_offer(HANDLE device, const D3DDDICB_OFFERALLOCATIONS *data);
 HRESULT APIENTRY vmm_umd_reclaim(HANDLE device, const D3DDDICB_RECLAIMALLOCATIONS *data);
+void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table); /* residency.c */
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
 
 #endif

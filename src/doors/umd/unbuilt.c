@@ -48,20 +48,12 @@ NOT_BUILT(pfnPresentMultiPlaneOverlayCb, const struct D3DDDICB_PRESENTMULTIPLANE
 NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-NOT_BUILT(pfnMakeResidentCb, D3DDDI_MAKERESIDENT *value)
-NOT_BUILT(pfnEvictCb, D3DDDICB_EVICT *value)
-NOT_BUILT(pfnWaitForSynchronizationObjectFromCpuCb,
-	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *value)
 NOT_BUILT(pfnSignalSynchronizationObjectFromCpuCb,
 	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *value)
 NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb,
 	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
 NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb,
 	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
-NOT_BUILT(pfnCreatePagingQueueCb, D3DDDICB_CREATEPAGINGQUEUE *value)
-NOT_BUILT(pfnDestroyPagingQueueCb, const D3DDDI_DESTROYPAGINGQUEUE *value)
-NOT_BUILT(pfnLock2Cb, D3DDDICB_LOCK2 *value)
-NOT_BUILT(pfnUnlock2Cb, const D3DDDICB_UNLOCK2 *value)
 NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
 NOT_BUILT(pfnReserveGpuVirtualAddressCb, D3DDDI_RESERVEGPUVIRTUALADDRESS *value)
 NOT_BUILT(pfnMapGpuVirtualAddressCb, D3DDDI_MAPGPUVIRTUALADDRESS *value)
@@ -108,20 +100,12 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 {
 	(void)table;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnMakeResidentCb = unbuilt_pfnMakeResidentCb;
-	table->pfnEvictCb = unbuilt_pfnEvictCb;
-	table->pfnWaitForSynchronizationObjectFromCpuCb =
-		unbuilt_pfnWaitForSynchronizationObjectFromCpuCb;
 	table->pfnSignalSynchronizationObjectFromCpuCb =
 		unbuilt_pfnSignalSynchronizationObjectFromCpuCb;
 	table->pfnWaitForSynchronizationObjectFromGpuCb =
 		unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
 	table->pfnSignalSynchronizationObjectFromGpuCb =
 		unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
-	table->pfnCreatePagingQueueCb = unbuilt_pfnCreatePagingQueueCb;
-	table->pfnDestroyPagingQueueCb = unbuilt_pfnDestroyPagingQueueCb;
-	table->pfnLock2Cb = unbuilt_pfnLock2Cb;
-	table->pfnUnlock2Cb = unbuilt_pfnUnlock2Cb;
 	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
 	table->pfnReserveGpuVirtualAddressCb = unbuilt_pfnReserveGpuVirtualAddressCb;
 	table->pfnMapGpuVirtualAddressCb = unbuilt_pfnMapGpuVirtualAddressCb;

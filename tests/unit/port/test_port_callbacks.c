@@ -311,8 +311,17 @@ static void every_service_of_the_version_is_there(void **state)
 	void *pointer;
 
 	port_fixture_run(f);
-	for (size_t at = offsetof(DXGKRNL_INTERFACE, DxgkCbEvalAcpiMethod);
-	     at < sizeof(DXGKRNL_INTERFACE); at += sizeof(pointer)) {
+	for (size_t at = offsetof(DXGKRNL_INTERFACE, DxgkCbEvalAcpiMethod); at < services(f)->Size;
+	     at += sizeof(pointer)) {
+		memcpy(&pointer, (char *)services(f) + at, sizeof(pointer));
+		assert_non_null(pointer);
+	}
+	port_fixture_stop(f);
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
+	port_fixture_run(f);
+	assert_int_equal(services(f)->Size, sizeof(DXGKRNL_INTERFACE));
+	for (size_t at = offsetof(DXGKRNL_INTERFACE, DxgkCbEvalAcpiMethod); at < services(f)->Size;
+	     at += sizeof(pointer)) {
 		memcpy(&pointer, (char *)services(f) + at, sizeof(pointer));
 		assert_non_null(pointer);
 	}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Residency and Lock2 of WDDM 2.x for a D3DKMT client. The rules are those of the device callbacks. */
+#include "doors/kmt/kmt_private.h"
+
+KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreatePagingQueue", "no argument");
+	D3DKMT_CREATEPAGINGQUEUE args = *pData;
+	struct vmm_paging_queue_request request = {
+		.priority = args.Priority,
+		.physical_adapter = args.PhysicalAdapterIndex,
+	};
+	NTSTATUS status =
+		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_PAGING_QUEUE, false);
+	if (NT_SUCCESS(status))
+		status = vmm_paging_queue_create(call.device, &request);
+	if (NT_SUCCESS(status)) {
+		pData->hPagingQueue = request.queue;
+		pData->hSyncObject = request.fence;
+		pData->FenceValueCPUVirtualAddress = request.fence_address;
+	}
+	return vmm_kmt_leave(&call, status, request.queue, 1, 0);
+}
+
+/* On the device whose queue that is: these calls name no device. */
+static NTSTATUS enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
+			    bool cleaning)
+{
+	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
+	if (!call->process)
+		return STATUS_UNSUCCESSFUL;
+	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
+				      vmm_paging_queue_device(call->process, queue));
+	if (!call->device)
+		return STATUS_INVALID_PARAMETER;
+	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTDestroyPagingQueue(D3DDDI_DESTROYPAGINGQUEUE *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTDestroyPagingQueue", "no argument");
+	D3DKMT_HANDLE queue = pData->hPagingQueue;
+	NTSTATUS status = enter_queue(&call, queue, VIDMM_DOOR_DESTROY_PAGING_QUEUE, true);
+	if (NT_SUCCESS(status))
+		status = vmm_paging_queue_destroy(call.device, queue);
+	return vmm_kmt_leave(&call, status, queue, 1, 0);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTMakeResident(D3DDDI_MAKERESIDENT *pData)
+{
+	struct vmm_kmt_call call;
+	void *handles = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTMakeResident", "no argument");
+	D3DDDI_MAKERESIDENT args = *pData;
+	struct vmm_residency_request request = {
+		.queue = args.hPagingQueue,
+		.count = args.NumAllocations,
+		.flags = args.Flags.Value,
+	};
+	NTSTATUS status = enter_queue(&call, args.hPagingQueue, VIDMM_DOOR_MAKE_RESIDENT, false);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.AllocationList, args.NumAllocations, VMM_KMT_HANDLES_MAX,
+				     sizeof(uint32_t), &handles);
+	request.handles = handles;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_make_resident(call.device, &request);
+	vmm_free(handles);
+	pData->NumAllocations = NT_SUCCESS(status) ? args.NumAllocations : 0; /* RES-02 */
+	pData->NumBytesToTrim = request.bytes_to_trim;
+	pData->PagingFenceValue = request.fence_value;
+	return vmm_kmt_leave(&call, status, args.hPagingQueue, args.NumAllocations,
+			     args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTEvict(D3DKMT_EVICT *pData)
+{
+	struct vmm_kmt_call call;
+	void *handles = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTEvict", "no argument");
+	D3DKMT_EVICT args = *pData;
+	struct vmm_residency_request request = {
+		.count = args.NumAllocations,
+		.flags = args.Flags.Value,
+	};
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_EVICT, false);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.AllocationList, args.NumAllocations, VMM_KMT_HANDLES_MAX,
+				     sizeof(uint32_t), &handles);
+	request.handles = handles;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_evict(call.device, &request);
+	vmm_free(handles);
+	if (NT_SUCCESS(status))
+		pData->NumBytesToTrim = request.bytes_to_trim;
+	return vmm_kmt_leave(&call, status, args.hDevice, args.NumAllocations, args.Flags.Value);
+}
+
+static NTSTATUS check_wait(const struct vmm_kmt_call *call,
+			   const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	if (args->hAsyncEvent) {
+		vmm_reason(
+			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+			"D3DKMTWaitForSynchronizationObjectFromCpu: an event (MFN-12) is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (!args->Flags.Reserved)
+		return STATUS_SUCCESS;
+	vmm_finding(call->device->adapter->observe, "MFN-14", call->process->id, 0,
+		    "wait from the CPU with reserved flags 0x%x", args->Flags.Value);
+	return STATUS_INVALID_PARAMETER;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
+{
+	struct vmm_kmt_call call;
+	void *handles = NULL, *values = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
+	NTSTATUS status =
+		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_WAIT_FROM_CPU, false);
+	if (NT_SUCCESS(status))
+		status = check_wait(&call, &args);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.ObjectHandleArray, args.ObjectCount, VMM_KMT_HANDLES_MAX,
+				     sizeof(uint32_t), &handles);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.FenceValueArray, args.ObjectCount, VMM_KMT_HANDLES_MAX,
+				     sizeof(uint64_t), &values);
+	const struct vmm_fence_wait wait = {.handles = handles,
+					    .values = values,
+					    .count = args.ObjectCount,
+					    .any = args.Flags.WaitAny};
+	if (NT_SUCCESS(status))
+		status = vmm_paging_fence_wait(call.device, &wait);
+	vmm_free(handles);
+	vmm_free(values);
+	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTLock2", "no argument");
+	struct vmm_lock_request request = {.handle = pData->hAllocation,
+					   .flags = pData->Flags.Value};
+	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_lock2(call.device, &request);
+	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
+	return vmm_kmt_leave(&call, status, request.handle, 1, request.flags);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUnlock2", "no argument");
+	uint32_t handle = pData->hAllocation;
+	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_unlock(call.device, &handle, 1);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Residency of WDDM 2.x: paging queues, pfnMakeResidentCb, pfnEvictCb, waiting for the fence of a queue; Lock2. */
+#include "doors/umd/umd_private.h"
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+
+static HRESULT APIENTRY create_paging_queue(HANDLE device, D3DDDICB_CREATEPAGINGQUEUE *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_PAGING_QUEUE, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	struct vmm_paging_queue_request request = {
+		.priority = data->Priority,
+		.physical_adapter = data->PhysicalAdapterIndex,
+	};
+	status = vmm_paging_queue_create(call.device, &request);
+	if (NT_SUCCESS(status)) {
+		data->hPagingQueue = request.queue;
+		data->hSyncObject = request.fence;
+		data->FenceValueCPUVirtualAddress = request.fence_address;
+	}
+	return vmm_umd_leave(&call, status, request.queue, 1, 0);
+}
+
+static HRESULT APIENTRY destroy_paging_queue(HANDLE device, const D3DDDI_DESTROYPAGINGQUEUE *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_PAGING_QUEUE, true);
+	uint32_t queue = data ? data->hPagingQueue : 0;
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (NT_SUCCESS(status))
+		status = vmm_paging_queue_destroy(call.device, queue);
+	return vmm_umd_leave(&call, status, queue, 1, 0);
+}
+
+static HRESULT APIENTRY make_resident(HANDLE device, D3DDDI_MAKERESIDENT *data)
+{
+	struct vmm_umd_call call;
+	uint32_t local[64];
+	void *handles = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_MAKE_RESIDENT, false);
+
+	if (!data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	D3DDDI_MAKERESIDENT args = *data;
+	struct vmm_residency_request request = {
+		.queue = args.hPagingQueue,
+		.count = args.NumAllocations,
+		.flags = args.Flags.Value,
+	};
+	if (NT_SUCCESS(status))
+		status = vmm_umd_copy_in(args.AllocationList, args.NumAllocations,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
+					 sizeof(local), &handles);
+	request.handles = handles;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_make_resident(call.device, &request);
+	vmm_umd_copy_done(handles, local);
+	data->NumAllocations = NT_SUCCESS(status) ? args.NumAllocations : 0; /* RES-02 */
+	data->NumBytesToTrim = request.bytes_to_trim;
+	data->PagingFenceValue = request.fence_value;
+	return vmm_umd_leave(&call, status, args.hPagingQueue, args.NumAllocations,
+			     args.Flags.Value);
+}
+
+static HRESULT APIENTRY evict(HANDLE device, D3DDDICB_EVICT *data)
+{
+	struct vmm_umd_call call;
+	uint32_t local[64];
+	void *handles = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_EVICT, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_EVICT args = *data;
+	struct vmm_residency_request request = {
+		.count = args.NumAllocations,
+		.flags = args.Flags.Value,
+	};
+	status = vmm_umd_copy_in(args.AllocationList, args.NumAllocations, VMM_UMD_HANDLES_MAX,
+				 sizeof(uint32_t), local, sizeof(local), &handles);
+	request.handles = handles;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_evict(call.device, &request);
+	vmm_umd_copy_done(handles, local);
+	if (NT_SUCCESS(status))
+		data->NumBytesToTrim = request.bytes_to_trim;
+	return vmm_umd_leave(&call, status, 0, args.NumAllocations, args.Flags.Value);
+}
+
+static NTSTATUS check_wait(const struct vmm_umd_call *call,
+			   const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	if (args->hAsyncEvent) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
+			   call->device->process->id, 0,
+			   "wait from the CPU with an event (MFN-12) is not built");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (!args->Flags.Reserved)
+		return STATUS_SUCCESS;
+	vmm_finding(call->device->adapter->observe, "MFN-14", call->device->process->id, 0,
+		    "wait from the CPU with reserved flags 0x%x", args->Flags.Value);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static HRESULT APIENTRY wait_from_cpu(HANDLE device,
+				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *data)
+{
+	struct vmm_umd_call call;
+	uint32_t local_handles[16];
+	uint64_t local_values[16];
+	void *handles = NULL, *values = NULL;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_WAIT_FROM_CPU, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *data;
+	status = check_wait(&call, &args);
+	if (NT_SUCCESS(status))
+		status = vmm_umd_copy_in(args.ObjectHandleArray, args.ObjectCount,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local_handles,
+					 sizeof(local_handles), &handles);
+	if (NT_SUCCESS(status))
+		status = vmm_umd_copy_in(args.FenceValueArray, args.ObjectCount,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint64_t), local_values,
+					 sizeof(local_values), &values);
+	const struct vmm_fence_wait wait = {.handles = handles,
+					    .values = values,
+					    .count = args.ObjectCount,
+					    .any = args.Flags.WaitAny};
+	if (NT_SUCCESS(status))
+		status = vmm_paging_fence_wait(call.device, &wait);
+	vmm_umd_copy_done(handles, local_handles);
+	vmm_umd_copy_done(values, local_values);
+	return vmm_umd_leave(&call, status, 0, args.ObjectCount, args.Flags.Value);
+}
+
+static HRESULT APIENTRY lock2(HANDLE device, D3DDDICB_LOCK2 *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_LOCK2, false);
+
+	if (!data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	struct vmm_lock_request request = {.handle = data->hAllocation, .flags = data->Flags.Value};
+	if (NT_SUCCESS(status))
+		status = vmm_memory_lock2(call.device, &request);
+	data->pData = NT_SUCCESS(status) ? request.data : NULL;
+	return vmm_umd_leave(&call, status, request.handle, 1, request.flags);
+}
+
+static HRESULT APIENTRY unlock2(HANDLE device, const D3DDDICB_UNLOCK2 *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_UNLOCK2, true);
+	uint32_t handle = data ? data->hAllocation : 0;
+
+	if (NT_SUCCESS(status))
+		status = data ? vmm_memory_unlock(call.device, &handle, 1)
+			      : STATUS_INVALID_PARAMETER;
+	return vmm_umd_leave(&call, status, handle, 1, 0);
+}
+
+void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnLock2Cb = lock2;
+	table->pfnUnlock2Cb = unlock2;
+	table->pfnMakeResidentCb = make_resident;
+	table->pfnEvictCb = evict;
+	table->pfnCreatePagingQueueCb = create_paging_queue;
+	table->pfnDestroyPagingQueueCb = destroy_paging_queue;
+	table->pfnWaitForSynchronizationObjectFromCpuCb = wait_from_cpu;
+}
+
+#else
+
+void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table)
+{
+	(void)table;
+}
+
+#endif

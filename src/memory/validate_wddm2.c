@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocation properties as a miniport of WDDM 2.x says them (DXGK_ALLOCATIONINFOFLAGS_WDDM2_0): what became of bits
+ * that renaming, swizzling ranges and links had (ALF-01), and what came with 2.0, 2.1 and 2.9. What both have in common
+ * is validate.c's.
+ */
+#include "memory/memory_private.h"
+
+enum {
+	DISABLE_LARGE_PAGE_MAPPING = 0x80, /* 2.1 */
+	CREATE_IN_VPR = 0x400,             /* 2.1 */
+	RESERVED_ALWAYS = (int)0xFFF81800,
+	MAP_APERTURE_CPU_VISIBLE = 0x2000, /* 2.9 */
+	HARDWARE_PROTECTED = 0x20000,
+	/* the same bits as before */
+	CPU_VISIBLE = 0x1,
+	FROM_END_OF_SEGMENT = 0x40,
+	OVERLAY = 0x100,
+	CAPTURE = 0x200,
+};
+
+static uint32_t reserved_bits(uint32_t version)
+{
+	uint32_t reserved = (uint32_t)RESERVED_ALWAYS;
+
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
+		reserved |= CREATE_IN_VPR | DISABLE_LARGE_PAGE_MAPPING;
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
+		reserved |= MAP_APERTURE_CPU_VISIBLE;
+	return reserved;
+}
+
+struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags)
+{
+	if (flags & reserved_bits(memory->caps->interface_version))
+		return (struct vmm_flags_verdict){"ALF-02", "reserved flag bits are set"};
+	if ((flags & VMM_ALLOCATION_NOTIFY_RESIDENCY) &&
+	    !(flags & VMM_ALLOCATION_ACCESSED_PHYSICALLY))
+		return (struct vmm_flags_verdict){
+			"ALF-25",
+			"ExplicitResidencyNotification without AccessedPhysically"}; /* VA-14 */
+	if ((flags & MAP_APERTURE_CPU_VISIBLE) && !memory->caps->map_aperture2)
+		return (struct vmm_flags_verdict){
+			"ALF-29",
+			"MapApertureCpuVisible on an adapter without MapAperture2Supported"};
+	return (struct vmm_flags_verdict){NULL, NULL};
+}
+
+uint32_t vmm_flags_built_wddm2(void)
+{
+	return CPU_VISIBLE | VMM_ALLOCATION_KEPT | VMM_ALLOCATION_CACHED |
+	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
+	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
+	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
+	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND;
+}
+
+/* ALF-28: where the GPU sees no virtual addresses there are no page tables whose pages could be large. */
+uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags)
+{
+	return memory->caps->wddm2 ? flags & ~(uint32_t)DISABLE_LARGE_PAGE_MAPPING : flags;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The services that came with WDDM 2. Handle data is what a physically addressed adapter needs of them; the others
+ * belong to GPU virtual addresses, displays, hardware queues and isolation, and say that they are not built.
+ */
+#include <string.h>
+#include "port/port_internal.h"
+
+static NTSTATUS not_built(HANDLE handle, const char *callback)
+{
+	return vmm_port_cb_not_built(handle, callback);
+}
+
+/*
+ * The object stays as long as the DDI call in which it is acquired: whoever ends it waits for that call. So the release
+ * has nothing to undo.
+ */
+static VOID *acquire_handle_data(IN_CONST_PDXGKARGCB_GETHANDLEDATA data, PHANDLE release)
+{
+	VOID *result = vmm_port_cb_get_handle_data(data);
+
+	if (release)
+		*release = result;
+	return result;
+}
+
+static VOID release_handle_data(DXGKARGCB_RELEASEHANDLEDATA data)
+{
+	struct vmm_port *port = vmm_port_of_thread();
+
+	if (port)
+		vmm_port_callback_event(port, VIDMM_CB_OTHER,
+					data.ReleaseHandle ? STATUS_SUCCESS
+							   : STATUS_INVALID_HANDLE);
+}
+
+static D3DGPU_VIRTUAL_ADDRESS map_context_allocation(IN_CONST_HANDLE handle,
+						     IN_CONST_PDXGKARGCB_MAPCONTEXTALLOCATION args)
+{
+	(void)args;
+	not_built(handle, "DxgkCbMapContextAllocation");
+	return 0;
+}
+
+static NTSTATUS update_context_allocation(IN_CONST_HANDLE handle,
+					  IN_CONST_PDXGKARGCB_UPDATECONTEXTALLOCATION args)
+{
+	(void)args;
+	return not_built(handle, "DxgkCbUpdateContextAllocation");
+}
+
+static NTSTATUS reserve_gpu_virtual_address_range(
+	IN_CONST_HANDLE handle, INOUT_PDXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE args)
+{
+	(void)args;
+	return not_built(handle, "DxgkCbReserveGpuVirtualAddressRange");
+}
+
+static VOID hardware_content_protection_teardown(IN_CONST_HANDLE handle, UINT flags)
+{
+	(void)flags;
+	not_built(handle, "DxgkCbHardwareContentProtectionTeardown");
+}
+
+static VOID multi_plane_overlay_disabled(IN_CONST_HANDLE handle, UINT source)
+{
+	(void)source;
+	not_built(handle, "DxgkCbMultiPlaneOverlayDisabled");
+}
+
+static NTSTATUS undeclared(VOID)
+{
+	return not_built(NULL, "a service of WDDM 2.1 or later");
+}
+
+static const DXGKRNL_INTERFACE declared = {
+	.DxgkCbMapContextAllocation = map_context_allocation,
+	.DxgkCbUpdateContextAllocation = update_context_allocation,
+	.DxgkCbReserveGpuVirtualAddressRange = reserve_gpu_virtual_address_range,
+	.DxgkCbAcquireHandleData = acquire_handle_data,
+	.DxgkCbReleaseHandleData = release_handle_data,
+	.DxgkCbHardwareContentProtectionTeardown = hardware_content_protection_teardown,
+	.DxgkCbMultiPlaneOverlayDisabled = multi_plane_overlay_disabled,
+};
+
+void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
+{
+	const size_t begin = offsetof(DXGKRNL_INTERFACE, DxgkCbMapContextAllocation);
+
+	memcpy((char *)s + begin, (const char *)&declared + begin, sizeof(declared) - begin);
+	s->DxgkCbMitigatedRangeUpdate = undeclared;
+	s->DxgkCbInvalidateHwContext = undeclared;
+	s->DxgkCbIndicateConnectorChange = undeclared;
+	s->DxgkCbUnblockUEFIFrameBufferRanges = undeclared;
+	s->DxgkCbAcquirePostDisplayOwnership2 = undeclared;
+	s->DxgkCbSetProtectedSessionStatus = undeclared;
+	s->DxgkCbAllocateContiguousMemory = undeclared;
+	s->DxgkCbFreeContiguousMemory = undeclared;
+	s->DxgkCbAllocatePagesForMdl = undeclared;
+	s->DxgkCbFreePagesFromMdl = undeclared;
+	s->DxgkCbPinFrameBufferForSave = undeclared;
+	s->DxgkCbUnpinFrameBufferForSave = undeclared;
+	s->DxgkCbMapFrameBufferPointer = undeclared;
+	s->DxgkCbUnmapFrameBufferPointer = undeclared;
+	s->DxgkCbMapMdlToIoMmu = undeclared;
+	s->DxgkCbUnmapMdlFromIoMmu = undeclared;
+	s->DxgkCbReportDiagnostic = undeclared;
+	s->DxgkCbSignalEvent = undeclared;
+	s->DxgkCbIsFeatureEnabled = undeclared;
+	s->DxgkCbSaveMemoryForHotUpdate = undeclared;
+	s->DxgkCbNotifyCursorSupportChange = undeclared;
+	s->DxgkCbQueryFeatureSupport = undeclared;
+	s->DxgkCbCreatePhysicalMemoryObject = undeclared;
+	s->DxgkCbDestroyPhysicalMemoryObject = undeclared;
+	s->DxgkCbMapPhysicalMemory = undeclared;
+	s->DxgkCbUnmapPhysicalMemory = undeclared;
+	s->DxgkCbAllocateAdl = undeclared;
+	s->DxgkCbFreeAdl = undeclared;
+	s->DxgkCbOpenPhysicalMemoryObject = undeclared;
+	s->DxgkCbClosePhysicalMemoryObject = undeclared;
+	s->DxgkCbPinFrameBufferForSave2 = undeclared;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* pfnEvictCb: what it refuses, when the memory is really given up, and whether its content is copied. */
+#include "wddm2_world.h"
+
+static void at_once(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+}
+
+/* RES-06, PRI-10: nothing else happens to a list of which one entry is refused. */
+static void res_06_evict_below_zero_is_refused(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	const D3DKMT_HANDLE both[] = {a, b}, twice[] = {a, a};
+	D3DDDICB_EVICT args = {.NumAllocations = 2, .AllocationList = both};
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_int_equal(w.device.cb->pfnEvictCb(w.device.handle, &args), E_INVALIDARG);
+	world_expect_finding(&w, "RES-06");
+	args.AllocationList = twice;
+	assert_int_equal(w.device.cb->pfnEvictCb(w.device.handle, &args), E_INVALIDARG);
+	world_expect_finding(&w, "RES-06");
+	world_submit_use(&w.context, a); /* it is still there */
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	wddm2_stop(&w);
+}
+
+/* Without a flag the memory is given up at once, with the content copied out; with it, when somebody needs it. */
+static void res_06_evict_only_if_necessary_waits_for_pressure(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY),
+		      c = wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY);
+	const D3DKMT_HANDLE both[] = {a, b};
+	wddm2_make(&w, &w.device, &queue, both, 2);
+	world_submit_write(&w.context, a, 0, 0xA);
+	world_submit_write(&w.context, b, 0, 0xB);
+	world_run(&w);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	assert_int_equal(wddm2_evict(&w.device, b, EVICT_ONLY_IF_NECESSARY), S_OK);
+	while (wddm2_is_in_memory(&w.device, a))
+		vidmm_settle(w.client.host);
+	world_run(&w);
+	assert_true(wddm2_is_in_memory(&w.device, b));
+	assert_int_equal(wddm2_transfers(&w, false), 1);
+	const D3DKMT_HANDLE next[] = {a, c};
+	wddm2_make(&w, &w.device, &queue, next, 2);
+	assert_false(wddm2_is_in_memory(&w.device, b));
+	assert_int_equal(wddm2_transfers(&w, false), 2);
+	assert_int_equal(world_word(&w, a, 0), 0xA);
+	assert_int_equal(world_word(&w, b, 0), 0xB);
+	wddm2_stop(&w);
+}
+
+/* While the count stays above 0 the flag means nothing: the next plain Evict gives the memory up. */
+static void res_06_only_the_last_evict_says_when(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	const D3DKMT_HANDLE twice[] = {a, a};
+	wddm2_make(&w, &w.device, &queue, twice, 2);
+	assert_int_equal(wddm2_evict(&w.device, a, EVICT_ONLY_IF_NECESSARY), S_OK);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	while (wddm2_is_in_memory(&w.device, a))
+		vidmm_settle(w.client.host);
+	wddm2_stop(&w);
+}
+
+/* PRI-10: on whichever Evict it comes, the segment's copy is dropped and the system's counts. */
+static void pri_10_not_written_to_drops_the_copy(void **state)
+{
+	static const uint32_t flags[][2] = {{NOT_WRITTEN_TO, 0}, {0, NOT_WRITTEN_TO}, {0, 0}};
+	struct world w;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		world_start(&w, state, at_once);
+		D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+		D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+		const D3DKMT_HANDLE twice[] = {a, a};
+		uint32_t *words = client_lock(&w.device, a, 0);
+		words[3] = 0x33;
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		wddm2_make(&w, &w.device, &queue, twice, 2);
+		assert_int_equal(wddm2_transfers(&w, true), 1);
+		for (uint32_t k = 0; k < 2; k++)
+			assert_int_equal(wddm2_evict(&w.device, a, flags[i][k]), S_OK);
+		while (wddm2_is_in_memory(&w.device, a))
+			vidmm_settle(w.client.host);
+		assert_int_equal(wddm2_transfers(&w, false), i == 2);
+		assert_int_equal(world_word(&w, a, 12), 0x33);
+		wddm2_stop(&w);
+	}
+}
+
+/* What is made resident again after it counts as dirty again. */
+static void pri_10_what_is_written_to_later_is_copied(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	const D3DKMT_HANDLE twice[] = {a, a};
+	wddm2_make(&w, &w.device, &queue, twice, 2);
+	assert_int_equal(wddm2_evict(&w.device, a, NOT_WRITTEN_TO), S_OK);
+	world_submit_write(&w.context, a, 8, 0x88);
+	world_run(&w);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	while (wddm2_is_in_memory(&w.device, a))
+		vidmm_settle(w.client.host);
+	assert_int_equal(wddm2_transfers(&w, false), 1);
+	assert_int_equal(world_word(&w, a, 8), 0x88);
+	wddm2_stop(&w);
+}
+
+/* The call comes back at once; the GPU's work of before it finds its memory where it was. */
+static void res_07_memory_is_left_when_the_work_of_before_is_done(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 4, 0x44);
+	world_submit_write(&w.context, a, 8, 0x88);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	for (uint32_t i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(wddm2_transfers(&w, false), 0);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	world_run(&w);
+	while (wddm2_is_in_memory(&w.device, a)) {
+		scripted_complete_all(w.m);
+		vidmm_settle(w.client.host);
+	}
+	world_run(&w);
+	assert_int_equal(wddm2_transfers(&w, false), 1);
+	assert_int_equal(world_word(&w, a, 4), 0x44);
+	assert_int_equal(world_word(&w, a, 8), 0x88);
+	wddm2_stop(&w);
+}
+
+/* Also for work that has not come to the GPU yet, and whose list it was on. */
+static void res_07_work_that_still_waits_counts(void **state)
+{
+	struct world w;
+	struct client_device other;
+	struct client_context others;
+	D3DDDI_MAKERESIDENT args;
+
+	world_start(&w, state, wddm2_0);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), theirs = wddm2_queue(&other);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 2 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 8 * MIB, WORLD_APERTURE),
+		      c = wddm2_allocate(&other, 12 * MIB, WORLD_APERTURE);
+	wddm2_make(&w, &other, &theirs, &c, 1);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_use(&others, c);
+	assert_int_equal(wddm2_try_make_one(&w.device, &queue, b, &args), E_PENDING);
+	world_submit_write(&w.context, b, 0, 0xB); /* waits for the place of c */
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	for (uint32_t i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	world_run(&w);
+	while (wddm2_is_in_memory(&w.device, a)) {
+		scripted_complete_all(w.m);
+		vidmm_settle(w.client.host);
+	}
+	world_run(&w);
+	assert_int_equal(world_word(&w, b, 0), 0xB);
+	w.m->settings.complete_at_once = true;
+	client_context_end(&others);
+	client_close(&other);
+	wddm2_stop(&w);
+}
+
+/* Who wants it back before it left keeps it where it is. */
+static void res_07_made_resident_again_it_stays(void **state)
+{
+	struct world w;
+	D3DDDI_MAKERESIDENT args;
+
+	world_start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 4, 0x44);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), S_OK);
+	world_run(&w);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(wddm2_transfers(&w, false), 0);
+	wddm2_stop(&w);
+}
+
+/* Its handle goes while it waits to leave, or while it is on the list. */
+static void res_12_what_is_destroyed_leaves_the_lists(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 8 * MIB, WORLD_MEMORY), all;
+	const D3DKMT_HANDLE both[] = {a, b};
+	wddm2_make(&w, &w.device, &queue, both, 2);
+	world_submit_use(&w.context, a);
+	world_submit_use(&w.context, b);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK); /* does not wait (ALF-37) */
+	assert_int_equal(client_deallocate(&w.device, b), S_OK);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_ALLOCATION), 0);
+	world_run(&w);
+	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 2);
+	all = wddm2_allocate(&w.device, 16 * MIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &all, 1);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_DESTROY_ALLOCATION), 2);
+	wddm2_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(res_06_evict_below_zero_is_refused),
+		ON_BOTH(res_06_evict_only_if_necessary_waits_for_pressure),
+		ON_BOTH(res_06_only_the_last_evict_says_when),
+		ON_BOTH(pri_10_not_written_to_drops_the_copy),
+		ON_BOTH(pri_10_what_is_written_to_later_is_copied),
+		ON_BOTH(res_07_memory_is_left_when_the_work_of_before_is_done),
+		ON_BOTH(res_07_work_that_still_waits_counts),
+		ON_BOTH(res_07_made_resident_again_it_stays),
+		ON_BOTH(res_12_what_is_destroyed_leaves_the_lists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

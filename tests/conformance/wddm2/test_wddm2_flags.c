@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocation properties as WDDM 2.x reads them: which bits there are, which combinations, for which version. */
+#include "wddm2_world.h"
+
+static void wddm2_9(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_9);
+}
+
+static void wddm2_9_with_map_aperture2(struct scripted_miniport *m)
+{
+	wddm2_9(m);
+	m->settings.caps.MemoryManagementCaps.MapAperture2Supported = 1;
+}
+
+static void hidden_memory(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.segment[0].flags = 0;
+}
+
+static void accept(struct world *w, uint32_t flags)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = flags};
+	D3DKMT_HANDLE handle;
+
+	assert_int_equal(wddm2_try_allocate(&w->device, &spec, &handle), S_OK);
+	assert_int_not_equal(handle, 0);
+}
+
+static void refuse(struct world *w, uint32_t flags, const char *rule)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = flags};
+	D3DKMT_HANDLE handle;
+
+	assert_int_equal(wddm2_try_allocate(&w->device, &spec, &handle), E_INVALIDARG);
+	world_expect_finding(w, rule);
+	assert_int_equal(w->m->live_allocations, 0); /* the miniport's part was undone */
+}
+
+/* The same word: bit 7 is Swizzled, and there is an aperture lock for it; from 2.1 on it is about page tables. */
+static void alf_01_the_same_bits_are_read_by_version(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = WORLD_CPU_VISIBLE | 0x80};
+	D3DKMT_HANDLE a;
+	void *data;
+
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &a, 0x8 | 0x4, &data), E_INVALIDARG);
+	world_expect_finding(&w, "LOCK-13"); /* no unsynchronized lock of what is swizzled */
+	world_stop(&w);
+	world_start(&w, state, wddm2_1);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &a, 0x8 | 0x4, &data), S_OK);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	world_stop(&w);
+}
+
+static void alf_02_reserved_bits_are_those_of_the_version(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	for (uint32_t bit = 0; bit < 32; bit++)
+		if ((0xFFF83C80u & 1u << bit))
+			refuse(&w, WORLD_CPU_VISIBLE | 1u << bit, "ALF-02");
+	world_stop(&w);
+	world_start(&w, state, wddm2_1);
+	for (uint32_t bit = 0; bit < 32; bit++)
+		if ((0xFFF83800u & 1u << bit))
+			refuse(&w, WORLD_CPU_VISIBLE | 1u << bit, "ALF-02");
+	accept(&w, WORLD_CPU_VISIBLE | 0x80);
+	world_stop(&w);
+}
+
+static void alf_25_explicit_notification_needs_physical_access(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	refuse(&w, NOTIFY_RESIDENCY, "ALF-25");
+	accept(&w, NOTIFY_RESIDENCY | ACCESSED_PHYSICALLY);
+	accept(&w, ACCESSED_PHYSICALLY);
+	world_stop(&w);
+}
+
+/* Without GPU virtual addresses there are no page tables that it could concern: it is accepted and changes nothing. */
+static void alf_28_large_pages_do_not_matter_without_page_tables(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_1);
+	accept(&w, PHYSICAL | 0x80);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), 0);
+	world_stop(&w);
+}
+
+static void alf_29_cpu_visible_maps_need_the_capability(void **state)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = PHYSICAL | 0x2000};
+	struct world w;
+	D3DKMT_HANDLE handle;
+
+	world_start(&w, state, wddm2_9);
+	refuse(&w, PHYSICAL | 0x2000, "ALF-29");
+	world_stop(&w);
+	/* With it the combination is right; the operation it would be mapped with is not built, and says so. */
+	world_start(&w, state, wddm2_9_with_map_aperture2);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_NOTIMPL);
+	assert_int_equal(w.client.findings, 0);
+	world_stop(&w);
+}
+
+/* What a miniport says of a context and is not built is refused, and the context ended again. */
+static void capabilities_of_contexts_are_not_built(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	uint32_t live = w.m->live_contexts;
+	for (uint32_t caps = 0x1; caps <= 0x4; caps *= 2) {
+		D3DDDICB_CREATECONTEXT args = {0};
+
+		w.m->settings.context.Caps.Value = caps;
+		assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args),
+				 E_NOTIMPL);
+		assert_null(args.hContext);
+		assert_int_equal(w.m->live_contexts, live);
+	}
+	w.m->settings.context.Caps.Value = 0;
+	D3DDDICB_CREATECONTEXT args = {0};
+	assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args), S_OK);
+	const D3DDDICB_DESTROYCONTEXT end = {.hContext = args.hContext};
+	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &end), S_OK);
+	world_stop(&w);
+}
+
+static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	struct world w;
+	D3DKMT_HANDLE handle;
+
+	world_start(&w, state, hidden_memory);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_INVALIDARG);
+	world_expect_finding(&w, "SEG-25");
+	spec.flags = ACCESSED_PHYSICALLY | ON_DEMAND;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_INVALIDARG);
+	world_expect_finding(&w, "SEG-25");
+	spec.flags = ACCESSED_PHYSICALLY; /* not for the CPU: it may */
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), S_OK);
+	spec.flags = PHYSICAL;
+	spec.read_set = spec.write_set = WORLD_MEMORY | WORLD_APERTURE;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), S_OK);
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(alf_01_the_same_bits_are_read_by_version),
+		ON_BOTH(alf_02_reserved_bits_are_those_of_the_version),
+		ON_BOTH(alf_25_explicit_notification_needs_physical_access),
+		ON_BOTH(alf_28_large_pages_do_not_matter_without_page_tables),
+		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),
+		ON_BOTH(capabilities_of_contexts_are_not_built),
+		ON_BOTH(seg_25_hidden_memory_needs_the_aperture_for_the_cpu),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

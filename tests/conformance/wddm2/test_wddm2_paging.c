@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* What is paged differently on adapters of WDDM 2.x: notifications of residency, protected content. */
+#include "wddm2_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void at_once(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+}
+
+static void encrypted(struct scripted_miniport *m)
+{
+	DXGK_SEGMENTFLAGS flags = {.EncryptedPagingSupported = 1};
+
+	at_once(m);
+	m->settings.segment[0].flags |= flags.Value;
+}
+
+static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint32_t flags,
+			      uint32_t set)
+{
+	const struct scripted_allocation spec = {
+		.size_bytes = bytes, .flags = flags, .read_set = set, .write_set = set};
+	D3DKMT_HANDLE handle;
+
+	assert_int_equal(wddm2_try_allocate(device, &spec, &handle), S_OK);
+	return handle;
+}
+
+/* The operations so far, a letter each: Fill, transfer In, transfer Out, Map, Unmap, + and - of notifications. */
+static const char *operations(const struct world *w, uint32_t from)
+{
+	static char text[64];
+	const struct scripted_call *call;
+	uint32_t seen = 0, at = 0;
+
+	for (uint32_t i = 0; (call = scripted_at(w->m, i)) != NULL && at + 1 < sizeof(text); i++) {
+		const DXGKARG_BUILDPAGINGBUFFER *op = &call->in.paging;
+
+		if (call->ddi != VIDMM_DDI_BUILD_PAGING_BUFFER || seen++ < from)
+			continue;
+		switch (op->Operation) {
+		case DXGK_OPERATION_FILL:
+			text[at++] = 'F';
+			break;
+		case DXGK_OPERATION_TRANSFER:
+			text[at++] = op->Transfer.Source.SegmentId ? 'O' : 'I';
+			break;
+		case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
+			text[at++] = 'M';
+			break;
+		case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
+			text[at++] = 'U';
+			break;
+		case DXGK_OPERATION_NOTIFY_RESIDENCY:
+			text[at++] = op->NotifyResidency.Resident ? '+' : '-';
+			break;
+		default:
+			text[at++] = '?';
+		}
+	}
+	text[at] = 0;
+	return text;
+}
+
+static void evict(struct world *w, D3DKMT_HANDLE a)
+{
+	assert_int_equal(wddm2_evict(&w->device, a, 0), S_OK);
+	while (client_residency(&w->device, a) != D3DDDI_RESIDENCYSTATUS_NOTRESIDENT)
+		vidmm_settle(w->client.host);
+}
+
+/* VA-14: one for each change, after the content has come and before it goes; with the place, or with (0, 0). */
+static void pag_25_each_change_of_residency_is_told_once(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL | NOTIFY_RESIDENCY, WORLD_MEMORY),
+		      b = allocate(&w.device, 64 * KIB, PHYSICAL | NOTIFY_RESIDENCY,
+				   WORLD_APERTURE),
+		      c = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), told = 0;
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 0, 0xA);
+	world_run(&w);
+	evict(&w, a);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	wddm2_make(&w, &w.device, &queue, &b, 1);
+	wddm2_make(&w, &w.device, &queue, &c, 1); /* did not ask for it */
+	evict(&w, b);
+	assert_string_equal(operations(&w, from), "F+-OI+M+F-U");
+	for (uint32_t i = from; i < scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER); i++) {
+		const DXGKARG_BUILDPAGINGBUFFER *op =
+			&scripted_nth(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)->in.paging;
+		const D3DGPU_PHYSICAL_ADDRESS *at = &op->NotifyResidency.PhysicalAddress;
+
+		if (op->Operation != DXGK_OPERATION_NOTIFY_RESIDENCY)
+			continue;
+		uint32_t segment = !op->NotifyResidency.Resident ? 0 : told == 3 ? 2 : 1;
+		told++;
+		assert_int_equal(op->NotifyResidency.Reserved, 0);
+		assert_int_equal(at->SegmentId, segment);
+		assert_true(segment || !at->SegmentOffset);
+	}
+	assert_int_equal(told, 5);
+	wddm2_stop(&w);
+}
+
+/* Destroyed while it is resident: it is told of that, too, and before the allocation goes. */
+static void pag_25_destroying_is_a_change(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL | NOTIFY_RESIDENCY, WORLD_MEMORY);
+	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 1);
+	assert_string_equal(operations(&w, from), "F+-");
+	wddm2_stop(&w);
+}
+
+/* Of what a submission is told the address agrees with what the notification said. */
+static void pag_25_the_address_is_the_one_that_is_patched(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE filler = wddm2_allocate(&w.device, 4 * MIB, WORLD_MEMORY),
+		      a = allocate(&w.device, 64 * KIB, PHYSICAL | NOTIFY_RESIDENCY, WORLD_MEMORY);
+	const D3DKMT_HANDLE both[] = {filler, a};
+	wddm2_make(&w, &w.device, &queue, both, 2);
+	uint32_t last = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER) - 1;
+	const DXGKARG_BUILDPAGINGBUFFER *op =
+		&scripted_nth(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, last)->in.paging;
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	const DXGK_ALLOCATIONLIST *entry = world_nth_of(&w, VIDMM_DDI_PATCH, false, 0)->allocations;
+	assert_int_equal(op->Operation, DXGK_OPERATION_NOTIFY_RESIDENCY);
+	assert_int_equal(entry->SegmentId, op->NotifyResidency.PhysicalAddress.SegmentId);
+	assert_int_equal((uint64_t)entry->PhysicalAddress.QuadPart,
+			 SCRIPTED_MEMORY_BASE + op->NotifyResidency.PhysicalAddress.SegmentOffset);
+	wddm2_stop(&w);
+}
+
+/* Without the segment's flag the content is dropped, and nothing of it is in system memory; with it, it is copied. */
+static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
+{
+	struct world w;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		world_start(&w, state, i ? encrypted : at_once);
+		D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+		D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL | HARDWARE_PROTECTED,
+					   WORLD_MEMORY),
+			      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+		const D3DKMT_HANDLE both[] = {a, b};
+		wddm2_make(&w, &w.device, &queue, both, 2);
+		world_submit_write(&w.context, a, 4, 0x44);
+		world_submit_write(&w.context, b, 4, 0x45);
+		world_run(&w);
+		evict(&w, a);
+		assert_int_equal(wddm2_transfers(&w, false), i);
+		evict(&w, b); /* what is not protected leaves as ever */
+		assert_int_equal(wddm2_transfers(&w, false), i + 1);
+		wddm2_make(&w, &w.device, &queue, both, 2);
+		assert_int_equal(world_word(&w, a, 4), i ? 0x44 : 0);
+		assert_int_equal(world_word(&w, b, 4), 0x45);
+		wddm2_stop(&w);
+	}
+}
+
+/* What the GPU has not written to is in system memory as it was, and may stay there. */
+static void pag_32_what_was_not_written_to_is_kept(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a =
+		allocate(&w.device, 64 * KIB, PHYSICAL | HARDWARE_PROTECTED, WORLD_MEMORY);
+	uint32_t *words = client_lock(&w.device, a, 0);
+	words[1] = 0x44;
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_int_equal(wddm2_evict(&w.device, a, NOT_WRITTEN_TO), S_OK);
+	while (wddm2_is_in_memory(&w.device, a))
+		vidmm_settle(w.client.host);
+	assert_int_equal(wddm2_transfers(&w, false), 0);
+	assert_int_equal(world_word(&w, a, 4), 0x44);
+	wddm2_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(pag_25_each_change_of_residency_is_told_once),
+		ON_BOTH(pag_25_destroying_is_a_change),
+		ON_BOTH(pag_25_the_address_is_the_one_that_is_patched),
+		ON_BOTH(pag_32_protected_content_does_not_leave_in_the_clear),
+		ON_BOTH(pag_32_what_was_not_written_to_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting a miniport of WDDM 2.x: sizes by its version, physical adapter, one aperture, invalid memory ranges. */
+#include "port_fixture.h"
+
+#include <string.h>
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, port_fixture_setup, port_fixture_teardown)
+
+#define PAGE 4096u
+
+static void version_2(struct port_fixture *f)
+{
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
+	f->m->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
+}
+
+static const struct scripted_call *query_of(const struct port_fixture *f,
+					    DXGK_QUERYADAPTERINFOTYPE type)
+{
+	const struct scripted_call *call;
+
+	for (uint32_t i = 0; (call = scripted_nth(f->m, VIDMM_DDI_QUERY_ADAPTER_INFO, i)) != NULL;
+	     i++)
+		if (call->in.query.Type == type)
+			return call;
+	return NULL;
+}
+
+/* Published sizes of the structures of each version; nothing is read or written behind them. */
+static void versions_2_0_to_3_0_start(void **state)
+{
+	static const struct {
+		ULONG version;
+		uint32_t caps_bytes, services_bytes;
+	} cases[] = {
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_0, 576, 312},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_1, 576, 328},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_2, 576, 360},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_3, 576, 368},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_4, 584, 456},
+		{DXGKDDI_INTERFACE_VERSION_WDDM2_7, 584, 480},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_0, 592, 568},
+	};
+	struct port_fixture *f = *state;
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(cases); i++) {
+		const unsigned char *services = (const unsigned char *)&f->m->services;
+
+		scripted_forget(f->m);
+		scripted_set_version(f->m, cases[i].version);
+		port_fixture_run(f);
+		assert_int_equal(query_of(f, DXGKQAITYPE_DRIVERCAPS)->in.query.OutputDataSize,
+				 cases[i].caps_bytes);
+		assert_int_equal(f->m->services.Size, cases[i].services_bytes);
+		for (size_t b = cases[i].services_bytes; b < sizeof(f->m->services); b++)
+			assert_int_equal(services[b], 0);
+		assert_non_null(f->m->services.DxgkCbAcquireHandleData);
+		assert_int_equal(query_of(f, DXGKQAITYPE_QUERYSEGMENT4)->in.query.OutputDataSize,
+				 sizeof(DXGK_QUERYSEGMENTOUT4));
+		assert_true(vmm_port_caps(f->port)->wddm2);
+		assert_int_equal(vmm_port_caps(f->port)->segment_count, 2);
+		assert_int_equal(vmm_port_caps(f->port)->segment[0].gpu_base, SCRIPTED_MEMORY_BASE);
+		assert_int_equal(vmm_port_caps(f->port)->segment[1].size_bytes,
+				 SCRIPTED_APERTURE_BYTES);
+		assert_nothing_found(f);
+		port_fixture_stop(f);
+	}
+}
+
+static void gpu_virtual_addressing_is_not_supported(void **state)
+{
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.caps.MemoryManagementCaps.VirtualAddressingSupported = 1;
+	f->m->settings.caps.MemoryManagementCaps.GpuMmuSupported = 1;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_int_equal(f->findings, 0);
+	assert_non_null(strstr(f->reason, "virtual addressing is not built"));
+}
+
+static void va_15_virtual_addressing_needs_one_mmu(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGK_VIDMMCAPS *caps = &f->m->settings.caps.MemoryManagementCaps;
+
+	version_2(f);
+	caps->VirtualAddressingSupported = 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-15", "0x20");
+	caps->GpuMmuSupported = caps->IoMmuSupported = 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-15", "0xe0");
+	caps->VirtualAddressingSupported = caps->GpuMmuSupported = caps->IoMmuSupported = 0;
+	port_fixture_run(f);
+}
+
+/* Below 2.0 these bits mean nothing. */
+static void va_15_does_not_concern_1_x(void **state)
+{
+	struct port_fixture *f = *state;
+
+	f->m->settings.caps.MemoryManagementCaps.VirtualAddressingSupported = 1;
+	port_fixture_run(f);
+	assert_nothing_found(f);
+}
+
+static void sch_09_the_physical_adapter_names_the_paging_node(void **state)
+{
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.caps.MemoryManagementCaps.PagingNode = 7; /* 1.x's word */
+	f->m->settings.physical.NumExecutionNodes = 2;
+	f->m->settings.physical.PagingNodeIndex = 0;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->paging_node, 0);
+	assert_int_equal(vmm_port_caps(f->port)->node_count, 2);
+	port_fixture_stop(f);
+	f->m->settings.physical.PagingNodeIndex = 2;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-09", "PagingNode is 2");
+	f->m->settings.physical.PagingNodeIndex = 1;
+	f->m->settings.physical.NumExecutionNodes = 3;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SCH-07", "3 execution nodes, DRIVERCAPS 2");
+}
+
+static void sub_16_the_packet_cap_is_the_depth_of_a_node(void **state)
+{
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->node_depth, 2);
+	port_fixture_stop(f);
+	f->m->settings.caps.SchedulingCaps.HwQueuePacketCap = 5;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->node_depth, 5);
+	port_fixture_stop(f);
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM1_3); /* no such bits there */
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->node_depth, 2);
+}
+
+/* ---- segments ---- */
+
+static void seg_25_there_is_exactly_one_aperture(void **state)
+{
+	struct port_fixture *f = *state;
+	struct scripted_settings *s = &f->m->settings;
+
+	version_2(f);
+	s->segment_count = 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-25", "0 aperture segments");
+	s->segment_count = 3;
+	s->segment[2] = s->segment[1];
+	s->segment[2].base += SCRIPTED_APERTURE_BYTES;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-25", "2 aperture segments");
+	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM1_3);
+	port_fixture_run(f); /* 1.x may have two */
+	assert_nothing_found(f);
+}
+
+static void seg_24_flags_of_host_apertures_and_the_system(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		const char *text;
+	} wrong[] = {{0x1004, "ReservedSysMem"},
+		     {0x2004, "excludes CpuVisible"},
+		     {0x4000, "needs SupportsCpuHostAperture"}};
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(wrong); i++) {
+		f->m->settings.segment[0].flags = wrong[i].flags;
+		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", wrong[i].text);
+	}
+	f->m->settings.segment[0].flags = 0x2000;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "host aperture is not built"));
+	f->m->settings.segment[0].flags = 0x8004; /* ApplicationTarget */
+	port_fixture_run(f);
+	assert_nothing_found(f);
+}
+
+static void seg_26_invalid_ranges_are_asked_for_and_kept(void **state)
+{
+	static const DXGK_MEMORYRANGE ranges[] = {
+		{8 * PAGE, 2 * PAGE}, {PAGE, PAGE}, {9 * PAGE, 3 * PAGE}, {20 * PAGE, PAGE}};
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.invalid[0] = ranges;
+	f->m->settings.invalid_counts[0] = 4;
+	port_fixture_run(f);
+	const struct vmm_port_segment *s = &vmm_port_caps(f->port)->segment[0];
+
+	/* In order, and what overlaps is one. */
+	assert_int_equal(s->invalid_count, 3);
+	assert_int_equal(s->invalid[0].offset, PAGE);
+	assert_int_equal(s->invalid[1].offset, 8 * PAGE);
+	assert_int_equal(s->invalid[1].size_bytes, 4 * PAGE);
+	assert_int_equal(s->invalid[2].offset, 20 * PAGE);
+	port_fixture_stop(f);
+	f->m->settings.invalid_counts[0] = 0;
+	scripted_forget(f->m);
+	port_fixture_run(f);
+	assert_null(query_of(f, DXGKQAITYPE_SEGMENTMEMORYSTATE)); /* only if there are some */
+}
+
+static void seg_26_ranges_must_be_whole_pages_of_the_segment(void **state)
+{
+	static const DXGK_MEMORYRANGE wrong[] = {{PAGE + 1, PAGE},
+						 {PAGE, PAGE / 2},
+						 {PAGE, 0},
+						 {SCRIPTED_BAR_BYTES - PAGE, 2 * PAGE}};
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.invalid_counts[0] = 1;
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(wrong); i++) {
+		f->m->settings.invalid[0] = &wrong[i];
+		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "not whole pages");
+	}
+}
+
+/* SWZ-27: they do not exist from 2.0 on, so nothing is wanted of the miniport for them. */
+static void swz_27_swizzling_ranges_are_not_counted(void **state)
+{
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.caps.NumberOfSwizzlingRanges = 4;
+	f->m->settings.table.DxgkDdiAcquireSwizzlingRange = NULL;
+	f->m->settings.table.DxgkDdiReleaseSwizzlingRange = NULL;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->swizzling_range_count, 0);
+	assert_nothing_found(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(versions_2_0_to_3_0_start),
+		TEST(gpu_virtual_addressing_is_not_supported),
+		TEST(va_15_virtual_addressing_needs_one_mmu),
+		TEST(va_15_does_not_concern_1_x),
+		TEST(sch_09_the_physical_adapter_names_the_paging_node),
+		TEST(sub_16_the_packet_cap_is_the_depth_of_a_node),
+		TEST(seg_25_there_is_exactly_one_aperture),
+		TEST(seg_24_flags_of_host_apertures_and_the_system),
+		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
+		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
+		TEST(swz_27_swizzling_ranges_are_not_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
