@@ -105,6 +105,7 @@ struct vmm_os_linux {
 	/* for settling: threads made and neither waiting nor ended; threads woken and awake again */
 	_Atomic uint32_t busy;
 	_Atomic uint64_t wakes_sent, wakes_received;
+	struct vmm_list settlers; /* guarded by os->registry_lock */
 	/*
 	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A
 	 * waiter adds itself before the kernel compares the word, a waker changes the word before

@@ -42,6 +42,7 @@ static struct timespec absolute(const struct vmm_os *os, uint64_t when_ns)
 vmm_status vmm_os_linux_init(struct vmm_os *os)
 {
 	os->linux_.start_ns = monotonic_ns();
+	vmm_list_init(&os->linux_.settlers);
 	return VMM_OK;
 }
 

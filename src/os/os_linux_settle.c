@@ -4,7 +4,8 @@
  * ended, and nobody is on the way out of a wait. Foreign threads are not counted: nobody knows what
  * they are about to do. A thread between a wake and its own return from the kernel still looks idle,
  * so wakes sent are compared with wakes received: a thread counts as busy before it says that it has
- * received one, and whoever sends one is busy itself.
+ * received one, and whoever sends one is busy itself. Several that settle go on one after the other, in the order in which
+ * they came, as on the simulator: the next one only when the last is waiting, or settling, again.
  */
 #include "os/os_internal.h"
 
@@ -27,26 +28,58 @@ void vmm_os_linux_becomes_busy(struct vmm_os *os)
 		atomic_fetch_add(&os->linux_.busy, 1);
 }
 
-static bool settled(const struct vmm_os_linux *world)
+/* One who settles, in the order in which they came. On the stack of that thread. */
+struct settler {
+	struct vmm_list link;
+};
+
+static bool is_first(struct vmm_os *os, const struct settler *settler)
 {
+	pthread_mutex_lock(&os->registry_lock);
+	bool first = os->linux_.settlers.next == &settler->link;
+	pthread_mutex_unlock(&os->registry_lock);
+	return first;
+}
+
+static bool settled(struct vmm_os *os, const struct settler *settler)
+{
+	const struct vmm_os_linux *world = &os->linux_;
 	uint64_t received = atomic_load(&world->wakes_received);
 	bool busy = atomic_load(&world->busy) != 0;
 
-	return !busy && atomic_load(&world->wakes_sent) == received;
+	return !busy && atomic_load(&world->wakes_sent) == received && is_first(os, settler);
+}
+
+static void line_up(struct vmm_os *os, struct settler *settler)
+{
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_push_back(&os->linux_.settlers, &settler->link);
+	pthread_mutex_unlock(&os->registry_lock);
+	vmm_os_linux_becomes_idle(os);
+}
+
+/* Busy before the next one looks. */
+static void go_on(struct vmm_os *os, struct settler *settler)
+{
+	vmm_os_linux_becomes_busy(os);
+	pthread_mutex_lock(&os->registry_lock);
+	vmm_list_remove(&settler->link);
+	pthread_mutex_unlock(&os->registry_lock);
 }
 
 void vmm_os_linux_settle(struct vmm_os *os)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t until = vmm_os_linux_now(os) + PATIENCE_NS;
+	struct settler self;
 
-	vmm_os_linux_becomes_idle(os);
+	line_up(os, &self);
 	sched_yield();
-	for (uint32_t i = 0; !settled(&os->linux_) && vmm_os_linux_now(os) < until; i++) {
+	for (uint32_t i = 0; !settled(os, &self) && vmm_os_linux_now(os) < until; i++) {
 		if (i < YIELDS)
 			sched_yield();
 		else
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
-	vmm_os_linux_becomes_busy(os);
+	go_on(os, &self);
 }

@@ -251,6 +251,53 @@ static void settling_waits_for_a_whole_chain_of_wakes(void **state)
 		vmm_os_thread_join(thread[i]);
 }
 
+struct turns {
+	struct vmm_os *os;
+	_Atomic bool enough;
+	_Atomic uint32_t taken[3];
+};
+
+struct turn {
+	struct turns *turns;
+	uint32_t index;
+};
+
+static void take_turns(void *arg)
+{
+	const struct turn *turn = arg;
+
+	while (!atomic_load(&turn->turns->enough)) {
+		atomic_fetch_add(&turn->turns->taken[turn->index], 1);
+		vmm_os_settle(turn->turns->os);
+	}
+}
+
+/* Whoever settled before goes on before: each of three others gets a turn for every one of ours. */
+static void those_who_settle_take_turns(void **state)
+{
+	struct turns turns = {.os = *state};
+	struct turn turn[3];
+	struct vmm_os_thread *thread[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		turn[i] = (struct turn){&turns, i};
+		thread[i] = start(*state, "settler", take_turns, &turn[i]);
+	}
+	vmm_os_settle(*state);
+	for (uint32_t round = 0; round < 100; round++) {
+		uint32_t before[3];
+
+		for (uint32_t i = 0; i < 3; i++)
+			before[i] = atomic_load(&turns.taken[i]);
+		vmm_os_settle(*state);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(atomic_load(&turns.taken[i]) > before[i]);
+	}
+	atomic_store(&turns.enough, true);
+	for (uint32_t i = 0; i < 3; i++)
+		vmm_os_thread_join(thread[i]);
+}
+
 /* ---- mutexes ---- */
 
 struct shared {
@@ -463,6 +510,7 @@ int main(void)
 		BOTH(no_wake_is_lost),
 		BOTH(one_wake_for_all_reaches_all),
 		BOTH(settling_waits_for_a_whole_chain_of_wakes),
+		BOTH(those_who_settle_take_turns),
 		BOTH(a_mutex_excludes),
 		BOTH(contended_waiters_get_the_mutex_in_the_end),
 		BOTH(trylock_fails_on_a_held_mutex_and_ignores_ranks),
