@@ -82,6 +82,14 @@ static NTSTATUS check_permission(const struct attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
 
+	if (vmm_unlikely(allocation->reset_lost)) {
+		vmm_reason(
+			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			a->device->process->id, a->request->handle,
+			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+			a->request->handle);
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	}
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
 		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
 			     "it is Protected, and no address of it is ever handed out");
@@ -279,6 +287,8 @@ static NTSTATUS attempt(struct attempt *a)
 	NTSTATUS status;
 
 	a->wait = a->wait_for_progress = false;
+	if (vmm_device_lost(a->device)) /* LOCK-33: the adapter may have been reset meanwhile */
+		return STATUS_DEVICE_REMOVED;
 	status = find(a);
 	if (NT_SUCCESS(status))
 		status = check_flags(a);
@@ -312,6 +322,11 @@ static NTSTATUS lock(struct attempt *a)
 			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, a->device->process->id,
 				  a->request->handle, 0, a->request->flags, waited_ns, bytes,
 				  a->request->handle);
+		/* Refused because the adapter is about to be reset; afterwards it is clear whether the device is lost. */
+		if (status == STATUS_DEVICE_REMOVED && atomic_load(&adapter->recovering)) {
+			status = STATUS_SUCCESS;
+			continue;
+		}
 		if (!NT_SUCCESS(status) || !a->wait)
 			return status;
 		status = a->wait_for_progress

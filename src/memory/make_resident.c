@@ -157,6 +157,9 @@ static NTSTATUS bring_in(struct request *r)
 		r->request->fence_value = 0; /* PRI-06 */
 		return STATUS_SUCCESS;
 	}
+	/* The adapter may be reset, and may be not: then it is done afterwards. */
+	if (status == VMM_DEVICE_REMOVED && atomic_load(&adapter->recovering))
+		status = VMM_PENDING;
 	if (status != VMM_OK && status != VMM_PENDING)
 		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
 	status = vmm_paging_queue_add(r->queue, r->refs, r->request->count,
@@ -169,6 +172,8 @@ static NTSTATUS make_resident_locked(struct request *r)
 	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t counted = 0;
 
+	if (vmm_device_lost(r->device)) /* while it waited for the lock (TDR-07) */
+		return STATUS_DEVICE_REMOVED;
 	vmm_os_mutex_lock(&r->device->process->lock);
 	r->queue = vmm_paging_queue_find_locked(r->device, r->request->queue);
 	vmm_os_mutex_unlock(&r->device->process->lock);
@@ -199,7 +204,7 @@ VMM_COLD static void lose_device(struct vmm_device *device, NTSTATUS status)
 	vmm_reason(
 		device->adapter->observe, status, device->process->id, device->handle,
 		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY");
-	atomic_store(&device->error, VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 }
 
 NTSTATUS vmm_memory_make_resident(struct vmm_device *device, struct vmm_residency_request *request)
@@ -271,7 +276,7 @@ NTSTATUS vmm_memory_evict(struct vmm_device *device, struct vmm_residency_reques
 	status = STATUS_NO_MEMORY;
 	if (init(&r)) {
 		vmm_paging_lock(device->adapter);
-		status = find_refs(&r, "evict");
+		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : find_refs(&r, "evict");
 		if (NT_SUCCESS(status))
 			status = check_counts(&r);
 		for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)

@@ -9,6 +9,7 @@
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
 
+#include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"
 
@@ -204,9 +205,11 @@ struct vmm_fence_wait {
 	const uint64_t *values;
 	uint32_t count;
 	bool any;
+	bool begun;
 };
-NTSTATUS vmm_paging_fence_wait(struct vmm_device *device,
-			       const struct vmm_fence_wait *wait) VMM_MUST_CHECK;
+/* Comes out of the device while that is paused (PNP-05), and goes in again; *device NULL: it has ended meanwhile. */
+NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *visit,
+			       struct vmm_fence_wait *wait) VMM_MUST_CHECK;
 /* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
@@ -287,6 +290,8 @@ void vmm_memory_hide_locked(struct vmm_adapter *adapter);
 void vmm_memory_reset_locked(struct vmm_adapter *adapter);
 /* Paging buffers are usable again. */
 void vmm_memory_restart_locked(struct vmm_adapter *adapter);
+/* What lost devices kept resident, and waited for: nothing any more (TDR-07). */
+void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter);
 
 /* Evicts everything, waiting for the GPU (adapter stop: PNP-02). Takes the locks itself. */
 void vmm_memory_evict_all(struct vmm_adapter *adapter);

@@ -158,9 +158,8 @@ struct vmm_memory {
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
 	uint64_t residency_rounds;
-	struct vmm_list
-		away;       /* vmm_instance.lru of what is pinned: without power it has no place */
-	bool powering_down; /* paging buffers are not mapped any more */
+	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
+	bool powering_down;   /* paging buffers are not mapped any more */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -524,6 +523,10 @@ void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *
 void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
 vmm_status vmm_resident_list(struct vmm_ref *ref);
 void vmm_resident_unlist(struct vmm_ref *ref);
+/* The CPU has it and it is in no segment: is it one that the CPU holds out (LOCK-48)? */
+void vmm_resident_hold_out(struct vmm_instance *instance);
+/* All of a lost device's list. */
+void vmm_resident_lose(struct vmm_device *device);
 /* The ref goes: off the list, out of what waits. */
 void vmm_resident_forget(struct vmm_ref *ref);
 void vmm_resident_device_end(struct vmm_device *device); /* its refs are gone */
@@ -551,6 +554,7 @@ struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device,
 vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
 				uint32_t count, uint64_t *value);
 void vmm_paging_queues_forget(struct vmm_ref *ref);
+void vmm_paging_queues_lose(struct vmm_device *device);
 void vmm_paging_queues_end(struct vmm_device *device);
 
 /* ---- lock2.c ---- */

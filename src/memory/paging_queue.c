@@ -72,6 +72,10 @@ static NTSTATUS publish(struct vmm_paging_queue *queue)
 	struct vmm_handle_table *handles = &device->process->handles;
 
 	vmm_paging_lock(device->adapter);
+	if (vmm_device_lost(device)) { /* meanwhile (TDR-07) */
+		vmm_paging_unlock(device->adapter);
+		return STATUS_DEVICE_REMOVED;
+	}
 	vmm_os_mutex_lock(&device->process->lock);
 	queue->handle = vmm_handle_create(handles, VMM_HANDLE_PAGING_QUEUE, queue);
 	if (queue->handle)
@@ -248,9 +252,11 @@ static void place_all(struct vmm_memory *memory, struct vmm_paging_queue *queue)
 	}
 }
 
+/* A lost device's fence has its last value. */
 static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *operation)
 {
-	atomic_store(queue->fence, operation->value);
+	if (vmm_likely(!vmm_device_lost(queue->device)))
+		atomic_store(queue->fence, operation->value);
 	vmm_list_remove(&operation->link);
 	vmm_free(operation);
 	atomic_fetch_sub(&queue->device->adapter->paging_work, 1);
@@ -281,7 +287,9 @@ void vmm_paging_work_locked(struct vmm_adapter *adapter)
 	struct vmm_list *link;
 	bool any = false;
 
-	if (!atomic_load(&adapter->paging_work) || atomic_load(&adapter->closed))
+	/* While the adapter is reset the miniport would refuse. */
+	if (!atomic_load(&adapter->paging_work) || atomic_load(&adapter->closed) ||
+	    atomic_load(&adapter->recovering))
 		return;
 	vmm_resident_departures(memory);
 	vmm_list_for_each (link, &memory->paging_queues) {
@@ -317,6 +325,22 @@ void vmm_paging_queues_forget(struct vmm_ref *ref)
 }
 
 /* ---- the end ---- */
+
+/* TDRS-01, TDRS-14: nothing of it will be done; whoever waits for it comes out, and whoever polls sees why. */
+void vmm_paging_queues_lose(struct vmm_device *device)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &device->paging_queues) {
+		struct vmm_paging_queue *queue =
+			vmm_container_of(link, struct vmm_paging_queue, device_link);
+
+		while (!vmm_list_empty(&queue->operations))
+			finish(queue, vmm_container_of(queue->operations.next,
+						       struct vmm_paging_operation, link));
+		atomic_store(queue->fence, UINT64_MAX);
+	}
+}
 
 /* Handles and mapping go; paging lock held. */
 static void end(struct vmm_paging_queue *queue)
@@ -395,9 +419,8 @@ static void say_no_fence(const struct vmm_device *device, uint32_t handle)
 		    vmm_handle_explain(&device->process->handles, handle, VMM_HANDLE_PAGING_FENCE));
 }
 
-/* STATUS_PENDING: not yet. `again`: all of them were there when the wait began. */
-static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wait *wait,
-			    bool again)
+/* STATUS_PENDING: not yet. Begun: all of them were there then. */
+static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wait *wait)
 {
 	uint32_t reached = 0;
 
@@ -405,7 +428,7 @@ static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wa
 		const struct vmm_paging_queue *queue = vmm_handle_lookup(
 			&device->process->handles, wait->handles[i], VMM_HANDLE_PAGING_FENCE);
 
-		if (!queue && again)
+		if (!queue && wait->begun)
 			return STATUS_CANCELLED; /* SFL-30, MFN-17 */
 		if (!queue) {
 			say_no_fence(device, wait->handles[i]);
@@ -416,7 +439,8 @@ static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wa
 	return reached == wait->count || (wait->any && reached) ? STATUS_SUCCESS : STATUS_PENDING;
 }
 
-NTSTATUS vmm_paging_fence_wait(struct vmm_device *device, const struct vmm_fence_wait *wait)
+/* STATUS_PENDING: the device is paused. */
+static NTSTATUS wait_inside(struct vmm_device *device, struct vmm_fence_wait *wait)
 {
 	struct vmm_adapter *adapter = device->adapter;
 
@@ -425,20 +449,42 @@ NTSTATUS vmm_paging_fence_wait(struct vmm_device *device, const struct vmm_fence
 			    "wait for no object at all");
 		return STATUS_INVALID_PARAMETER;
 	}
-	for (bool again = false;; again = true) {
+	for (;; wait->begun = true) {
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_os_mutex_lock(&device->process->lock);
-		NTSTATUS status = look_locked(device, wait, again);
+		NTSTATUS status = look_locked(device, wait);
 		vmm_os_mutex_unlock(&device->process->lock);
 		if (status != STATUS_PENDING)
 			return status;
 		if (atomic_load(&adapter->closed))
 			return STATUS_DEVICE_REMOVED;
+		if (vmm_device_lost(device)) /* it waits for another device's (TDRS-06) */
+			return STATUS_DEVICE_REMOVED;
+		if (vmm_live_is_paused(device->live)) {
+			wait->begun = true;
+			return STATUS_PENDING;
+		}
 		if (atomic_load(&device->ending)) /* MFN-18 */
 			return STATUS_CANCELLED;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 		if (!NT_SUCCESS(status))
 			return status;
+	}
+}
+
+NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *visit,
+			       struct vmm_fence_wait *wait)
+{
+	for (;;) {
+		const void *live = (*device)->live;
+		NTSTATUS status = wait_inside(*device, wait);
+
+		if (status != STATUS_PENDING)
+			return status;
+		vmm_live_leave(visit);
+		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+		if (!*device)
+			return STATUS_CANCELLED; /* MFN-18 */
 	}
 }

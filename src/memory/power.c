@@ -56,6 +56,14 @@ static vmm_status wait_for_paging(struct vmm_memory *memory)
 					   VIDMM_WAIT_POWER);
 }
 
+/* From 2.0 on what the CPU has locked, and could see in no aperture, is used by the GPU where it is (LOCK-45, LKR-09). */
+static bool is_held_where_it_is(const struct vmm_memory *memory,
+				const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 && instance->lock_count &&
+	       !vmm_resident_reaches_aperture(instance->allocation);
+}
+
 static vmm_status leave(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
@@ -63,7 +71,7 @@ static vmm_status leave(struct vmm_memory *memory, struct vmm_instance *instance
 	uint64_t offset = instance->offset;
 	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_POWER);
 
-	if (status == VMM_OK && a->pinned) {
+	if (status == VMM_OK && (a->pinned || is_held_where_it_is(memory, instance))) {
 		a->home_segment = segment;
 		a->home_offset = offset;
 		vmm_list_push_back(&memory->away, &instance->lru);
@@ -121,11 +129,25 @@ vmm_status vmm_memory_power_down(struct vmm_adapter *adapter, enum vmm_power_los
 	return status;
 }
 
+/* To where it was, under the CPU's hands: stores block while the content moves (LOCK-04). */
+static void return_locked(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	bool shown = !instance->kept; /* else the CPU has the system copy (PAG-14) */
+
+	if (shown && !vmm_ok(vmm_os_view_freeze(&instance->view)))
+		return;
+	vmm_status status = vmm_residency_pin_again(memory, instance);
+	if (status == VMM_OK)
+		status = wait_for_paging(memory);
+	if (shown && (!vmm_ok(status) || !vmm_ok(vmm_view_show(memory, instance))))
+		vmm_os_view_thaw(&instance->view);
+}
+
 /*
  * One that the CPU has locked is not moved under it into a segment (LKR-08); it follows when the GPU uses it. Otherwise only
  * a dead adapter fails here, and it has no use for places any more.
  */
-static void return_pinned(struct vmm_memory *memory)
+static void return_away(struct vmm_memory *memory)
 {
 	while (!vmm_list_empty(&memory->away)) {
 		struct vmm_instance *i =
@@ -134,6 +156,8 @@ static void return_pinned(struct vmm_memory *memory)
 		vmm_list_remove(&i->lru);
 		if (!i->lock_count)
 			(void)!vmm_ok(vmm_residency_pin_again(memory, i));
+		else if (is_held_where_it_is(memory, i))
+			return_locked(memory, i);
 	}
 }
 
@@ -144,6 +168,6 @@ void vmm_memory_power_up(struct vmm_adapter *adapter)
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	if (memory->powering_down)
 		(void)!vmm_ok(vmm_paging_buffers_remap(memory));
-	return_pinned(memory);
+	return_away(memory);
 	vmm_paging_unlock(adapter);
 }

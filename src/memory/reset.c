@@ -23,6 +23,23 @@ static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *f
 	}
 }
 
+/* Was a paging command to write what the CPU or the next page-in would find there? */
+static bool is_moving(const struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	uint32_t t = memory->adapter->paging_timeline;
+
+	return !vmm_timeline_done(
+		memory->adapter, t,
+		atomic_load_explicit(&instance->written[t], memory_order_relaxed));
+}
+
+/* From 2.0 on the store is as good as the segment if nobody has written there (PRI-10). */
+static bool has_good_store(const struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return memory->caps->wddm2 && !instance->kept && instance->not_written &&
+	       instance->backing.address && !is_moving(memory, instance);
+}
+
 /* Pages that read as zero, in the place of the segment's. */
 static vmm_status show_empty(struct vmm_memory *memory, struct vmm_instance *instance)
 {
@@ -44,6 +61,11 @@ static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
 
 	if (instance->kept)
 		return;
+	/* From 2.0 on there is a store, whose content is of before. */
+	if (memory->caps->wddm2 && !has_good_store(memory, instance)) {
+		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+		instance->not_written = false;
+	}
 	if (vmm_unlikely(vmm_alternate_is_locked(instance)))
 		status = vmm_alternate_abandon(memory, instance);
 	if (vmm_ok(status) && !instance->view_current)
@@ -68,16 +90,6 @@ void vmm_memory_hide_locked(struct vmm_adapter *adapter)
 	for_each_resident(adapter->memory, false, hide);
 }
 
-/* Was a paging command to write what the CPU or the next page-in would find there? */
-static bool is_moving(const struct vmm_memory *memory, const struct vmm_instance *instance)
-{
-	uint32_t t = memory->adapter->paging_timeline;
-
-	return !vmm_timeline_done(
-		memory->adapter, t,
-		atomic_load_explicit(&instance->written[t], memory_order_relaxed));
-}
-
 static void lose(struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
@@ -93,8 +105,9 @@ static void lose(struct vmm_instance *instance)
 
 static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	bool survives = instance->kept && !instance->gpu_wrote && !is_moving(memory, instance);
-	bool backed = instance->kept || instance->view_current ||
+	bool survives = has_good_store(memory, instance) ||
+			(instance->kept && !instance->gpu_wrote && !is_moving(memory, instance));
+	bool backed = survives || instance->kept || instance->view_current ||
 		      vmm_alternate_is_special(instance) ||
 		      (instance->partial && instance->lock_count);
 
@@ -107,6 +120,7 @@ static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instanc
 	instance->cache = VMM_CACHE_CLEAN;
 	vmm_residency_reset(memory, instance, backed ? VMM_PLACE_SYSTEM : VMM_PLACE_LOST);
 	instance->allocation->pinned = false;
+	vmm_resident_hold_out(instance);
 	if (!survives)
 		lose(instance);
 }
@@ -151,6 +165,24 @@ void vmm_memory_reset_locked(struct vmm_adapter *adapter)
 	if (memory->pending)
 		atomic_fetch_add(&timeline->queued, 1);
 	memory->pending = memory->resetting = false;
+}
+
+void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+
+	if (!adapter->wddm2)
+		return;
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->devices) {
+		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
+
+		if (!vmm_device_lost(device))
+			continue;
+		vmm_paging_queues_lose(device);
+		vmm_resident_lose(device);
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
 void vmm_memory_restart_locked(struct vmm_adapter *adapter)

@@ -278,9 +278,11 @@ static bool leaves_in_the_clear(struct vmm_memory *memory, const struct vmm_inst
 	       !vmm_memory_segment(memory, instance->segment)->port->flags.EncryptedPagingSupported;
 }
 
-static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance *instance)
+static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint32_t reason)
 {
-	if (instance->lock_count) /* the CPU's stores are not to be lost */
+	/* Neither the CPU's stores are to be lost, nor anything to a change of power (PNP-05). */
+	if (instance->lock_count || reason == VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED;
 	vmm_reason(memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
 		   instance->allocation->owner, instance->handle,
@@ -300,6 +302,7 @@ void vmm_residency_reset(struct vmm_memory *memory, struct vmm_instance *instanc
 	vmm_kept_left_segment(instance);
 	leave_segment(memory, instance);
 	instance->place = (uint8_t)place;
+	instance->announced = false; /* the miniport knows that nothing is (PAG-25) */
 	residency_event(memory, instance, VIDMM_RESIDENCY_RESET, old_segment);
 }
 
@@ -346,7 +349,7 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
 		if (vmm_unlikely(leaves_in_the_clear(memory, instance)))
-			return lose_protected(memory, instance);
+			return lose_protected(memory, instance, reason);
 		if (instance->lock_count && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
 		vmm_swizzle_release(memory, instance);

@@ -74,8 +74,10 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 	if (!is_placed(instance)) {
 		if (instance->held) /* LOCK-48, LKR-09 */
 			return VMM_PENDING;
-		status = vmm_residency_place(memory, instance, vmm_resident_set(allocation),
-					     preparation);
+		status = vmm_unlikely(allocation->pinned) /* locked while the power came back */
+				 ? vmm_residency_pin(memory, instance)
+				 : vmm_residency_place(memory, instance,
+						       vmm_resident_set(allocation), preparation);
 	} else if (vmm_unlikely(instance->handover)) {
 		status = vmm_hand_over(memory, instance);
 	}
@@ -85,6 +87,12 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 	if (instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE)
 		vmm_residency_touch(memory, instance);
 	return VMM_OK;
+}
+
+void vmm_resident_hold_out(struct vmm_instance *instance)
+{
+	if (instance->allocation->adapter->wddm2 && instance->lock_count)
+		instance->held = !vmm_resident_reaches_aperture(instance->allocation);
 }
 
 void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -226,6 +234,18 @@ void vmm_resident_want(struct vmm_device *device, uint64_t preparation)
 	vmm_list_for_each (link, &device->residency)
 		vmm_container_of(link, struct vmm_ref, residency_link)->instance->wanted =
 			preparation;
+}
+
+/* What it had there stays until somebody needs the room; no more is kept for it, or counted (RES-10). */
+void vmm_resident_lose(struct vmm_device *device)
+{
+	while (!vmm_list_empty(&device->residency)) {
+		struct vmm_ref *ref =
+			vmm_container_of(device->residency.next, struct vmm_ref, residency_link);
+
+		ref->residency_count = 1;
+		vmm_resident_unlist(ref);
+	}
 }
 
 /* ---- before a packet runs ---- */
@@ -391,7 +411,9 @@ static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 	/* What the CPU has would only be seen to move: it leaves when it is unlocked, or when somebody needs the room. */
 	if (instance->lock_count || !may_depart(ref))
 		return false;
-	return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM) != VMM_PENDING;
+	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);
+	/* Refused because the adapter is about to be reset: that takes it out, or it is tried again. */
+	return status != VMM_PENDING && status != VMM_DEVICE_REMOVED;
 }
 
 void vmm_resident_departures(struct vmm_memory *memory)

@@ -179,14 +179,30 @@ void *vmm_live_end(enum vmm_live_kind kind, const void *handle)
 	return atomic_load_explicit(&slot->object, memory_order_relaxed);
 }
 
-bool vmm_live_pause(enum vmm_live_kind kind, const void *handle)
+bool vmm_live_pause_begin(enum vmm_live_kind kind, const void *handle)
+{
+	return names_a(kind, number(handle)) &&
+	       change(slot_of(number(handle)), number(handle), PAUSED_BIT);
+}
+
+void vmm_live_pause_finish(const void *handle)
 {
 	struct slot *slot = slot_of(number(handle));
 
-	if (!names_a(kind, number(handle)) || !change(slot, number(handle), PAUSED_BIT))
-		return false;
 	await_visitors(slot, atomic_load_explicit(&slot->os, memory_order_relaxed), number(handle));
+}
+
+bool vmm_live_pause(enum vmm_live_kind kind, const void *handle)
+{
+	if (!vmm_live_pause_begin(kind, handle))
+		return false;
+	vmm_live_pause_finish(handle);
 	return true;
+}
+
+bool vmm_live_is_paused(const void *handle)
+{
+	return atomic_load(&slot_of(number(handle))->handle) == (number(handle) | PAUSED_BIT);
 }
 
 void vmm_live_resume(const void *handle)

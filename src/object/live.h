@@ -39,6 +39,10 @@ void vmm_live_ended(const void *handle); /* the object is gone */
  * is ending it. Not from inside a call on it.
  */
 bool vmm_live_pause(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
+/* The same in two steps: between them who is inside, and may stay for ever, can be told to come out. */
+bool vmm_live_pause_begin(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
+void vmm_live_pause_finish(const void *handle);
+bool vmm_live_is_paused(const void *handle);
 void vmm_live_resume(const void *handle);
 /* Waits for the vmm_live_ended of somebody else's vmm_live_end. */
 void vmm_live_await_end(struct vmm_os *os, const void *handle);

@@ -316,7 +316,7 @@ struct vmm_allocation {
 	_Atomic bool
 		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
-	uint8_t home_segment; /* pinned, and away from its place as long as the adapter is without power */
+	uint8_t home_segment;    /* where it returns to when the adapter has power again */
 	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;

@@ -234,6 +234,7 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 	vmm_port_at_interrupt(adapter->port, forget_reports, node);
 	unmask(sched, index);
 	vmm_preempt_renew(sched, node);
+	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
 }
 

@@ -103,10 +103,13 @@ static void pause_devices(struct vmm_adapter *adapter)
 	const void *handle;
 
 	while ((handle = next_to_pause(adapter)) != NULL) {
-		if (!vmm_live_pause(VMM_LIVE_DEVICE, handle)) {
+		if (!vmm_live_pause_begin(VMM_LIVE_DEVICE, handle)) {
 			vmm_live_await_end(adapter->os, handle); /* its client is at it */
 			continue;
 		}
+		if (adapter->wddm2)
+			vmm_progress_signal(adapter); /* who waits for a paging fence comes out */
+		vmm_live_pause_finish(handle);
 		struct vmm_device *device = device_of(adapter, handle);
 
 		vmm_assert(device);

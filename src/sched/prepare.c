@@ -204,12 +204,19 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	vmm_queue_ready(sched, &dma->packet);
 }
 
+/* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
+static void paging_work_locked(struct vmm_sched *sched)
+{
+	if (vmm_likely(!atomic_load(&sched->halted)))
+		vmm_paging_work_locked(sched->adapter);
+}
+
 /* Paging lock held. VMM_PENDING: the first packet must wait for the GPU. */
 static vmm_status pump_locked(struct vmm_sched *sched)
 {
 	struct vmm_dma *dma;
 
-	vmm_paging_work_locked(sched->adapter);
+	paging_work_locked(sched);
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
@@ -261,7 +268,7 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter)
 	if (!atomic_load(&adapter->paging_work))
 		return;
 	vmm_paging_lock(adapter);
-	vmm_paging_work_locked(adapter);
+	paging_work_locked(adapter->sched);
 	vmm_paging_unlock(adapter);
 }
 

@@ -216,6 +216,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))
 		return;
 	vmm_memory_restart_locked(adapter);
+	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
 }

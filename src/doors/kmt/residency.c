@@ -141,12 +141,12 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	if (NT_SUCCESS(status))
 		status = vmm_copy_in(args.FenceValueArray, args.ObjectCount, VMM_KMT_HANDLES_MAX,
 				     sizeof(uint64_t), &values);
-	const struct vmm_fence_wait wait = {.handles = handles,
-					    .values = values,
-					    .count = args.ObjectCount,
-					    .any = args.Flags.WaitAny};
+	struct vmm_fence_wait wait = {.handles = handles,
+				      .values = values,
+				      .count = args.ObjectCount,
+				      .any = args.Flags.WaitAny};
 	if (NT_SUCCESS(status))
-		status = vmm_paging_fence_wait(call.device, &wait);
+		status = vmm_paging_fence_wait(&call.device, &call.visit, &wait);
 	vmm_free(handles);
 	vmm_free(values);
 	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);

@@ -135,12 +135,12 @@ static HRESULT APIENTRY wait_from_cpu(HANDLE device,
 		status = vmm_umd_copy_in(args.FenceValueArray, args.ObjectCount,
 					 VMM_UMD_HANDLES_MAX, sizeof(uint64_t), local_values,
 					 sizeof(local_values), &values);
-	const struct vmm_fence_wait wait = {.handles = handles,
-					    .values = values,
-					    .count = args.ObjectCount,
-					    .any = args.Flags.WaitAny};
+	struct vmm_fence_wait wait = {.handles = handles,
+				      .values = values,
+				      .count = args.ObjectCount,
+				      .any = args.Flags.WaitAny};
 	if (NT_SUCCESS(status))
-		status = vmm_paging_fence_wait(call.device, &wait);
+		status = vmm_paging_fence_wait(&call.device, &call.visit, &wait);
 	vmm_umd_copy_done(handles, local_handles);
 	vmm_umd_copy_done(values, local_values);
 	return vmm_umd_leave(&call, status, 0, args.ObjectCount, args.Flags.Value);

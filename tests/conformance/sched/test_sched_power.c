@@ -282,13 +282,15 @@ static void pnp_05_pag_28_every_call_waits_for_power(void **state)
 	struct world w;
 
 	world_start(&w, state, at_once);
-	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, WORLD_MEMORY),
+		      b = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
 	world_submit_write(&w.context, a, 64, 0x77);
 	world_run(&w);
 	client_open(&w.client, &caller[4].other);
 	set_power(&w, VIDMM_POWER_D3, STANDBY);
 	for (uint32_t i = 0; i < 5; i++)
-		call_elsewhere(&caller[i], &w, calls[i], a);
+		call_elsewhere(&caller[i], &w, calls[i],
+			       i == 1 ? b : a); /* LKR-02: not what call_lock has locked */
 	settle_a_while(&w);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_false(atomic_load(&caller[i].done));
@@ -297,7 +299,7 @@ static void pnp_05_pag_28_every_call_waits_for_power(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		vidmm_thread_join(caller[i].thread);
 	world_run(&w);
-	assert_int_equal(world_word(&w, a, 68), 0x78);
+	assert_int_equal(world_word(&w, b, 68), 0x78);
 	world_stop(&w);
 }
 
