@@ -266,7 +266,8 @@ void vmm_os_sim_settle(struct vmm_os *os)
 {
 	struct vmm_os_sim *sim = &os->sim;
 
-	if (sim->dead || !sim->runnable_count)
+	/* Who settles again and again lets the others go on that settle, too. */
+	if (sim->dead || (!sim->runnable_count && vmm_list_empty(&sim->settlers)))
 		return;
 	sim->current->sim.state = SIM_SETTLING;
 	vmm_list_push_back(&sim->settlers, &sim->current->sim.link);
