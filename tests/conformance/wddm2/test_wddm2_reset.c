@@ -516,6 +516,39 @@ static void pnp_05_lock_45_what_is_locked_in_memory_returns_there(void **state)
 	wddm2_stop(&w);
 }
 
+/* Room that is there only because everything had to leave is nobody's: who waits for it goes on waiting. */
+static void pnp_05_res_04_paging_work_rests_without_power(void **state)
+{
+	struct client_device other;
+	D3DDDI_MAKERESIDENT args;
+	struct world w;
+
+	start(&w, state, forgetful);
+	client_open(&w.client, &other);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), theirs = wddm2_queue(&other);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 12 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&other, 12 * MIB, WORLD_MEMORY);
+
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	w.m->settings.complete_at_once = false;
+	world_submit_write(&w.context, a, 4, 11);
+	uint32_t *words = lock2(&w.device, a);
+	assert_int_equal(wddm2_try_make_one(&other, &theirs, b, &args), E_PENDING);
+	w.m->settings.complete_at_once = true;
+	scripted_complete_all(w.m);
+	set_power(&w, VIDMM_POWER_D3);
+	pass(&w, 1000000000);
+	expect_silence(&w);
+	assert_true(wddm2_fence(&theirs) < args.PagingFenceValue);
+	set_power(&w, VIDMM_POWER_D0);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(words[1], 11);
+	unlock2(&w.device, a);
+	wddm2_await(&w, &theirs, args.PagingFenceValue);
+	client_close(&other);
+	wddm2_stop(&w);
+}
+
 /* PAG-32 would discard it; a change of power loses nothing, so there is none. */
 static void pnp_05_pag_32_protected_content_keeps_the_power_on(void **state)
 {
@@ -603,6 +636,7 @@ int main(void)
 		ON_SIM(pnp_05_res_08_the_list_comes_back_with_the_power),
 		ON_SIM(pnp_05_mfn_18_a_wait_goes_on_after_a_sleep),
 		ON_SIM(pnp_05_lock_45_what_is_locked_in_memory_returns_there),
+		ON_SIM(pnp_05_res_04_paging_work_rests_without_power),
 		ON_SIM(pnp_05_pag_32_protected_content_keeps_the_power_on),
 		ON_SIM(pre_08_res_07_what_was_preempted_keeps_its_memory),
 	};
