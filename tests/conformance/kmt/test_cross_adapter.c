@@ -98,9 +98,13 @@ static NTSTATUS APIENTRY destroy_allocation(IN_CONST_HANDLE hAdapter,
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 			       PDRIVER_INITIALIZATION_DATA data)
 {
-	DRIVER_INITIALIZATION_DATA ours = *data;
+	/* softgpu's table is one of 1.3 and ends there. */
+	const size_t bytes = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
+	DRIVER_INITIALIZATION_DATA ours = {0};
 
-	softgpu = *data;
+	assert_true(data->Version < DXGKDDI_INTERFACE_VERSION_WDDM2_0);
+	memcpy(&ours, data, bytes);
+	softgpu = ours;
 	ours.DxgkDdiQueryAdapterInfo = query_adapter_info;
 	ours.DxgkDdiDescribeAllocation = describe_allocation;
 	ours.DxgkDdiGetStandardAllocationDriverData = standard_data;
