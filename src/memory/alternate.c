@@ -145,6 +145,21 @@ static vmm_status carry_out(struct vmm_memory *memory, struct vmm_instance *inst
 	return status;
 }
 
+/* The range's address shows these pages from now on; they are the instance's only ones (SWZ-25). */
+static void become_special(struct vmm_memory *memory, struct vmm_instance *instance,
+			   struct vmm_swizzling_range *range, const struct vmm_backing *pages)
+{
+	vmm_alternate_drop(instance); /* an older one, which nobody has locked */
+	instance->alternate = range->alternate;
+	instance->alternate->special = true;
+	range->alternate = NULL;
+	if (instance->view_current)
+		vmm_os_view_unmap(&instance->view);
+	instance->view_current = false;
+	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+	instance->backing = *pages;
+}
+
 /* The pages are what the CPU goes on with, at the address that it has. */
 static vmm_status change_over(struct vmm_memory *memory, struct vmm_instance *instance,
 			      struct vmm_swizzling_range *range, const struct vmm_backing *pages)
@@ -157,15 +172,7 @@ static vmm_status change_over(struct vmm_memory *memory, struct vmm_instance *in
 
 	if (!vmm_ok(status))
 		vmm_os_view_thaw(&alternate->view);
-	vmm_alternate_drop(instance); /* an older one, which nobody has locked */
-	range->alternate = NULL;
-	alternate->special = true;
-	instance->alternate = alternate;
-	if (instance->view_current)
-		vmm_os_view_unmap(&instance->view);
-	instance->view_current = false;
-	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
-	instance->backing = *pages;
+	become_special(memory, instance, range, pages);
 	vmm_swizzle_release(memory, instance); /* until now it was read through them */
 	return status;
 }
@@ -225,15 +232,7 @@ vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance 
 		vmm_backing_destroy_after(memory, &pages, 0);
 		return status;
 	}
-	vmm_alternate_drop(instance); /* an older one, which nobody has locked */
-	range->alternate = NULL;
-	alternate->special = true;
-	instance->alternate = alternate;
-	if (instance->view_current)
-		vmm_os_view_unmap(&instance->view);
-	instance->view_current = false;
-	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
-	instance->backing = pages;
+	become_special(memory, instance, range, &pages);
 	instance->linear =
 		vmm_instance_is_swizzled(instance); /* it goes back as it came (SWZ-25) */
 	return VMM_OK;
