@@ -4,7 +4,7 @@
  * permission, lock state, GPU synchronisation or renaming, residency), then the view. The first failure wins and
  * changes nothing. Waiting happens with no lock held; afterwards everything is looked up and checked again.
  */
-#include "memory/memory_private.h"
+#include "memory/lock_attempt.h"
 
 enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
        READ_ONLY = 0x001,
@@ -19,55 +19,34 @@ enum { /* LOCK-01: the bits of D3DDDICB_LOCKFLAGS.Value */
        USE_ALTERNATE_VA = 0x200,
        IGNORE_READ_SYNC = 0x400,
        RESERVED = (int)0xFFFFF800,
-       /* allocation flags */
-       ALLOCATION_CPU_VISIBLE = 0x1,
 };
 
-struct attempt {
-	struct vmm_device *device;
-	struct vmm_memory *memory;
-	struct vmm_lock_request *request;
-	struct vmm_ref *ref;
-	struct vmm_instance *instance;
-	bool renamed;  /* instance was chosen by Discard */
-	char *address; /* of its first page, if it is not that of the view */
-	/* set when the answer is "wait for this, then try again" */
-	bool wait, wait_for_progress;
-	uint32_t timeline, progress_seen;
-	uint64_t sequence;
-};
-
-static NTSTATUS broke(const struct attempt *a, const char *rule, NTSTATUS status, const char *what)
-{
-	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
-		    "lock of 0x%08x with flags 0x%03x refused: %s", a->request->handle,
-		    a->request->flags, what);
-	return status;
-}
-
-static NTSTATUS check_flags(const struct attempt *a)
+static NTSTATUS check_flags(const struct vmm_lock_attempt *a)
 {
 	uint32_t f = a->request->flags;
 
 	if (f & (uint32_t)RESERVED)
-		return broke(a, "LOCK-02", STATUS_INVALID_PARAMETER, "reserved bits are set");
+		return vmm_lock_broke(a, "LOCK-02", STATUS_INVALID_PARAMETER,
+				      "reserved bits are set");
 	if ((f & READ_ONLY) && (f & WRITE_ONLY))
-		return broke(a, "LOCK-07", STATUS_INVALID_PARAMETER, "ReadOnly with WriteOnly");
+		return vmm_lock_broke(a, "LOCK-07", STATUS_INVALID_PARAMETER,
+				      "ReadOnly with WriteOnly");
 	if ((f & IGNORE_SYNC) && (f & ACQUIRE_APERTURE))
-		return broke(a, "LOCK-14", STATUS_INVALID_PARAMETER,
-			     "IgnoreSync with AcquireAperture");
+		return vmm_lock_broke(a, "LOCK-14", STATUS_INVALID_PARAMETER,
+				      "IgnoreSync with AcquireAperture");
 	if ((f & USE_ALTERNATE_VA) && !(f & ACQUIRE_APERTURE))
-		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
-			     "UseAlternateVA without AcquireAperture");
+		return vmm_lock_broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
+				      "UseAlternateVA without AcquireAperture");
 	if ((f & LOCK_ENTIRE) && (a->request->page_count || a->request->page_list_given))
-		return broke(a, "LOCK-17", STATUS_INVALID_PARAMETER, "LockEntire with a page list");
+		return vmm_lock_broke(a, "LOCK-17", STATUS_INVALID_PARAMETER,
+				      "LockEntire with a page list");
 	if (a->request->page_count && !a->request->page_list_given)
-		return broke(a, "LOCK-18", STATUS_INVALID_PARAMETER,
-			     "NumPages without a page list");
+		return vmm_lock_broke(a, "LOCK-18", STATUS_INVALID_PARAMETER,
+				      "NumPages without a page list");
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_pages(const struct attempt *a)
+static NTSTATUS check_pages(const struct vmm_lock_attempt *a)
 {
 	uint64_t pages = a->ref->allocation->size_bytes >> VMM_PAGE_SHIFT;
 
@@ -96,7 +75,7 @@ static bool any_coherent_aperture(const struct vmm_memory *memory)
  * LOCK-13: where the CPU may go while the GPU is at work. Discard, honoured, makes the question void, as it does what
  * DonotWait and IgnoreReadSync ask (LOCK-09, LOCK-12, LOCK-16).
  */
-static NTSTATUS check_no_sync(const struct attempt *a)
+static NTSTATUS check_no_sync(const struct vmm_lock_attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 
@@ -105,55 +84,43 @@ static NTSTATUS check_no_sync(const struct attempt *a)
 	if ((a->request->flags & DISCARD) && !vmm_allocation_keeps_its_name(allocation))
 		return STATUS_SUCCESS;
 	if (!vmm_allocation_reaches_aperture(allocation))
-		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
-			     "no synchronization, but no aperture segment in its set");
+		return vmm_lock_broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
+				      "no synchronization, but no aperture segment in its set");
 	if (allocation->flags & VMM_ALLOCATION_SWIZZLED)
-		return broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
-			     "no synchronization on a swizzled allocation");
+		return vmm_lock_broke(a, "LOCK-13", STATUS_INVALID_PARAMETER,
+				      "no synchronization on a swizzled allocation");
 	if ((allocation->flags & VMM_ALLOCATION_CACHED) && !any_coherent_aperture(a->memory))
-		return broke(
+		return vmm_lock_broke(
 			a, "LOCK-13", STATUS_INVALID_PARAMETER,
 			"no synchronization on a cached allocation without a coherent aperture");
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_permission(const struct attempt *a)
+static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
+	NTSTATUS status = vmm_lock_check_access(a);
 
-	if (vmm_unlikely(allocation->reset_lost)) {
-		vmm_reason(
-			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-			a->device->process->id, a->request->handle,
-			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
-			a->request->handle);
-		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
-	}
-	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
-		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
-			     "it is Protected, and no address of it is ever handed out");
-	if (!(allocation->flags & ALLOCATION_CPU_VISIBLE))
-		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
-			     "the allocation was not created CPU visible"); /* ALF-03 */
-	if (allocation->shared && allocation->owner != a->device->process->id)
-		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
-			     "a shared allocation that another process created");
+	if (!NT_SUCCESS(status))
+		return status;
 	if ((allocation->flags & VMM_ALLOCATION_ALTERNATE) &&
 	    !(a->request->flags & USE_ALTERNATE_VA))
-		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
-			     "a primary that was created with UseAlternateVA, locked without");
+		return vmm_lock_broke(
+			a, "SWZ-26", STATUS_INVALID_PARAMETER,
+			"a primary that was created with UseAlternateVA, locked without");
 	if (vmm_is_offered_locked(allocation))
-		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
-			     "it is offered and not reclaimed");
+		return vmm_lock_broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
+				      "it is offered and not reclaimed");
 	if (a->instance->state == VMM_INSTANCE_RETIRED)
-		return broke(a, "LOCK-26", STATUS_INVALID_PARAMETER, "it is a retired instance");
+		return vmm_lock_broke(a, "LOCK-26", STATUS_INVALID_PARAMETER,
+				      "it is a retired instance");
 	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
-		return broke(a, "REN-19", STATUS_INVALID_PARAMETER,
-			     "it is not the newest instance");
+		return vmm_lock_broke(a, "REN-19", STATUS_INVALID_PARAMETER,
+				      "it is not the newest instance");
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS not_built(const struct attempt *a, const char *what)
+static NTSTATUS not_built(const struct vmm_lock_attempt *a, const char *what)
 {
 	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
 		   a->request->handle, "lock with AcquireAperture: %s", what);
@@ -161,30 +128,31 @@ static NTSTATUS not_built(const struct attempt *a, const char *what)
 }
 
 /* The linear image and the swizzled bytes are never seen at the same time (SWZ-14, SWZ-15). */
-static NTSTATUS check_aperture(const struct attempt *a)
+static NTSTATUS check_aperture(const struct vmm_lock_attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 	uint32_t flags = a->request->flags;
 
 	if ((flags & USE_ALTERNATE_VA) && allocation->shared)
-		return broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
-			     "UseAlternateVA on a shared allocation");
+		return vmm_lock_broke(a, "SWZ-23", STATUS_INVALID_PARAMETER,
+				      "UseAlternateVA on a shared allocation");
 	if ((flags & USE_ALTERNATE_VA) && allocation->primary &&
 	    !(allocation->flags & VMM_ALLOCATION_ALTERNATE))
-		return broke(a, "SWZ-26", STATUS_INVALID_PARAMETER,
-			     "UseAlternateVA on a primary that was created without that flag");
+		return vmm_lock_broke(
+			a, "SWZ-26", STATUS_INVALID_PARAMETER,
+			"UseAlternateVA on a primary that was created without that flag");
 	/* where there are ranges, an alternate address may be one into an aperture. */
 	if ((flags & ACQUIRE_APERTURE) &&
 	    !((flags & USE_ALTERNATE_VA) && a->memory->caps->swizzling_range_count) &&
 	    !vmm_swizzle_memory_set(allocation))
-		return broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,
-			     "AcquireAperture, but its sets name aperture segments alone");
+		return vmm_lock_broke(a, "SWZ-16", STATUS_INVALID_PARAMETER,
+				      "AcquireAperture, but its sets name aperture segments alone");
 	if (vmm_memory_is_aperture_locked(a->instance))
-		return broke(a, "SWZ-15", STATUS_INVALID_PARAMETER,
-			     "it is locked with AcquireAperture");
+		return vmm_lock_broke(a, "SWZ-15", STATUS_INVALID_PARAMETER,
+				      "it is locked with AcquireAperture");
 	if (a->instance->lock_count)
-		return broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
-			     "AcquireAperture, but it is locked without");
+		return vmm_lock_broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
+				      "AcquireAperture, but it is locked without");
 	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
 		return not_built(a, "a second address of the caller's own memory (ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
@@ -193,7 +161,7 @@ static NTSTATUS check_aperture(const struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_all(const struct attempt *a)
+static NTSTATUS check_all(const struct vmm_lock_attempt *a)
 {
 	NTSTATUS status = check_flags(a);
 
@@ -216,7 +184,7 @@ static NTSTATUS check_all(const struct attempt *a)
  * comes with DonotWait (LOCK-10, LOCK-11); both flags together: LOCK-50. DonotWait fails instead (LOCK-08, LOCK-16,
  * REN-21). What is in system memory is no exception (LOCK-34).
  */
-static NTSTATUS synchronize(struct attempt *a)
+static NTSTATUS synchronize(struct vmm_lock_attempt *a)
 {
 	uint32_t f = a->request->flags;
 	enum vmm_use use = VMM_USE_ANY;
@@ -237,7 +205,7 @@ static NTSTATUS synchronize(struct attempt *a)
 }
 
 /* Content that is being moved is waited for whatever the flags say: its bytes are not yet where the view would show. */
-static bool paging_in_flight(struct attempt *a)
+static bool paging_in_flight(struct vmm_lock_attempt *a)
 {
 	uint32_t t = a->memory->adapter->paging_timeline;
 	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
@@ -257,7 +225,7 @@ static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instan
 }
 
 /* LOCK-49: a segment that the CPU cannot see is left for the lock. */
-static NTSTATUS leave_hidden_segment(struct attempt *a)
+static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 {
 	struct vmm_memory *memory = a->memory;
 	vmm_status status;
@@ -270,18 +238,20 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 		return status;
 	}
 	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
-		return broke(a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			     "it is in a segment that the CPU cannot see and DonotEvict is set");
+		return vmm_lock_broke(
+			a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
+			"it is in a segment that the CPU cannot see and DonotEvict is set");
 	if (a->instance->allocation->pinned)
-		return broke(a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-			     "it is pinned in a segment that the CPU cannot see"); /* PAG-18 */
+		return vmm_lock_broke(
+			a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+			"it is pinned in a segment that the CPU cannot see"); /* PAG-18 */
 	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
 		/* LOCK-08: IgnoreSync lets the CPU in beside the GPU, but memory that the GPU uses cannot move. */
 		a->wait = !(a->request->flags & DONOT_WAIT);
 		return a->wait ? STATUS_SUCCESS : STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
 	if (vmm_eviction_loses_content(memory, a->instance))
-		return broke(
+		return vmm_lock_broke(
 			a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			"it is in a segment that the CPU cannot see, and what is pinned in its eviction apertures "
 			"leaves no way out");
@@ -297,7 +267,7 @@ static NTSTATUS leave_hidden_segment(struct attempt *a)
 }
 
 /* PAG-15: the GPU's copy is the newer one. Of a renamed instance nobody wants it (REN-15). */
-static NTSTATUS bring_back(struct attempt *a)
+static NTSTATUS bring_back(struct vmm_lock_attempt *a)
 {
 	if (vmm_instance_busy(a->instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence)) {
 		/* IgnoreSync lets the CPU in beside the GPU, but there is no copy yet that it could go into. */
@@ -311,7 +281,7 @@ static NTSTATUS bring_back(struct attempt *a)
 }
 
 /* The linear image; or, for a lock without AcquireAperture, anything but a form of the miniport's own. */
-static NTSTATUS acquire_aperture(struct attempt *a)
+static NTSTATUS acquire_aperture(struct vmm_lock_attempt *a)
 {
 	struct vmm_aperture_lock lock = {
 		.instance = a->instance,
@@ -323,7 +293,7 @@ static NTSTATUS acquire_aperture(struct attempt *a)
 				  : vmm_swizzle_restore(a->memory, &lock);
 
 	if (lock.rule)
-		return broke(a, lock.rule, status, lock.why);
+		return vmm_lock_broke(a, lock.rule, status, lock.why);
 	a->wait = lock.wait;
 	a->wait_for_progress = lock.wait_for_progress;
 	a->progress_seen = lock.progress_seen;
@@ -332,7 +302,7 @@ static NTSTATUS acquire_aperture(struct attempt *a)
 	return status;
 }
 
-static NTSTATUS make_accessible(struct attempt *a)
+static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -367,7 +337,7 @@ static NTSTATUS make_accessible(struct attempt *a)
 }
 
 /* Nothing can fail any more. From here to the unlock the caller has an address (LOCK-03, LOCK-04). */
-static void let_in(struct attempt *a)
+static void let_in(struct vmm_lock_attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	struct vmm_lock_request *request = a->request;
@@ -395,22 +365,7 @@ static void let_in(struct attempt *a)
 	request->data = a->address + (first << VMM_PAGE_SHIFT);
 }
 
-static NTSTATUS find(struct attempt *a)
-{
-	struct vmm_process *process = a->device->process;
-
-	vmm_os_mutex_lock(&process->lock);
-	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
-	if (!a->ref)
-		vmm_ref_report(a->device, a->request->handle, "LOCK-31", "lock");
-	vmm_os_mutex_unlock(&process->lock);
-	if (!a->ref)
-		return STATUS_INVALID_PARAMETER;
-	a->instance = a->ref->instance;
-	return STATUS_SUCCESS;
-}
-
-static NTSTATUS choose_instance(struct attempt *a)
+static NTSTATUS choose_instance(struct vmm_lock_attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 	struct vmm_instance *busy = NULL;
@@ -432,13 +387,13 @@ static NTSTATUS choose_instance(struct attempt *a)
 }
 
 /* One try under the paging lock. a->wait: nothing was given out, wait and try again. */
-static NTSTATUS attempt(struct attempt *a)
+static NTSTATUS attempt(struct vmm_lock_attempt *a)
 {
 	NTSTATUS status;
 
 	a->wait = a->wait_for_progress = a->renamed = false;
 	a->address = NULL;
-	status = find(a);
+	status = vmm_lock_find(a);
 	if (NT_SUCCESS(status))
 		status = check_all(a);
 	if (NT_SUCCESS(status))
@@ -454,25 +409,14 @@ static NTSTATUS attempt(struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
-static vmm_status wait_before_retry(const struct attempt *a, uint64_t *waited_ns)
-{
-	struct vmm_adapter *adapter = a->device->adapter;
-	struct vmm_process *before = vmm_calling_process_set(adapter->os, a->device->process);
-	vmm_status status;
-
-	if (vmm_unlikely(a->wait_for_progress)) /* SWZ-04: no room yet */
-		status = vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
-	else
-		status = vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK,
-					   waited_ns);
-	vmm_calling_process_set(adapter->os, before);
-	return status;
-}
-
 NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	struct attempt a = {.device = device, .memory = adapter->memory, .request = request};
+	struct vmm_lock_attempt a = {.device = device,
+				     .memory = adapter->memory,
+				     .request = request,
+				     .call = "lock",
+				     .lock_cb = true};
 	uint32_t old_handle = request->handle;
 	uint64_t waited_ns = 0;
 	NTSTATUS status;
@@ -493,7 +437,7 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 			adapter->memory->figures.lock_waits++;
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && a.wait) {
-			status = wait_before_retry(&a, &waited_ns);
+			status = vmm_lock_wait(&a, &waited_ns);
 			if (vmm_ok(status))
 				continue;
 		} else if (NT_SUCCESS(status)) {

@@ -7,7 +7,7 @@
  * What is in no segment, and could be seen by the CPU in none that its set names, stays out until it is unlocked
  * (LOCK-48): `held`.
  */
-#include "memory/memory_private.h"
+#include "memory/lock_attempt.h"
 
 enum { /* D3DDDICB_LOCKFLAGS: the few that still mean something */
        READ_ONLY = 0x001,
@@ -15,93 +15,42 @@ enum { /* D3DDDICB_LOCKFLAGS: the few that still mean something */
        ACQUIRE_APERTURE = 0x040,
        USE_ALTERNATE_VA = 0x200,
        RESERVED = (int)0xFFFFF800,
-       /* allocation flags */
-       CPU_VISIBLE = 0x1,
 };
-
-struct attempt {
-	struct vmm_device *device;
-	struct vmm_memory *memory;
-	struct vmm_lock_request *request;
-	struct vmm_ref *ref;
-	struct vmm_instance *instance;
-	bool lock_cb; /* by the rules of pfnLockCb */
-	/* set when the answer is "wait for this, then try again" */
-	bool wait, wait_for_progress;
-	uint32_t timeline, progress_seen;
-	uint64_t sequence;
-};
-
-static NTSTATUS broke(const struct attempt *a, const char *rule, NTSTATUS status, const char *what)
-{
-	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
-		    "%s of 0x%08x with flags 0x%03x refused: %s", a->lock_cb ? "lock" : "lock2",
-		    a->request->handle, a->request->flags, what);
-	return status;
-}
 
 /* Of D3DDDICB_LOCKFLAGS the others, and a list of pages, are accepted and say nothing (LOCK-51, REN-22). */
-static NTSTATUS check_flags(const struct attempt *a)
+static NTSTATUS check_flags(const struct vmm_lock_attempt *a)
 {
 	uint32_t f = a->request->flags;
 
 	if (!a->lock_cb && f)
-		return broke(a, "LOCK-42", STATUS_INVALID_PARAMETER, "it has no flags");
+		return vmm_lock_broke(a, "LOCK-42", STATUS_INVALID_PARAMETER, "it has no flags");
 	if (f & (uint32_t)RESERVED)
-		return broke(a, "LOCK-02", STATUS_INVALID_PARAMETER, "reserved bits are set");
+		return vmm_lock_broke(a, "LOCK-02", STATUS_INVALID_PARAMETER,
+				      "reserved bits are set");
 	if ((f & READ_ONLY) && (f & WRITE_ONLY))
-		return broke(a, "LOCK-07", STATUS_INVALID_PARAMETER, "ReadOnly with WriteOnly");
+		return vmm_lock_broke(a, "LOCK-07", STATUS_INVALID_PARAMETER,
+				      "ReadOnly with WriteOnly");
 	if (f & (ACQUIRE_APERTURE | USE_ALTERNATE_VA))
-		return broke(a, "SWZ-27", STATUS_INVALID_PARAMETER,
-			     "from WDDM 2.0 on there are no swizzling ranges");
+		return vmm_lock_broke(a, "SWZ-27", STATUS_INVALID_PARAMETER,
+				      "from WDDM 2.0 on there are no swizzling ranges");
 	return STATUS_SUCCESS;
 }
 
 static bool is_visible(const struct vmm_allocation *allocation)
 {
-	return allocation->flags & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND);
+	return allocation->flags & VMM_ALLOCATION_VISIBLE;
 }
 
-static NTSTATUS find(struct attempt *a)
-{
-	struct vmm_process *process = a->device->process;
-
-	vmm_os_mutex_lock(&process->lock);
-	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
-	if (!a->ref)
-		vmm_ref_report(a->device, a->request->handle, "LOCK-31",
-			       a->lock_cb ? "lock" : "lock2");
-	vmm_os_mutex_unlock(&process->lock);
-	if (!a->ref)
-		return STATUS_INVALID_PARAMETER;
-	a->instance = a->ref->instance;
-	return STATUS_SUCCESS;
-}
-
-static NTSTATUS check_permission(const struct attempt *a)
+static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
+	NTSTATUS status = vmm_lock_check_access(a);
 
-	if (vmm_unlikely(allocation->reset_lost)) {
-		vmm_reason(
-			a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
-			a->device->process->id, a->request->handle,
-			"TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
-			a->request->handle);
-		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
-	}
-	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
-		return broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
-			     "it is Protected, and no address of it is ever handed out");
-	if (a->lock_cb && !is_visible(allocation))
-		return broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
-			     "the allocation was not created CPU visible"); /* ALF-03 */
-	if (allocation->shared && allocation->owner != a->device->process->id)
-		return broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
-			     "a shared allocation that another process created");
+	if (!NT_SUCCESS(status))
+		return status;
 	if (vmm_is_offered_locked(allocation))
-		return broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
-			     "it is offered and not reclaimed");
+		return vmm_lock_broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
+				      "it is offered and not reclaimed");
 	return STATUS_SUCCESS;
 }
 
@@ -116,7 +65,7 @@ static const char *why_not_in_memory(const struct vmm_allocation *allocation)
 }
 
 /* While it is on a list it must be somewhere, and there is nowhere that the CPU can go as well. */
-static NTSTATUS check_place(const struct attempt *a)
+static NTSTATUS check_place(const struct vmm_lock_attempt *a)
 {
 	const struct vmm_allocation *allocation = a->ref->allocation;
 	const char *rule = why_not_in_memory(allocation);
@@ -124,14 +73,14 @@ static NTSTATUS check_place(const struct attempt *a)
 	if (!rule || a->instance->held || a->instance->kept || !allocation->listed ||
 	    vmm_resident_reaches_aperture(allocation))
 		return STATUS_SUCCESS;
-	return broke(
+	return vmm_lock_broke(
 		a, rule, STATUS_INVALID_PARAMETER,
 		is_visible(allocation)
 			? "it is Cached, resident, and its set names no aperture segment"
 			: "it is not CPU visible, resident, and its set names no aperture segment");
 }
 
-static bool must_leave(const struct attempt *a)
+static bool must_leave(const struct vmm_lock_attempt *a)
 {
 	const struct vmm_instance *instance = a->instance;
 
@@ -143,26 +92,26 @@ static bool must_leave(const struct attempt *a)
 	       !a->memory->segment[instance->segment - 1].cpu_memory; /* LOCK-46 */
 }
 
-static NTSTATUS wait_for(struct attempt *a)
+static NTSTATUS wait_for(struct vmm_lock_attempt *a)
 {
 	a->wait = true;
 	return STATUS_SUCCESS;
 }
 
 /* Memory that the GPU uses cannot move. */
-static NTSTATUS leave(struct attempt *a)
+static NTSTATUS leave(struct vmm_lock_attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	vmm_status status;
 
 	if (instance->allocation->pinned)
-		return broke(a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-			     "it is pinned where the CPU cannot go"); /* PAG-18 */
+		return vmm_lock_broke(a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+				      "it is pinned where the CPU cannot go"); /* PAG-18 */
 	if (vmm_instance_busy(instance, VMM_USE_ACTIVE, &a->timeline, &a->sequence))
 		return wait_for(a);
 	if (vmm_eviction_loses_content(a->memory, instance))
-		return broke(a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
-			     "what is pinned in its eviction apertures leaves no way out");
+		return vmm_lock_broke(a, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
+				      "what is pinned in its eviction apertures leaves no way out");
 	status = instance->kept ? vmm_kept_bring_back(a->memory, instance)
 				: vmm_residency_evict(a->memory, instance, VIDMM_RESIDENCY_LOCK);
 	if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
@@ -180,7 +129,7 @@ static NTSTATUS leave(struct attempt *a)
  * On a list, and out of memory at the moment, because another device has its turn (RES-08); or off it, and named by work
  * of before (RES-07). Were it held out now, work that its client rightly queued could not run (LOCK-45, LKR-09).
  */
-static NTSTATUS come_in(struct attempt *a)
+static NTSTATUS come_in(struct vmm_lock_attempt *a)
 {
 	uint64_t round = vmm_resident_round(a->memory);
 	vmm_status status;
@@ -201,13 +150,13 @@ static bool is_out(const struct vmm_instance *instance)
 	return instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE;
 }
 
-static bool is_named_by_queued_work(struct attempt *a)
+static bool is_named_by_queued_work(struct vmm_lock_attempt *a)
 {
 	return vmm_instance_busy(a->instance, VMM_USE_ANY, &a->timeline, &a->sequence) &&
 	       a->timeline != a->memory->adapter->paging_timeline;
 }
 
-static NTSTATUS settle_outside(struct attempt *a)
+static NTSTATUS settle_outside(struct vmm_lock_attempt *a)
 {
 	const struct vmm_instance *instance = a->instance;
 	bool named;
@@ -223,7 +172,7 @@ static NTSTATUS settle_outside(struct attempt *a)
 }
 
 /* Content that is being moved: its bytes are not yet where the view would show. */
-static bool paging_in_flight(struct attempt *a)
+static bool paging_in_flight(struct vmm_lock_attempt *a)
 {
 	uint32_t t = a->memory->adapter->paging_timeline;
 	uint64_t last = atomic_load_explicit(&a->instance->written[t], memory_order_relaxed);
@@ -236,7 +185,7 @@ static bool paging_in_flight(struct attempt *a)
 	return true;
 }
 
-static NTSTATUS make_accessible(struct attempt *a)
+static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -259,7 +208,7 @@ static NTSTATUS make_accessible(struct attempt *a)
 }
 
 /* Nothing can fail any more. */
-static void let_in(struct attempt *a)
+static void let_in(struct vmm_lock_attempt *a)
 {
 	struct vmm_instance *instance = a->instance;
 	struct vmm_allocation *allocation = instance->allocation;
@@ -282,14 +231,14 @@ static void let_in(struct attempt *a)
 }
 
 /* One try under the paging lock. a->wait: nothing was given out, wait and try again. */
-static NTSTATUS attempt(struct attempt *a)
+static NTSTATUS attempt(struct vmm_lock_attempt *a)
 {
 	NTSTATUS status;
 
 	a->wait = a->wait_for_progress = false;
 	if (vmm_device_lost(a->device)) /* LOCK-33: the adapter may have been reset meanwhile */
 		return STATUS_DEVICE_REMOVED;
-	status = find(a);
+	status = vmm_lock_find(a);
 	if (NT_SUCCESS(status))
 		status = check_flags(a);
 	if (NT_SUCCESS(status))
@@ -304,7 +253,7 @@ static NTSTATUS attempt(struct attempt *a)
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS lock(struct attempt *a)
+static NTSTATUS lock(struct vmm_lock_attempt *a)
 {
 	struct vmm_adapter *adapter = a->device->adapter;
 	uint64_t waited_ns = 0;
@@ -329,28 +278,28 @@ static NTSTATUS lock(struct attempt *a)
 		}
 		if (!NT_SUCCESS(status) || !a->wait)
 			return status;
-		status = a->wait_for_progress
-				 ? vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE)
-				 : vmm_wait_timeline(adapter, a->timeline, a->sequence,
-						     VIDMM_WAIT_LOCK, &waited_ns);
+		status = vmm_lock_wait(a, &waited_ns);
 	} while (NT_SUCCESS(status));
 	return status;
 }
 
 NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request)
 {
-	struct attempt a = {.device = device,
-			    .memory = device->adapter->memory,
-			    .request = request,
-			    .lock_cb = true};
+	struct vmm_lock_attempt a = {.device = device,
+				     .memory = device->adapter->memory,
+				     .request = request,
+				     .call = "lock",
+				     .lock_cb = true};
 
 	return lock(&a);
 }
 
 NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *request)
 {
-	struct attempt a = {
-		.device = device, .memory = device->adapter->memory, .request = request};
+	struct vmm_lock_attempt a = {.device = device,
+				     .memory = device->adapter->memory,
+				     .request = request,
+				     .call = "lock2"};
 
 	if (device->adapter->wddm2)
 		return lock(&a);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/lock_attempt.h"
+
+NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
+			const char *what)
+{
+	vmm_finding(a->memory->adapter->observe, rule, a->device->process->id, a->request->handle,
+		    "%s of 0x%08x with flags 0x%03x refused: %s", a->call, a->request->handle,
+		    a->request->flags, what);
+	return status;
+}
+
+NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a)
+{
+	vmm_reason(a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+		   a->device->process->id, a->request->handle,
+		   "TDR-11: lock of 0x%08x: its content was lost when the adapter was reset",
+		   a->request->handle);
+	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+}
+
+vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
+{
+	struct vmm_adapter *adapter = a->device->adapter;
+	struct vmm_process *before = vmm_calling_process_set(adapter->os, a->device->process);
+	vmm_status status;
+
+	if (vmm_unlikely(a->wait_for_progress)) /* no room yet */
+		status = vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
+	else
+		status = vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK,
+					   waited_ns);
+	vmm_calling_process_set(adapter->os, before);
+	return status;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What every lock begins with and may end in, by the rules of WDDM 1.x (lock.c) and of 2.x (lock2.c). */
+#ifndef VMM_MEMORY_LOCK_ATTEMPT_H
+#define VMM_MEMORY_LOCK_ATTEMPT_H
+
+#include "memory/memory_private.h"
+
+struct vmm_lock_attempt {
+	struct vmm_device *device;
+	struct vmm_memory *memory;
+	struct vmm_lock_request *request;
+	struct vmm_ref *ref;
+	struct vmm_instance *instance;
+	const char *call; /* "lock", "lock2" */
+	bool lock_cb;     /* by the rules of pfnLockCb */
+	bool renamed;     /* 1.x: instance was chosen by Discard */
+	char *address;    /* 1.x: of its first page, if it is not that of the view */
+	/* set when the answer is "wait for this, then try again" */
+	bool wait, wait_for_progress;
+	uint32_t timeline, progress_seen;
+	uint64_t sequence;
+};
+
+/* The finding of that rule; returns the status. */
+NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
+			const char *what) VMM_COLD;
+/* TDR-11: says why. */
+NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
+/* Until what the attempt was held up by is over; in the caller's name. No core lock held. */
+vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
+
+static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
+{
+	struct vmm_process *process = a->device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
+	if (!a->ref)
+		vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!a->ref)
+		return STATUS_INVALID_PARAMETER;
+	a->instance = a->ref->instance;
+	return STATUS_SUCCESS;
+}
+
+/* May the CPU, and this process, ever see it? */
+static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
+{
+	const struct vmm_allocation *allocation = a->ref->allocation;
+
+	if (vmm_unlikely(allocation->reset_lost))
+		return vmm_lock_content_lost(a);
+	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
+		return vmm_lock_broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
+				      "it is Protected, and no address of it is ever handed out");
+	if (a->lock_cb && !(allocation->flags & VMM_ALLOCATION_VISIBLE))
+		return vmm_lock_broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
+				      "the allocation was not created CPU visible"); /* ALF-03 */
+	if (allocation->shared && allocation->owner != a->device->process->id)
+		return vmm_lock_broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
+				      "a shared allocation that another process created");
+	return STATUS_SUCCESS;
+}
+
+#endif
