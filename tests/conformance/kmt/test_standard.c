@@ -8,6 +8,7 @@
 #include "kmt_world.h"
 
 #include "base/base.h"
+#include "support/softgpu_table.h"
 
 #include <d3dkmddi.h>
 #include <dispmprt.h>
@@ -115,12 +116,8 @@ static NTSTATUS APIENTRY destroy_allocation(IN_CONST_HANDLE hAdapter,
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 			       PDRIVER_INITIALIZATION_DATA data)
 {
-	/* softgpu's table is one of 1.3 and ends there. */
-	const size_t bytes = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
-	DRIVER_INITIALIZATION_DATA ours = {0};
+	DRIVER_INITIALIZATION_DATA ours = softgpu_table(data);
 
-	assert_true(data->Version < DXGKDDI_INTERFACE_VERSION_WDDM2_0);
-	memcpy(&ours, data, bytes);
 	softgpu = ours;
 	ours.DxgkDdiGetStandardAllocationDriverData = without_entry ? NULL : standard_data;
 	ours.DxgkDdiCreateAllocation = create_allocation;

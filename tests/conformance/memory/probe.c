@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe.h"
+#include "support/softgpu_table.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -328,12 +329,8 @@ static NTSTATUS stop_device(IN_CONST_PVOID MiniportDeviceContext)
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 			       PDRIVER_INITIALIZATION_DATA data)
 {
-	/* softgpu's table is one of 1.3 and ends there. */
-	const size_t bytes = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
-	DRIVER_INITIALIZATION_DATA ours = {0};
+	DRIVER_INITIALIZATION_DATA ours = softgpu_table(data);
 
-	assert_true(data->Version < DXGKDDI_INTERFACE_VERSION_WDDM2_0);
-	memcpy(&ours, data, bytes);
 	softgpu = ours;
 	ours.DxgkDdiQueryAdapterInfo = query_adapter_info;
 	ours.DxgkDdiCreateAllocation = create_allocation;
