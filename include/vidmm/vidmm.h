@@ -76,7 +76,8 @@ VIDMM_API void vidmm_thread_join(struct vidmm_thread *thread);
 /*
  * Everything that can run now runs: comes back when every thread of the host waits, sleeps or has
  * ended. Linux: threads that the program made itself are not counted, and threads that run and run
- * are waited for no longer than a twentieth of a second.
+ * are waited for until they took a second of processor time, those that wait by other means than the
+ * host's for ten seconds.
  */
 VIDMM_API void vidmm_settle(struct vidmm_host *host);
 

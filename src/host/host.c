@@ -15,7 +15,7 @@ const char *vidmm_version(void)
 
 static void yield(void *os)
 {
-	vmm_os_settle(os);
+	vmm_os_yield(os);
 }
 
 static uint64_t clock_ns(void *os)

@@ -130,6 +130,6 @@ VOID YieldProcessor(VOID)
 {
 	struct vmm_nt *nt = vmm_nt_current();
 
-	vmm_os_settle(nt->os);
+	vmm_os_yield(nt->os);
 	nt_polled(nt);
 }

@@ -5,6 +5,7 @@
  */
 #include "os/os_internal.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -195,6 +196,14 @@ void vmm_os_settle(struct vmm_os *os)
 		vmm_os_sim_settle(os);
 	else
 		vmm_os_linux_settle(os);
+}
+
+void vmm_os_yield(struct vmm_os *os)
+{
+	if (os->kind == VMM_OS_SIM)
+		vmm_os_sim_settle(os);
+	else
+		sched_yield();
 }
 
 vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,

@@ -87,9 +87,11 @@ void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns);
 void vmm_os_yield_point(struct vmm_os *os);
 /*
  * Lets all other threads of the world run until each waits, sleeps or has ended. Linux: adopted ones
- * are not counted, and it waits no longer than a twentieth of a second for threads that run on.
+ * are not counted, and it waits for threads that run on until they took a second of processor time.
  */
 void vmm_os_settle(struct vmm_os *os);
+/* For who polls: another thread gets the processor once. Sim: settles, or the others would never run. */
+void vmm_os_yield(struct vmm_os *os);
 /* Deterministic per world on sim (from the seed), random on linux. */
 uint64_t vmm_os_random(struct vmm_os *os);
 

@@ -12,9 +12,14 @@
 #include <sched.h>
 #include <time.h>
 
-#define YIELDS      64u
-#define PAUSE_NS    20000u
-#define PATIENCE_NS 50000000u /* for threads that run and run, or wait by other means */
+#define YIELDS          64u
+#define PAUSE_NS        20000u
+/*
+ * Threads that run and run are known by the processor time that they take, not by the hour: on a loaded
+ * machine a thread with little to do may not get to it for long.
+ */
+#define PATIENCE_CPU_NS 1000000000u
+#define PATIENCE_NS     10000000000u /* for threads that wait by other means */
 
 void vmm_os_linux_becomes_idle(struct vmm_os *os)
 {
@@ -67,15 +72,41 @@ static void go_on(struct vmm_os *os, struct settler *settler)
 	pthread_mutex_unlock(&os->registry_lock);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Processor time of the program's other threads. */
+static uint64_t time_of_others(void)
+{
+	uint64_t mine = clock_ns(CLOCK_THREAD_CPUTIME_ID), all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	return all > mine ? all - mine : 0;
+}
+
+struct patience {
+	uint64_t cpu_ns, until_ns;
+};
+
+static bool lasts(struct vmm_os *os, const struct patience *patience)
+{
+	return vmm_os_linux_now(os) < patience->until_ns && time_of_others() < patience->cpu_ns;
+}
+
 void vmm_os_linux_settle(struct vmm_os *os)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	uint64_t until = vmm_os_linux_now(os) + PATIENCE_NS;
+	struct patience patience = {.cpu_ns = time_of_others() + PATIENCE_CPU_NS,
+				    .until_ns = vmm_os_linux_now(os) + PATIENCE_NS};
 	struct settler self;
 
 	line_up(os, &self);
 	sched_yield();
-	for (uint32_t i = 0; !settled(os, &self) && vmm_os_linux_now(os) < until; i++) {
+	for (uint32_t i = 0; !settled(os, &self) && lasts(os, &patience); i++) {
 		if (i < YIELDS)
 			sched_yield();
 		else

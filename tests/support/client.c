@@ -38,6 +38,8 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 	};
 
 	memset(client, 0, sizeof(*client));
+	client->kind = o->kind;
+	client->owner = pthread_self();
 	for (uint32_t i = 0; i < o->registry_count; i++)
 		values[count++] = o->registry[i];
 	struct vidmm_adapter_options adapter = {
@@ -289,12 +291,20 @@ HRESULT client_try_submit(struct client_context *context)
 	context->c.pPatchLocationList = args.pNewPatchLocationList;
 	context->c.PatchLocationListSize = args.NewPatchLocationListSize;
 	context->command_bytes = context->allocations = context->patches = 0;
+	client_settle(context->device->client);
 	return result;
 }
 
 void client_submit(struct client_context *context)
 {
 	assert_int_equal(client_try_submit(context), S_OK);
+}
+
+void client_settle(struct client *client)
+{
+	if (client && client->kind == VIDMM_HOST_LINUX && !client->racing &&
+	    pthread_equal(client->owner, pthread_self()))
+		vidmm_settle(client->host);
 }
 
 void client_idle(struct client *client)

@@ -9,6 +9,7 @@
 
 #include <support/test.h>
 
+#include <pthread.h>
 #include <d3dumddi.h>
 #include <vidmm/softgpu.h>
 #include <vidmm/vidmm.h>
@@ -42,6 +43,9 @@ struct client {
 	uint32_t findings;
 	char finding[CLIENT_FINDINGS][320];
 	uint32_t fatals;
+	uint32_t kind;
+	pthread_t owner;
+	bool racing; /* submissions do not settle */
 };
 
 struct client_device {
@@ -100,6 +104,11 @@ void client_stall(struct client_context *context, uint64_t nanoseconds);
 HRESULT client_try_submit(
 	struct client_context *context); /* starts a new buffer whatever came of it */
 void client_submit(struct client_context *context);
+/*
+ * On real threads, for the thread that started the client: what it did has had its effect on the others. Submissions end
+ * with it, because the worker may take over what the caller queued. Threads of the test's own go on racing.
+ */
+void client_settle(struct client *client);
 void client_idle(struct client *client);
 
 uint32_t client_residency(struct client_device *device,

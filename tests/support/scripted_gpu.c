@@ -385,6 +385,8 @@ void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 	raise_interrupt(&r);
 }
 
+static uint32_t complete(struct scripted_miniport *m, uint32_t node, uint32_t count);
+
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 			 const DXGKARG_SUBMITCOMMAND *submit)
 {
@@ -401,7 +403,7 @@ void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 	m->faults += n->halted; /* TDR-05 */
 	scripted_unguard(m);
 	if (m->settings.complete_at_once)
-		scripted_complete(m, node, UINT32_MAX);
+		complete(m, node, UINT32_MAX);
 }
 
 static bool take(struct scripted_miniport *m, struct scripted_node *n,
@@ -439,7 +441,7 @@ static void stop_running(struct scripted_miniport *m, struct scripted_node *n)
 	scripted_unguard(m);
 }
 
-uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count)
+static uint32_t complete(struct scripted_miniport *m, uint32_t node, uint32_t count)
 {
 	struct scripted_node *n = &m->node[node];
 	struct scripted_packet packet;
@@ -460,6 +462,21 @@ uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t 
 	return done;
 }
 
+/* What follows from a completion may be the work of another thread. */
+void scripted_settle(struct scripted_miniport *m)
+{
+	if (m->settle && !scripted_in_hook && pthread_equal(m->owner, pthread_self()))
+		m->settle(m->settle_context);
+}
+
+uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count)
+{
+	uint32_t done = complete(m, node, count);
+
+	scripted_settle(m);
+	return done;
+}
+
 uint32_t scripted_complete_all(struct scripted_miniport *m)
 {
 	uint32_t done = 0, round;
@@ -467,8 +484,9 @@ uint32_t scripted_complete_all(struct scripted_miniport *m)
 	do {
 		round = 0;
 		for (uint32_t node = 0; node < SCRIPTED_NODES_MAX; node++)
-			round += scripted_complete(m, node, UINT32_MAX);
+			round += complete(m, node, UINT32_MAX);
 		done += round;
+		scripted_settle(m);
 	} while (round);
 	return done;
 }

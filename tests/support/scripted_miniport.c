@@ -90,6 +90,8 @@ void scripted_unguard(struct scripted_miniport *m)
 	atomic_flag_clear_explicit(&m->guard, memory_order_release);
 }
 
+_Thread_local uint32_t scripted_in_hook;
+
 static void *copy_of(const void *bytes, size_t size)
 {
 	void *copy = size ? malloc(size) : NULL;
@@ -133,8 +135,10 @@ static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, voi
 	NTSTATUS status;
 
 	call->args = args;
+	scripted_in_hook++;
 	if (m->hook)
 		m->hook(m->hook_context, m, call);
+	scripted_in_hook--;
 	call->args = NULL;
 	status = call->status;
 	return status;

@@ -195,6 +195,13 @@ struct scripted_miniport {
 	scripted_hook *hook;
 	void *hook_context;
 	struct scripted_failure failure[VIDMM_DDI_LAST + 1];
+	/*
+	 * On real threads: lets all others get to where they wait. What the owner's thread completes has had its effect
+	 * when the call comes back; other threads go on racing.
+	 */
+	void (*settle)(void *context);
+	void *settle_context;
+	pthread_t owner;
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
@@ -264,6 +271,8 @@ void scripted_forget(struct scripted_miniport *m);
 uint32_t scripted_complete(struct scripted_miniport *m, uint32_t node, uint32_t count);
 /* All nodes, until nothing is outstanding. */
 uint32_t scripted_complete_all(struct scripted_miniport *m);
+void scripted_settle(struct scripted_miniport *m);
+extern _Thread_local uint32_t scripted_in_hook; /* this thread is inside the miniport */
 uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
 /*
  * Reports this fence whatever was submitted: DxgkCbSynchronizeExecution, DxgkCbNotifyInterrupt,

@@ -5,6 +5,7 @@
  */
 #include "kmt_world.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void breathe(const struct race *r)
 	if (r->kind == VIDMM_HOST_SIM)
 		vidmm_sleep_until_ns(host, vidmm_now_ns(host) + 200);
 	else
-		vidmm_settle(host);
+		sched_yield();
 }
 
 static void call_on(void *argument)
@@ -95,7 +96,8 @@ static void hnd_07_a_device_ends_under_its_callers(void **state)
 	for (uint32_t i = 0; i < CALLERS; i++)
 		assert_int_equal(
 			vidmm_thread_create(r->w.client.host, "caller", call_on, r, &thread[i]), 0);
-	for (uint32_t round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < ROUNDS || !atomic_load(&r->done) || !atomic_load(&r->late);
+	     round++) {
 		D3DKMT_DESTROYDEVICE end = {.hDevice = r->w.device};
 
 		assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
@@ -108,7 +110,6 @@ static void hnd_07_a_device_ends_under_its_callers(void **state)
 	for (uint32_t i = 0; i < CALLERS; i++)
 		vidmm_thread_join(thread[i]);
 	printf("# %u calls in time, %u too late\n", r->done, r->late);
-	assert_true(r->done > 0 && r->late > 0);
 	client_forget(&r->w.client);
 	kmt_stop(&r->w);
 	free(r);

@@ -272,6 +272,7 @@ static void sub_16_a_check_leaves_no_packet_behind(void **state)
 
 	world_start(&w, state, NULL);
 	o.world = &w;
+	w.client.racing = true;
 	D3DKMT_HANDLE a = client_allocate(&w.device, 16 * KIB, CPU);
 	assert_int_equal(vidmm_thread_create(w.client.host, "onlooker", look_on, &o, &o.thread), 0);
 	for (uint32_t round = 0; round < 300; round++) {

@@ -20,6 +20,11 @@ static void on_fatal(void *context, const struct vidmm_event *event, const char 
 	pthread_mutex_unlock(&ears);
 }
 
+static void settle(void *client)
+{
+	client_settle(client);
+}
+
 void world_start_adapter(struct world *w, void **state, world_setup *setup)
 {
 	const struct client_options options = {0};
@@ -44,6 +49,9 @@ void world_start_with(struct world *w, void **state, world_setup *setup,
 		setup(w->m);
 	/* Starting maps the paging buffer, which nobody but the miniport itself can complete. */
 	client_start(&w->client, &options);
+	w->m->owner = pthread_self();
+	w->m->settle = settle;
+	w->m->settle_context = &w->client;
 	assert_int_not_equal(
 		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_FATAL, on_fatal, w), 0);
 }
@@ -167,6 +175,7 @@ HRESULT world_render(struct client_context *context, D3DDDICB_RENDER *args)
 		context->c.PatchLocationListSize = args->NewPatchLocationListSize;
 	}
 	context->command_bytes = context->allocations = context->patches = 0;
+	client_settle(context->device->client);
 	return result;
 }
 

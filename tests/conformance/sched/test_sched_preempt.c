@@ -307,6 +307,13 @@ static void render_locked(void *argument)
 	atomic_store(&r->done, true);
 }
 
+/* On threads it may be the worker that prepares the packet, and waits in the renderer's place. */
+static void assert_still_inside(const struct renderer *r)
+{
+	if (r->t->w.kind == VIDMM_HOST_SIM)
+		assert_false(atomic_load(&r->done));
+}
+
 /* A thread waits for paging with the paging lock held (LKR-01), and so it is the one that asks and that submits again. */
 static void pre_07_who_waits_under_the_paging_lock_follows_up(void **state)
 {
@@ -323,18 +330,19 @@ static void pre_07_who_waits_under_the_paging_lock_follows_up(void **state)
 		0);
 	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
 	world_await(&t.w, VIDMM_DDI_PREEMPT_COMMAND, 1);
-	assert_false(atomic_load(&renderer.done));
+	assert_still_inside(&renderer);
 	assert_int_equal(timeout_event(VIDMM_RECOVERY_PREEMPT, 0).arg[1], 1);
 	uint32_t paging = submitted(&t, 0);
 	scripted_preempted(t.w.m, 1, requested(&t), paging - 1);
 	world_await(&t.w, VIDMM_DDI_SUBMIT_COMMAND, 2);
 	assert_int_equal(submitted(&t, 1), paging);
-	assert_false(atomic_load(&renderer.done));
+	assert_still_inside(&renderer);
 	while (!atomic_load(&renderer.done)) {
 		scripted_complete_all(t.w.m);
 		vidmm_settle(t.w.client.host);
 	}
 	vidmm_thread_join(thread);
+	world_run(&t.w);
 	assert_int_equal(atomic_load(&renderer.result), S_OK);
 	assert_int_equal(words[0], 0x600D);
 	assert_int_equal(client_unlock(&t.w.device, t.a), S_OK);

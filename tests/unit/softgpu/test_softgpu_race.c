@@ -159,7 +159,7 @@ static void what_a_user_changes_underway_does_not_get_through(void **state)
 	for (round = 0; round < ROUNDS || !outcome.accepted || !outcome.refused; round++) {
 		one_round(gpu, race, dma, &outcome);
 		if (round % 4096 == 0)
-			vmm_os_settle(gpu->os);
+			vmm_os_yield(gpu->os);
 	}
 	atomic_store(&race->stop, true);
 	vmm_os_thread_join(thread);
