@@ -6,6 +6,7 @@
 #include "os_world.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* ---- foreign threads ---- */
 
@@ -274,6 +275,52 @@ static void pag_16_no_store_is_lost_when_content_moves(void **state)
 	vmm_os_memory_destroy(&memory[1]);
 }
 
+/* ---- settling ---- */
+
+struct late {
+	_Atomic bool done, stop;
+};
+
+/* As a loaded machine lets a thread run: not at all for a while, and then for a moment. */
+static void starve(void *arg)
+{
+	struct late *late = arg;
+	const struct timespec off_the_processor = {.tv_nsec = 200000000};
+
+	nanosleep(&off_the_processor, NULL);
+	atomic_store(&late->done, true);
+}
+
+static void settling_waits_for_a_thread_that_does_not_get_to_run(void **state)
+{
+	struct late late = {.done = false};
+	struct vmm_os_thread *thread = start(*state, "starved", starve, &late);
+
+	vmm_os_settle(*state);
+	assert_true(atomic_load(&late.done));
+	vmm_os_thread_join(thread);
+}
+
+static void run_on(void *arg)
+{
+	struct late *late = arg;
+
+	while (!atomic_load(&late->stop))
+		;
+}
+
+/* It would never end otherwise. */
+static void settling_gives_up_on_a_thread_that_runs_and_runs(void **state)
+{
+	struct late late = {.done = false};
+	struct vmm_os_thread *thread = start(*state, "runs", run_on, &late);
+
+	vmm_os_settle(*state);
+	vmm_os_yield(*state); /* whoever polls is not held up at all */
+	atomic_store(&late.stop, true);
+	vmm_os_thread_join(thread);
+}
+
 #define ON_LINUX(test)                                                                 \
 	{                                                                              \
 #test, test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux \
@@ -287,6 +334,8 @@ int main(void)
 		ON_LINUX(worlds_may_end_before_their_guests),
 		ON_LINUX(mutexes_and_waits_under_load),
 		ON_LINUX(pag_16_no_store_is_lost_when_content_moves),
+		ON_LINUX(settling_waits_for_a_thread_that_does_not_get_to_run),
+		ON_LINUX(settling_gives_up_on_a_thread_that_runs_and_runs),
 	};
 
 	(void)on_sim;
