@@ -51,6 +51,11 @@ struct vmm_os_sim_thread {
 struct vmm_os_linux_thread {
 	pthread_t handle;
 	struct vmm_list of_system_thread; /* its records in all worlds it uses */
+	_Atomic uint32_t ended;
+	/* while it waits; guarded by the bucket's lock */
+	const _Atomic uint32_t *word;
+	struct vmm_list waiting;
+	_Atomic uint32_t woken; /* its own futex */
 };
 
 struct vmm_os_thread {
@@ -100,22 +105,23 @@ struct vmm_os_sim {
 	bool dead;    /* only main runs on */
 };
 
+/*
+ * Who waits on the words of one hash. The count lets a wake with nobody there make no system call and take no lock: a
+ * waiter adds itself before it compares the word, a waker changes the word before it looks here; both do so with
+ * read-modify-writes of this counter, hence one of the two sees the other.
+ */
+struct vmm_os_bucket {
+	_Atomic uint32_t count;
+	char apart[60]; /* no two of them in one cache line */
+	pthread_mutex_t lock;
+	struct vmm_list waiters; /* in the order in which they came */
+};
+
 struct vmm_os_linux {
-	uint64_t start_ns; /* CLOCK_MONOTONIC when the world began */
-	/* for settling: threads made and neither waiting nor ended; threads woken and awake again */
-	_Atomic uint32_t busy;
-	_Atomic uint64_t wakes_sent, wakes_received;
+	uint64_t start_ns;        /* CLOCK_MONOTONIC when the world began */
+	_Atomic uint32_t busy;    /* for settling: threads made and neither waiting nor ended */
 	struct vmm_list settlers; /* guarded by os->registry_lock */
-	/*
-	 * Sleepers per hashed word, so that a wake with nobody asleep makes no system call. A
-	 * waiter adds itself before the kernel compares the word, a waker changes the word before
-	 * it looks here; both do so with read-modify-writes of this counter, hence one of the two
-	 * sees the other.
-	 */
-	struct {
-		_Atomic uint32_t count;
-		char apart[60]; /* no two of them in one cache line */
-	} sleepers[VMM_OS_WAIT_BUCKETS];
+	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];
 };
 
 enum { USERFAULT_UNTRIED = -1, USERFAULT_REFUSED = -2 };
@@ -186,8 +192,14 @@ void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, con
 void vmm_os_thread_unregister(struct vmm_os_thread *thread);
 
 /* ---- linux ---- */
-void vmm_os_linux_becomes_idle(struct vmm_os *os);
-void vmm_os_linux_becomes_busy(struct vmm_os *os);
+struct timespec;
+long vmm_os_linux_futex(_Atomic uint32_t *word, int operation, uint32_t value,
+			const struct timespec *deadline);
+struct timespec vmm_os_linux_deadline(const struct vmm_os *os, uint64_t when_ns);
+void vmm_os_linux_becomes_idle(const struct vmm_os_thread *thread);
+void vmm_os_linux_becomes_busy(const struct vmm_os_thread *thread);
+void vmm_os_linux_wait_init(struct vmm_os *os);
+void vmm_os_linux_wait_finish(struct vmm_os *os);
 void vmm_os_linux_settle(struct vmm_os *os);
 vmm_status vmm_os_linux_init(struct vmm_os *os);
 void vmm_os_linux_finish(struct vmm_os *os);
@@ -195,7 +207,7 @@ uint64_t vmm_os_linux_now(struct vmm_os *os);
 void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns);
 vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
 			     uint64_t deadline_ns);
-void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count);
+void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count);
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex);
 void vmm_os_linux_mutex_wake(_Atomic uint32_t *state);
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread);

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The linux back end's time, waiting and contended mutex: CLOCK_MONOTONIC and raw futexes. No state
- * but the world's start time and its counters of sleepers.
- */
+/* The linux back end's time and contended mutex: CLOCK_MONOTONIC and raw futexes. */
 #include "os/os_internal.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define NS_PER_S 1000000000u
-
-static long futex(_Atomic uint32_t *word, int operation, uint32_t value,
-		  const struct timespec *deadline)
-{
-	return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, NULL,
-		       FUTEX_BITSET_MATCH_ANY);
-}
 
 static uint64_t monotonic_ns(void)
 {
@@ -29,20 +16,11 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static struct timespec absolute(const struct vmm_os *os, uint64_t when_ns)
-{
-	uint64_t ns;
-
-	if (vmm_add_overflows(os->linux_.start_ns, when_ns, &ns))
-		ns = UINT64_MAX;
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 vmm_status vmm_os_linux_init(struct vmm_os *os)
 {
 	os->linux_.start_ns = monotonic_ns();
 	vmm_list_init(&os->linux_.settlers);
+	vmm_os_linux_wait_init(os);
 	return VMM_OK;
 }
 
@@ -53,48 +31,12 @@ uint64_t vmm_os_linux_now(struct vmm_os *os)
 
 void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns)
 {
-	struct timespec when = absolute(os, when_ns);
+	struct timespec when = vmm_os_linux_deadline(os, when_ns);
 
-	vmm_os_linux_becomes_idle(os);
+	vmm_os_linux_becomes_idle(vmm_os_self(os));
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR)
 		;
-	vmm_os_linux_becomes_busy(os);
-}
-
-vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
-			     uint64_t deadline_ns)
-{
-	_Atomic uint32_t *sleepers = &os->linux_.sleepers[vmm_os_bucket(word)].count;
-	struct timespec deadline = absolute(os, deadline_ns);
-	int error = 0;
-
-	atomic_fetch_add_explicit(sleepers, 1, memory_order_acq_rel);
-	vmm_os_linux_becomes_idle(os);
-	if (futex(word, FUTEX_WAIT_BITSET, expected,
-		  deadline_ns == VMM_OS_FOREVER ? NULL : &deadline) < 0)
-		error = errno;
-	vmm_os_linux_becomes_busy(os);
-	if (!error)
-		atomic_fetch_add(&os->linux_.wakes_received, 1);
-	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
-	return error == ETIMEDOUT ? VMM_TIMEOUT : VMM_OK;
-}
-
-void vmm_os_linux_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count)
-{
-	_Atomic uint32_t *sleepers = &os->linux_.sleepers[vmm_os_bucket(word)].count;
-	long woken;
-
-	/*
-	 * An add of nothing instead of a load: it takes its place in the counter's modification
-	 * order, after the caller's change of the word. A waiter that comes later in that order
-	 * sees the changed word.
-	 */
-	if (atomic_fetch_add_explicit(sleepers, 0, memory_order_acq_rel) == 0)
-		return;
-	woken = futex(word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL);
-	if (woken > 0)
-		atomic_fetch_add(&os->linux_.wakes_sent, (uint64_t)woken);
+	vmm_os_linux_becomes_busy(vmm_os_self(os));
 }
 
 static void pause_briefly(void)
@@ -122,10 +64,10 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 	 * is harmless.
 	 */
 	while (atomic_exchange_explicit(&mutex->state, 2, memory_order_acquire) != 0)
-		futex(&mutex->state, FUTEX_WAIT_BITSET, 2, NULL);
+		vmm_os_linux_futex(&mutex->state, FUTEX_WAIT_BITSET, 2, NULL);
 }
 
 void vmm_os_linux_mutex_wake(_Atomic uint32_t *state)
 {
-	futex(state, FUTEX_WAKE, 1, NULL);
+	vmm_os_linux_futex(state, FUTEX_WAKE, 1, NULL);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The linux back end's settling: yields until every thread that the world made waits, sleeps or has
- * ended, and nobody is on the way out of a wait. Foreign threads are not counted: nobody knows what
- * they are about to do. A thread between a wake and its own return from the kernel still looks idle,
- * so wakes sent are compared with wakes received: a thread counts as busy before it says that it has
- * received one, and whoever sends one is busy itself. Several that settle go on one after the other, in the order in which
+ * ended. Foreign threads are not counted: nobody knows what they are about to do. Whoever wakes a thread
+ * counts it as busy from then on, and is busy itself. Several that settle go on one after the other, in the order in which
  * they came, as on the simulator: the next one only when the last is waiting, or settling, again.
  */
 #include "os/os_internal.h"
@@ -21,16 +19,16 @@
 #define PATIENCE_CPU_NS 1000000000u
 #define PATIENCE_NS     10000000000u /* for threads that wait by other means */
 
-void vmm_os_linux_becomes_idle(struct vmm_os *os)
+void vmm_os_linux_becomes_idle(const struct vmm_os_thread *thread)
 {
-	if (!vmm_os_self(os)->adopted)
-		atomic_fetch_sub(&os->linux_.busy, 1);
+	if (!thread->adopted)
+		atomic_fetch_sub(&thread->os->linux_.busy, 1);
 }
 
-void vmm_os_linux_becomes_busy(struct vmm_os *os)
+void vmm_os_linux_becomes_busy(const struct vmm_os_thread *thread)
 {
-	if (!vmm_os_self(os)->adopted)
-		atomic_fetch_add(&os->linux_.busy, 1);
+	if (!thread->adopted)
+		atomic_fetch_add(&thread->os->linux_.busy, 1);
 }
 
 /* One who settles, in the order in which they came. On the stack of that thread. */
@@ -46,13 +44,10 @@ static bool is_first(struct vmm_os *os, const struct settler *settler)
 	return first;
 }
 
+/* Whoever went on before is busy since before it left the line; so the line is looked at first. */
 static bool settled(struct vmm_os *os, const struct settler *settler)
 {
-	const struct vmm_os_linux *world = &os->linux_;
-	uint64_t received = atomic_load(&world->wakes_received);
-	bool busy = atomic_load(&world->busy) != 0;
-
-	return !busy && atomic_load(&world->wakes_sent) == received && is_first(os, settler);
+	return is_first(os, settler) && atomic_load(&os->linux_.busy) == 0;
 }
 
 static void line_up(struct vmm_os *os, struct settler *settler)
@@ -60,13 +55,13 @@ static void line_up(struct vmm_os *os, struct settler *settler)
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_push_back(&os->linux_.settlers, &settler->link);
 	pthread_mutex_unlock(&os->registry_lock);
-	vmm_os_linux_becomes_idle(os);
+	vmm_os_linux_becomes_idle(vmm_os_self(os));
 }
 
 /* Busy before the next one looks. */
 static void go_on(struct vmm_os *os, struct settler *settler)
 {
-	vmm_os_linux_becomes_busy(os);
+	vmm_os_linux_becomes_busy(vmm_os_self(os));
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_remove(&settler->link);
 	pthread_mutex_unlock(&os->registry_lock);

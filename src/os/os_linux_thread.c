@@ -102,6 +102,7 @@ void vmm_os_linux_finish(struct vmm_os *os)
 	while (!vmm_list_empty(&os->threads))
 		drop_adopted(vmm_container_of(os->threads.next, struct vmm_os_thread, link));
 	pthread_mutex_unlock(&adoption_lock);
+	vmm_os_linux_wait_finish(os);
 }
 
 static void *run(void *arg)
@@ -122,7 +123,10 @@ static void *run(void *arg)
 	pthread_mutex_lock(&adoption_lock);
 	vmm_list_remove(&self->linux_.of_system_thread);
 	pthread_mutex_unlock(&adoption_lock);
-	atomic_fetch_sub(&self->os->linux_.busy, 1);
+	/* Who waits for this end is busy before this thread is not. */
+	atomic_store(&self->linux_.ended, 1);
+	vmm_os_linux_wake(self->os, &self->linux_.ended, UINT32_MAX);
+	vmm_os_linux_becomes_idle(self);
 	return NULL;
 }
 
@@ -156,9 +160,9 @@ void vmm_os_linux_thread_join(struct vmm_os_thread *thread)
 {
 	struct vmm_os *os = thread->os;
 
-	vmm_os_linux_becomes_idle(os);
+	while (!atomic_load(&thread->linux_.ended))
+		(void)!vmm_os_linux_wait(os, &thread->linux_.ended, 0, VMM_OS_FOREVER);
 	vmm_assert(pthread_join(thread->linux_.handle, NULL) == 0);
-	vmm_os_linux_becomes_busy(os);
 	vmm_os_thread_unregister(thread);
 	vmm_free(thread);
 }

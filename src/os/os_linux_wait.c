@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting on a word, on the linux back end. Each waiter stands in its word's bucket and sleeps on a futex of its own, which
+ * the waker sets: so it is the waker who says that the thread runs again, and there is no moment at which a thread that
+ * has something to do looks as if it had not (vmm_os_settle).
+ */
+#include "os/os_internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+
+long vmm_os_linux_futex(_Atomic uint32_t *word, int operation, uint32_t value,
+			const struct timespec *deadline)
+{
+	return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, deadline, NULL,
+		       FUTEX_BITSET_MATCH_ANY);
+}
+
+struct timespec vmm_os_linux_deadline(const struct vmm_os *os, uint64_t when_ns)
+{
+	uint64_t ns;
+
+	if (vmm_add_overflows(os->linux_.start_ns, when_ns, &ns))
+		ns = UINT64_MAX;
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+				 .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+void vmm_os_linux_wait_init(struct vmm_os *os)
+{
+	for (uint32_t i = 0; i < VMM_OS_WAIT_BUCKETS; i++) {
+		struct vmm_os_bucket *bucket = &os->linux_.bucket[i];
+
+		pthread_mutex_init(&bucket->lock, NULL);
+		vmm_list_init(&bucket->waiters);
+	}
+}
+
+void vmm_os_linux_wait_finish(struct vmm_os *os)
+{
+	for (uint32_t i = 0; i < VMM_OS_WAIT_BUCKETS; i++)
+		pthread_mutex_destroy(&os->linux_.bucket[i].lock);
+}
+
+/* false: the word has another value already. */
+static bool stand_in(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,
+		     const _Atomic uint32_t *word, uint32_t expected)
+{
+	bool same;
+
+	pthread_mutex_lock(&bucket->lock);
+	same = atomic_load(word) == expected;
+	if (same) {
+		self->linux_.word = word;
+		atomic_store_explicit(&self->linux_.woken, 0, memory_order_relaxed);
+		vmm_list_push_back(&bucket->waiters, &self->linux_.waiting);
+		vmm_os_linux_becomes_idle(self);
+	}
+	pthread_mutex_unlock(&bucket->lock);
+	return same;
+}
+
+/* false: somebody woke it just now. */
+static bool step_out(struct vmm_os_bucket *bucket, struct vmm_os_thread *self)
+{
+	bool still_there;
+
+	pthread_mutex_lock(&bucket->lock);
+	still_there = !atomic_load_explicit(&self->linux_.woken, memory_order_relaxed);
+	if (still_there) {
+		vmm_list_remove(&self->linux_.waiting);
+		vmm_os_linux_becomes_busy(self);
+	}
+	pthread_mutex_unlock(&bucket->lock);
+	return still_there;
+}
+
+static vmm_status sleep_on(struct vmm_os_bucket *bucket, struct vmm_os_thread *self,
+			   const struct timespec *deadline)
+{
+	while (!atomic_load_explicit(&self->linux_.woken, memory_order_acquire)) {
+		if (vmm_os_linux_futex(&self->linux_.woken, FUTEX_WAIT_BITSET, 0, deadline) < 0 &&
+		    errno == ETIMEDOUT && step_out(bucket, self))
+			return VMM_TIMEOUT;
+	}
+	return VMM_OK;
+}
+
+vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
+			     uint64_t deadline_ns)
+{
+	struct vmm_os_bucket *bucket = &os->linux_.bucket[vmm_os_bucket(word)];
+	struct vmm_os_thread *self = vmm_os_self(os);
+	struct timespec deadline = vmm_os_linux_deadline(os, deadline_ns);
+	vmm_status status = VMM_OK;
+
+	atomic_fetch_add_explicit(&bucket->count, 1, memory_order_acq_rel);
+	if (stand_in(bucket, self, word, expected))
+		status = sleep_on(bucket, self, deadline_ns == VMM_OS_FOREVER ? NULL : &deadline);
+	atomic_fetch_sub_explicit(&bucket->count, 1, memory_order_relaxed);
+	return status;
+}
+
+/* Under the bucket's lock: the thread cannot end, and its record with it, before it has that lock or is set going. */
+static void wake_one(struct vmm_os_thread *thread)
+{
+	vmm_list_remove(&thread->linux_.waiting);
+	vmm_os_linux_becomes_busy(thread);
+	atomic_store_explicit(&thread->linux_.woken, 1, memory_order_release);
+	/* It may be on its way already; then nobody sleeps at that address, or somebody who looks again. */
+	vmm_os_linux_futex(&thread->linux_.woken, FUTEX_WAKE, 1, NULL);
+}
+
+void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count)
+{
+	struct vmm_os_bucket *bucket = &os->linux_.bucket[vmm_os_bucket(word)];
+	struct vmm_list *next;
+
+	/*
+	 * An add of nothing instead of a load: it takes its place in the counter's modification
+	 * order, after the caller's change of the word. A waiter that comes later in that order
+	 * sees the changed word.
+	 */
+	if (atomic_fetch_add_explicit(&bucket->count, 0, memory_order_acq_rel) == 0)
+		return;
+	pthread_mutex_lock(&bucket->lock);
+	for (struct vmm_list *link = bucket->waiters.next; link != &bucket->waiters && count;
+	     link = next) {
+		struct vmm_os_thread *thread =
+			vmm_container_of(link, struct vmm_os_thread, linux_.waiting);
+
+		next = link->next;
+		if (thread->linux_.word != word)
+			continue;
+		count--;
+		wake_one(thread);
+	}
+	pthread_mutex_unlock(&bucket->lock);
+}
