@@ -6,7 +6,7 @@
 #include "os_world.h"
 
 #include <pthread.h>
-#include <time.h>
+#include <sched.h>
 
 /* ---- foreign threads ---- */
 
@@ -278,23 +278,23 @@ static void pag_16_no_store_is_lost_when_content_moves(void **state)
 /* ---- settling ---- */
 
 struct late {
+	struct vmm_os *os;
 	_Atomic bool done, stop;
 };
 
-/* As a loaded machine lets a thread run: not at all for a while, and then for a moment. */
-static void starve(void *arg)
+static void take_a_while(void *arg)
 {
 	struct late *late = arg;
-	const struct timespec off_the_processor = {.tv_nsec = 200000000};
 
-	nanosleep(&off_the_processor, NULL);
+	for (uint64_t until = vmm_os_now_ns(late->os) + 200000000; vmm_os_now_ns(late->os) < until;)
+		sched_yield();
 	atomic_store(&late->done, true);
 }
 
-static void settling_waits_for_a_thread_that_does_not_get_to_run(void **state)
+static void settling_waits_for_a_thread_that_takes_a_while(void **state)
 {
-	struct late late = {.done = false};
-	struct vmm_os_thread *thread = start(*state, "starved", starve, &late);
+	struct late late = {.os = *state};
+	struct vmm_os_thread *thread = start(*state, "slow", take_a_while, &late);
 
 	vmm_os_settle(*state);
 	assert_true(atomic_load(&late.done));
@@ -312,7 +312,7 @@ static void run_on(void *arg)
 /* It would never end otherwise. */
 static void settling_gives_up_on_a_thread_that_runs_and_runs(void **state)
 {
-	struct late late = {.done = false};
+	struct late late = {.os = *state};
 	struct vmm_os_thread *thread = start(*state, "runs", run_on, &late);
 
 	vmm_os_settle(*state);
@@ -334,7 +334,7 @@ int main(void)
 		ON_LINUX(worlds_may_end_before_their_guests),
 		ON_LINUX(mutexes_and_waits_under_load),
 		ON_LINUX(pag_16_no_store_is_lost_when_content_moves),
-		ON_LINUX(settling_waits_for_a_thread_that_does_not_get_to_run),
+		ON_LINUX(settling_waits_for_a_thread_that_takes_a_while),
 		ON_LINUX(settling_gives_up_on_a_thread_that_runs_and_runs),
 	};
 
