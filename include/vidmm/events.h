@@ -166,7 +166,8 @@ enum vidmm_residency_reason {
 	VIDMM_RESIDENCY_TRIM,
 	VIDMM_RESIDENCY_PINNED, /* Overlay or Capture, placed when created */
 	VIDMM_RESIDENCY_RESET,  /* the adapter was reset (PAG-27) */
-	VIDMM_RESIDENCY_POWER   /* its segment is about to lose power */
+	VIDMM_RESIDENCY_POWER,  /* its segment is about to lose power */
+	VIDMM_RESIDENCY_MOVED /* inside its segment, so that something else finds room in one piece */
 };
 
 enum vidmm_wait_reason {

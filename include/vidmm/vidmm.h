@@ -268,6 +268,7 @@ struct vidmm_adapter_statistics {
 	 * apertures may map at once. mapped_bytes: what they map now, DMA and paging buffers included.
 	 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
+	uint64_t bytes_moved; /* inside memory segments, for room in one piece */
 };
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);

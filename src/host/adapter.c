@@ -237,6 +237,7 @@ void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 		.dedicated_system_bytes = f.dedicated_system_bytes,
 		.shared_system_bytes = f.shared_system_bytes,
 		.mapped_bytes = f.mapped_bytes,
+		.bytes_moved = f.moved_bytes,
 	};
 	for (uint32_t i = 0; i < caps->segment_count; i++) {
 		statistics->segment[i] = (struct vidmm_segment_statistics){

@@ -311,8 +311,8 @@ struct vmm_memory_figures {
 	uint32_t residents[VMM_PORT_SEGMENTS_MAX];
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
-	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, evictions, renames,
-		lock_waits;
+	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, moved_bytes,
+		evictions, renames, lock_waits;
 };
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
 

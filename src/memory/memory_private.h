@@ -175,6 +175,14 @@ static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, 
 	return &memory->segment[id - 1];
 }
 
+/* ---- compact.c ---- */
+/*
+ * Moves idle residents of a memory segment so that the request fits there in one piece. VMM_NO_VIDEO_MEMORY: it is of no
+ * avail, and nothing was moved.
+ */
+vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
+		       const struct vmm_range_request *request, uint64_t preparation);
+
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing);
@@ -207,6 +215,8 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *instance);
 /* PAG-25: to who asked for it with ExplicitResidencyNotification; nothing for others. */
+/* To another place in its memory segment; the two do not overlap. */
+vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t to);
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident);
 /* PAG-27: a Transfer of size 0 out of its memory segment. */

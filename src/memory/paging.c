@@ -371,6 +371,29 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t to)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
+	uint64_t size = instance->allocation->size_bytes;
+
+	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
+	args.Transfer.TransferSize = size;
+	args.Transfer.Flags.TransferStart = 1;
+	args.Transfer.Flags.TransferEnd = 1;
+	args.Transfer.Source.SegmentId = args.Transfer.Destination.SegmentId = instance->segment;
+	args.Transfer.Source.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	args.Transfer.Destination.SegmentAddress.QuadPart =
+		(LONGLONG)gpu_address(memory, instance->segment, to);
+	memory->operand = instance;
+	vmm_status status = paging_build(memory, &args, &args.Transfer.Flags.Value, 0x4);
+	if (!vmm_ok(status))
+		return status;
+	paging_event(memory, instance, VIDMM_PAGING_TRANSFER, size,
+		     (uint32_t[2]){instance->segment, instance->segment});
+	return VMM_OK;
+}
+
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident)
 {

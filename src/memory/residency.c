@@ -422,6 +422,7 @@ struct vmm_search {
 	bool loss_allowed; /* nor is anything else: what cannot leave with its content may lose it (PAG-20) */
 	bool fragile; /* some such thing is there */
 	bool spared; /* the first look passed over what is offered and still needed by queued work */
+	bool compacted; /* what is free has been brought together as far as it can be (SPL-13) */
 };
 
 /*
@@ -503,19 +504,22 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 	return NULL;
 }
 
-/*
- * What queued work still needs goes last; what the CPU has locked, and then what would lose its content, only if nothing
- * need be waited for.
- */
-static struct vmm_instance *next_victim(struct vmm_search *search)
+/* Who can leave and keep what it has; what queued work still needs goes last. */
+static struct vmm_instance *next_easy_victim(struct vmm_search *search)
 {
 	vmm_offers_settle(search->memory);
 	search->spared = false;
 	struct vmm_instance *victim = look_for_victim(search, true);
 
-	if (!victim && search->spared)
-		victim = look_for_victim(search, false);
-	if (!victim && !search->blocked && !search->locked_allowed) {
+	return !victim && search->spared ? look_for_victim(search, false) : victim;
+}
+
+/* What the CPU has locked, and then what would lose its content, only if nothing need be waited for. */
+static struct vmm_instance *next_hard_victim(struct vmm_search *search)
+{
+	struct vmm_instance *victim = NULL;
+
+	if (!search->blocked && !search->locked_allowed) {
 		search->locked_allowed = true;
 		victim = look_for_victim(search, false);
 	}
@@ -524,6 +528,13 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 		victim = look_for_victim(search, false);
 	}
 	return victim;
+}
+
+static struct vmm_instance *next_victim(struct vmm_search *search)
+{
+	struct vmm_instance *victim = next_easy_victim(search);
+
+	return victim ? victim : next_hard_victim(search);
 }
 
 /* SEG-05: whatever is mapped anywhere makes room when it is the limit of all apertures together that is reached. */
@@ -543,6 +554,32 @@ static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
 	return victim;
 }
 
+/*
+ * VMM_OK: `victim` leaves, or without one there is room in one piece now. What is free is brought together once nobody can
+ * leave, and before anything is lost for it.
+ */
+static vmm_status find_victim(struct vmm_search *search, struct vmm_instance **victim)
+{
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	if (vmm_unlikely(vmm_segment_is_over_limit(search->memory, search->segment,
+						   search->request.size_bytes))) {
+		*victim = next_mapped_victim(search);
+		return *victim ? VMM_OK : status;
+	}
+	*victim = next_easy_victim(search);
+	if (!*victim && !search->blocked && !search->compacted) {
+		search->compacted = true;
+		status = vmm_compact(search->memory, search->segment, &search->request,
+				     search->preparation);
+		if (status != VMM_NO_VIDEO_MEMORY)
+			return status;
+	}
+	if (!*victim)
+		*victim = next_hard_victim(search);
+	return *victim ? VMM_OK : status;
+}
+
 static vmm_status find_space(struct vmm_search *search, struct vmm_room *room)
 {
 	struct vmm_memory *memory = search->memory;
@@ -554,13 +591,11 @@ static vmm_status find_space(struct vmm_search *search, struct vmm_room *room)
 
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
-		if (vmm_unlikely(vmm_segment_is_over_limit(memory, search->segment,
-							   search->request.size_bytes)))
-			victim = next_mapped_victim(search);
-		else
-			victim = next_victim(search);
+		status = find_victim(search, &victim);
+		if (!vmm_ok(status))
+			return status;
 		if (!victim)
-			return VMM_NO_VIDEO_MEMORY;
+			continue;
 		status = push_out(search, victim);
 		if (status ==
 		    VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */

@@ -274,6 +274,8 @@ struct vmm_instance {
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */
+	uint64_t
+		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
 	/*
 	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
 	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the

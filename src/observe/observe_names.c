@@ -113,6 +113,7 @@ static const char *const residency_names[] = {
 	[VIDMM_RESIDENCY_PINNED] = "pinned",
 	[VIDMM_RESIDENCY_RESET] = "reset",
 	[VIDMM_RESIDENCY_POWER] = "power",
+	[VIDMM_RESIDENCY_MOVED] = "moved",
 };
 
 static const char *const wait_names[] = {

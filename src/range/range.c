@@ -272,6 +272,18 @@ static inline bool have_nodes(struct vmm_range_heap *heap)
 	return vmm_likely(heap->unused_count >= 2) || grow(heap);
 }
 
+uint32_t vmm_range_take_part(struct vmm_range_heap *heap, uint32_t hole, uint32_t start,
+			     uint32_t size)
+{
+	const struct spot spot = {.node = hole, .start = start};
+
+	if (!have_nodes(heap))
+		return NONE;
+	uint32_t node = split_hole(heap, &spot);
+	carve(heap, node, size, NULL);
+	return node;
+}
+
 static vmm_status allocate_special(struct vmm_range_heap *heap,
 				   const struct vmm_range_request *request, uint32_t size,
 				   vmm_range_node *node)

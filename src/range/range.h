@@ -59,4 +59,36 @@ void vmm_range_figures(const struct vmm_range_heap *heap, struct vmm_range_figur
 /* Walks everything and asserts the invariants (tests, every step of the model test). */
 void vmm_range_check(const struct vmm_range_heap *heap);
 
+/* ---- compaction: a hole in one piece where free space lies scattered ---- */
+
+#define VMM_RANGE_MOVES_MAX 128u
+
+struct vmm_range_move {
+	vmm_range_node from, to;
+};
+
+struct vmm_range_compaction {
+	/*
+	 * May what lives there move, and what it asks for in another place (alignment, window, flags; size and owner are
+	 * its own). Asked more than once; the answers must agree.
+	 */
+	bool (*may_move)(void *context, void *owner, struct vmm_range_request *request);
+	void *context;
+	/* the plan: `to` is live already, for the same owner */
+	struct vmm_range_move move[VMM_RANGE_MOVES_MAX];
+	uint32_t moves;
+	uint64_t bytes;  /* that move */
+	uint64_t offset; /* where the request fits when every `from` has been freed */
+};
+
+/*
+ * Linear in the nodes of the heap; only for requests that failed. VMM_NO_VIDEO_MEMORY: too little is free, or none of the
+ * windows where little would move can be emptied; nothing has changed then.
+ */
+vmm_status vmm_range_plan_compaction(struct vmm_range_heap *heap,
+				     const struct vmm_range_request *request,
+				     struct vmm_range_compaction *plan) VMM_MUST_CHECK;
+/* Instead of carrying it out: the new places are free again. */
+void vmm_range_compaction_undo(struct vmm_range_heap *heap, struct vmm_range_compaction *plan);
+
 #endif

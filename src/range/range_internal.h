@@ -88,6 +88,20 @@ struct spot {
 	uint32_t node, start;
 };
 
+/* The allowed part of the heap, in granules: [low, high), alignment a power of two. */
+struct limits {
+	uint32_t low, high, alignment;
+	bool from_end;
+};
+
+/* false: there is none. */
+bool vmm_range_limits(const struct vmm_range_heap *heap, const struct vmm_range_request *request,
+		      struct limits *limits);
+
+/* Makes [start, start + size) of a hole live, without an owner; NONE: no memory for the metadata. */
+uint32_t vmm_range_take_part(struct vmm_range_heap *heap, uint32_t hole, uint32_t start,
+			     uint32_t size);
+
 /* For requests that say where: aligned beyond the granule, in a window, or from the end. */
 struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t size,
 				   const struct vmm_range_request *request);

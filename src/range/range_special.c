@@ -8,12 +8,6 @@
 #define LOOK_SHORT 8u /* holes of one bin, before all of them */
 #define WALK_STEPS 256u
 
-/* The allowed part of the heap, in granules: [low, high), alignment a power of two. */
-struct limits {
-	uint32_t low, high, alignment;
-	bool from_end;
-};
-
 /* Where in this hole the request would go. */
 static bool place_in_hole(const struct place *hole, uint32_t size, const struct limits *limits,
 			  uint32_t *start)
@@ -110,7 +104,7 @@ static struct spot find_outermost(const struct vmm_range_heap *heap, uint32_t si
 	return best;
 }
 
-static bool limits_of(const struct vmm_range_heap *heap, const struct vmm_range_request *request,
+bool vmm_range_limits(const struct vmm_range_heap *heap, const struct vmm_range_request *request,
 		      struct limits *limits)
 {
 	uint64_t end = (uint64_t)heap->units << heap->granule_shift;
@@ -135,7 +129,7 @@ struct spot vmm_range_find_special(const struct vmm_range_heap *heap, uint32_t s
 {
 	struct limits limits;
 
-	if (!limits_of(heap, request, &limits))
+	if (!vmm_range_limits(heap, request, &limits))
 		return (struct spot){.node = NONE};
 	if (!(request->low | request->high) && !limits.from_end)
 		return find_aligned(heap, size, &limits);

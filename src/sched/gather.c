@@ -29,6 +29,7 @@ static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 		if (!instance || !vmm_split_is_bound(dma, instance))
 			continue;
 		instance->wanted = preparation;
+		instance->bound = preparation;
 		if (instance->lock_count && instance->place == VMM_PLACE_MEMORY)
 			instance->prepared = preparation; /* not even LKR-01 moves it now */
 		else

@@ -13,7 +13,7 @@ EVERY = os.path.join(DATA, 'every-op.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
 KEYS = set('''schema_version vidmm_version traces backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
-    bytes_paged_out bytes_filled bytes_discarded evictions offers reclaims discarded bytes_written renames lock_waits
+    bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames lock_waits
     lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
 tests = []

@@ -32,6 +32,7 @@ static const struct number numbers[] = {
 	NUMBER(bytes_paged_out),
 	NUMBER(bytes_filled),
 	NUMBER(bytes_discarded),
+	NUMBER(bytes_moved),
 	NUMBER(evictions),
 	NUMBER(offers),
 	NUMBER(reclaims),

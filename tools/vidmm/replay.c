@@ -213,6 +213,7 @@ static void collect(struct world *world)
 	result->bytes_paged_out = statistics.bytes_paged_out;
 	result->bytes_filled = statistics.bytes_filled;
 	result->bytes_discarded = statistics.bytes_discarded;
+	result->bytes_moved = statistics.bytes_moved;
 	result->evictions = statistics.evictions;
 	result->renames = statistics.renames;
 	result->lock_waits = statistics.lock_waits;

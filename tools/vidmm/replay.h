@@ -80,7 +80,7 @@ struct replay_result {
 	uint64_t bytes_written; /* by the CPU */
 
 	/* What vidmm did. */
-	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded;
+	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded, bytes_moved;
 	uint64_t evictions, renames, lock_waits, lock_wait_ns, splits;
 	uint64_t peak_resident_bytes, peak_system_bytes;
 	unsigned segment_count;

@@ -29,6 +29,7 @@ static const struct row rows[] = {
 	{"", ROW_GAP, 0},
 	ROW("paged in", ROW_BYTES, bytes_paged_in),
 	ROW("paged out", ROW_BYTES, bytes_paged_out),
+	ROW("moved together", ROW_BYTES, bytes_moved),
 	ROW("evictions", ROW_COUNT, evictions),
 	ROW("offers", ROW_COUNT, offers),
 	ROW("reclaims", ROW_COUNT, reclaims),
