@@ -51,6 +51,7 @@ struct vmm_port;
 #define VMM_PORT_BANKS_MAX    128u
 /* More are refused with STATUS_NOT_SUPPORTED, because VidSch schedules no more. */
 #define VMM_PORT_NODES_MAX    4u
+#define VMM_PORT_LINKS_MAX    4u /* physical adapters of a link; the same */
 
 /*
  * Ranks (docs/locking.md). The first two are gates, passed but never held: a caller of an object
@@ -142,7 +143,8 @@ struct vmm_port_options {
 	struct vmm_observe *observe;
 	NTSTATUS (*driver_entry)(struct _DRIVER_OBJECT *, struct _UNICODE_STRING *); /* or: */
 	const DRIVER_INITIALIZATION_DATA *initialization_data;
-	const uint64_t *bar_sizes;
+	uint32_t physical_adapters; /* that are to be one link; 0 and 1: no link */
+	const uint64_t *bar_sizes;  /* of each */
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
@@ -154,7 +156,7 @@ struct vmm_port_options {
 
 /*
  * DriverEntry (or the table) -> table check for its version (which DDIs must be there: spec 1.11)
- * -> AddDevice -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
+ * -> AddDevice, LinkDevice (link.c) -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
  * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
  * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
  * documented status. GPU virtual addressing (2.x): STATUS_NOT_SUPPORTED with a reason.
@@ -172,6 +174,8 @@ void vmm_port_stop(struct vmm_port *port);
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* How many physical adapters it is; 1: no link. */
+uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
 /* What the device looks like from outside: its configuration space, and where in the machine it is. */
 struct vmm_port_identity {
 	uint16_t vendor, device, subsystem_vendor, subsystem;

@@ -129,20 +129,42 @@ static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
 	return STATUS_SUCCESS;
 }
 
+/* SCH-07, SCH-08: bit n of the affinity is adapter n of a link, the lead being 0. */
+static NTSTATUS check_place(const struct vmm_device *device,
+			    const struct vmm_context_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+	uint32_t affinity = request->affinity;
+	bool one_of_them =
+		!(affinity & (affinity - 1)) && !(affinity >> adapter->physical_adapters);
+
+	if (request->node >= adapter->node_count || !one_of_them) {
+		vmm_finding(
+			adapter->observe, one_of_them ? "SCH-07" : "SCH-08", device->process->id, 0,
+			"create context: node %u of %u, engine affinity 0x%x, physical "
+			"adapters %u",
+			request->node, adapter->node_count, affinity, adapter->physical_adapters);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (affinity <= 1)
+		return STATUS_SUCCESS;
+	vmm_reason(
+		adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"create context: engine affinity 0x%x: contexts on an adapter of a link that does "
+		"not lead it are not built",
+		affinity);
+	return STATUS_NOT_SUPPORTED;
+}
+
 NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_context *context;
 	NTSTATUS status;
 
-	if (request->node >= adapter->node_count || request->affinity > 1) {
-		vmm_finding(adapter->observe, request->affinity > 1 ? "SCH-08" : "SCH-07",
-			    device->process->id, 0,
-			    "create context: node %u of %u, engine affinity 0x%x", request->node,
-			    adapter->node_count, request->affinity);
-		return STATUS_INVALID_PARAMETER;
-	}
-	status = check_flags(device, request->flags);
+	status = check_place(device, request);
+	if (NT_SUCCESS(status))
+		status = check_flags(device, request->flags);
 	if (!NT_SUCCESS(status))
 		return status;
 	context = vmm_calloc(1, sizeof(*context));

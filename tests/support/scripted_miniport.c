@@ -42,9 +42,11 @@ struct open_allocation {
 
 /* DriverEntry and AddDevice have no argument that could say whose they are. */
 static struct scripted_miniport *armed;
+static struct scripted_miniport *arriving; /* the next AddDevice's, armed when that is over */
 
 static const char *const names[] = {
 	[VIDMM_DDI_ADD_DEVICE] = "add_device",
+	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 	[VIDMM_DDI_START_DEVICE] = "start_device",
 	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
 	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
@@ -226,13 +228,35 @@ void scripted_forget(struct scripted_miniport *m)
 
 static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *adapter)
 {
-	struct scripted_miniport *m = armed;
+	struct scripted_miniport *m = arriving ? arriving : armed;
 	struct scripted_call *call = begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
 
+	arriving = m->next;
 	m->device_object = device;
 	if (!call->forced)
 		*adapter = m;
 	return end(m, call, adapter);
+}
+
+static NTSTATUS link_device(const PDEVICE_OBJECT device, IN_CONST_PVOID adapter,
+			    PLINKED_DEVICE linked)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
+
+	if (!call->forced)
+		*linked = m->settings.link;
+	return end(m, call, linked);
+}
+
+void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		all[i]->next = i + 1 < count ? all[i + 1] : NULL;
+		all[i]->settings.link = (LINKED_DEVICE){7, count, i == lead};
+		all[i]->settings.table.DxgkDdiLinkDevice = link_device;
+	}
+	scripted_arm(all[0]);
 }
 
 static void find_bar(struct scripted_miniport *m)
@@ -922,13 +946,14 @@ void scripted_destroy(struct scripted_miniport *m)
 	scripted_gpu_stop(m);
 	free(m->calls);
 	if (armed == m)
-		armed = NULL;
+		armed = arriving = NULL;
 	free(m);
 }
 
 void scripted_arm(struct scripted_miniport *m)
 {
 	armed = m;
+	arriving = NULL;
 }
 
 const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)
