@@ -117,34 +117,52 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	return STATUS_SUCCESS;
 }
 
-struct place {
-	UINT node, engine;
-};
-
-static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct place *place)
+static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct vmm_port_place *place)
 {
 	switch (data->InterruptType) {
 	case DXGK_INTERRUPT_DMA_COMPLETED:
-		*place = (struct place){data->DmaCompleted.NodeOrdinal,
-					data->DmaCompleted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaCompleted.NodeOrdinal,
+						 data->DmaCompleted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_PREEMPTED:
-		*place = (struct place){data->DmaPreempted.NodeOrdinal,
-					data->DmaPreempted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaPreempted.NodeOrdinal,
+						 data->DmaPreempted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_FAULTED:
-		*place = (struct place){data->DmaFaulted.NodeOrdinal,
-					data->DmaFaulted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
+						 data->DmaFaulted.EngineOrdinal};
 		return true;
 	default:
 		return false;
 	}
 }
 
+/*
+ * To the core a node of another adapter than the lead is one of its own (struct vmm_port_caps). Only what the interrupt
+ * has is copied: the structure of an older miniport ends there.
+ */
+static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
+			 uint32_t node)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA copy = {.InterruptType = data->InterruptType};
+
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED) {
+		copy.DmaCompleted = data->DmaCompleted;
+		copy.DmaCompleted.NodeOrdinal = node;
+	} else if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED) {
+		copy.DmaPreempted = data->DmaPreempted;
+		copy.DmaPreempted.NodeOrdinal = node;
+	} else {
+		copy.DmaFaulted = data->DmaFaulted;
+		copy.DmaFaulted.NodeOrdinal = node;
+	}
+	port->sink->interrupt(port->sink_context, &copy);
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
-	struct place place;
+	struct vmm_port_place place;
 
 	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex)) {
 		vmm_finding(port->observe, "SUB-10", 0, 0,
@@ -166,15 +184,19 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
-	if (place.node >= port->caps.node_count || place.engine) {
+	if (place.node >= port->caps.nodes_each || place.engine >= port->link_count) {
 		vmm_finding(
-			port->observe, place.engine ? "SCH-08" : "SCH-07", 0, 0,
-			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of one "
-			"engine",
-			(int)data->InterruptType, place.node, place.engine, port->caps.node_count);
+			port->observe, place.engine >= port->link_count ? "SCH-08" : "SCH-07", 0, 0,
+			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of %u "
+			"engines",
+			(int)data->InterruptType, place.node, place.engine, port->caps.nodes_each,
+			port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
-	port->sink->interrupt(port->sink_context, data);
+	if (vmm_unlikely(place.engine))
+		tell_renamed(port, data, vmm_port_node_of(port, place));
+	else
+		port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
 }
 

@@ -118,6 +118,18 @@ static void lead_with(struct vmm_port_chain *chain, uint32_t which)
 	vmm_port_report_device(lead);
 }
 
+NTSTATUS vmm_port_link_nodes(struct vmm_port *port)
+{
+	port->caps.nodes_each = port->caps.node_count;
+	port->caps.node_count *= port->link_count;
+	if (port->caps.node_count <= VMM_PORT_NODES_MAX)
+		return STATUS_SUCCESS;
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "%u adapters of %u nodes each are linked, VidSch schedules up to %u nodes",
+		   port->link_count, port->caps.nodes_each, VMM_PORT_NODES_MAX);
+	return STATUS_NOT_SUPPORTED;
+}
+
 NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain)
 {
 	uint32_t lead = 0;

@@ -132,6 +132,21 @@ NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain);
 NTSTATUS vmm_port_link_device(struct vmm_port *port);
 /* Everybody was asked: do they make one link (LNK-02, LNK-03)? The lead becomes the first. */
 NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain);
+/* The capabilities are the lead's: as many nodes has each adapter. */
+NTSTATUS vmm_port_link_nodes(struct vmm_port *port);
+
+/* A node as the miniport names it, and as the core does (struct vmm_port_caps). */
+struct vmm_port_place {
+	UINT node, engine;
+};
+static inline struct vmm_port_place vmm_port_place_of(const struct vmm_port *port, uint32_t node)
+{
+	return (struct vmm_port_place){node % port->caps.nodes_each, node / port->caps.nodes_each};
+}
+static inline uint32_t vmm_port_node_of(const struct vmm_port *port, struct vmm_port_place place)
+{
+	return place.engine * port->caps.nodes_each + place.node;
+}
 
 /* ---- device.c: the device that the miniport finds ---- */
 vmm_status vmm_port_device_init(struct vmm_port *port,

@@ -509,7 +509,8 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 
 	if (!call->forced) {
 		context = make(m, MAGIC_CONTEXT, sizeof(*context), &m->live_contexts);
-		context->node = args->NodeOrdinal;
+		context->node = scripted_index(m, args->NodeOrdinal,
+					       (uint32_t)__builtin_ctz(args->EngineAffinity));
 		args->hContext = context;
 		args->ContextInfo = m->settings.context;
 	}
@@ -731,7 +732,8 @@ static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEM
 	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
 
 	if (!call->forced && !m->settings.withhold_preemption)
-		scripted_gpu_preempt(m, args->NodeOrdinal, args->PreemptionFenceId);
+		scripted_gpu_preempt(m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal),
+				     args->PreemptionFenceId);
 	return end(m, call, NULL);
 }
 
@@ -750,7 +752,8 @@ NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_
 	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
 
 	if (!call->forced)
-		args->LastAbortedFenceId = scripted_gpu_abort(m, args->NodeOrdinal);
+		args->LastAbortedFenceId = scripted_gpu_abort(
+			m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal));
 	return end(m, call, args);
 }
 
@@ -794,11 +797,12 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 		begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
-		struct scripted_node *node = &m->node[args->NodeOrdinal];
+		uint32_t index = scripted_index(m, args->NodeOrdinal, args->EngineOrdinal);
+		struct scripted_node *node = &m->node[index];
 
 		args->CurrentFence = node->completed_fence;
 		if (node->completed_fence != node->reported_fence)
-			scripted_report(m, args->NodeOrdinal, node->completed_fence); /* SUB-14 */
+			scripted_report(m, index, node->completed_fence); /* SUB-14 */
 	}
 	return end(m, call, args);
 }

@@ -110,7 +110,7 @@ struct scripted_settings {
 	bool leave_device_info; /* CreateDevice does not touch pInfo */
 	DXGK_CONTEXTINFO context;
 	LINKED_DEVICE
-		link; /* what LinkDevice answers, which is in the table from scripted_link on */
+	link; /* what LinkDevice answers, which is in the table from scripted_link on */
 	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
 	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: of these ranges */
 	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
@@ -273,6 +273,8 @@ void scripted_forget(struct scripted_miniport *m);
 
 /* ---- its GPU (scripted_gpu.c) ---- */
 
+/* In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. */
+
 /*
  * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
  * up to DISPATCH.
@@ -301,6 +303,7 @@ DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 
 /* Used by scripted_miniport.c. */
+uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 /* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted);

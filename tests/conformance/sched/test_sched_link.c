@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A link of two adapters as its clients see it: one adapter, which is its lead. What is not built on the other says so
- * (ALF-23, PAG-22, PAG-23, SCH-08, QAI-07).
+ * A link of two adapters as its clients see it: one adapter, whose contexts run on either (SCH-08). Content is on its
+ * lead; what is not built on the other says so (ALF-23, PAG-22, PAG-23, QAI-07).
  */
-#include "sched_world.h"
+#include "timeout_world.h"
 
 #include <d3dkmthk.h>
 
@@ -26,10 +26,7 @@ static void at_once(struct scripted_miniport *m)
 
 static void start(struct world *w, void **state)
 {
-	const struct client_options options = {.physical_adapters = PHYSICAL_ADAPTERS};
-
-	world_start_with(w, state, linked, &options);
-	world_open(w);
+	world_start(w, state, linked);
 }
 
 /* The other adapter has come and gone, and between that only its power was changed. */
@@ -75,28 +72,160 @@ static void lnk_04_the_lead_does_the_work_of_a_link(void **state)
 	stop(&w, COME "set_power_state set_power_state " GO);
 }
 
-static void sch_08_contexts_of_a_link_are_on_its_lead(void **state)
+static void sch_08_a_context_is_on_one_adapter_of_a_link(void **state)
 {
 	static const struct {
-		uint32_t affinity;
-		HRESULT result;
-	} cases[] = {{0, S_OK},         {1, S_OK},         {2, E_NOTIMPL},
-		     {3, E_INVALIDARG}, {4, E_INVALIDARG}, {0x80000000u, E_INVALIDARG}};
+		uint32_t node, affinity, seen;
+		const char *rule;
+	} cases[] = {{0, 0, 1, NULL},     {1, 1, 1, NULL},
+		     {0, 2, 2, NULL},     {1, 2, 2, NULL},
+		     {2, 2, 0, "SCH-07"}, {0, 3, 0, "SCH-08"},
+		     {0, 4, 0, "SCH-08"}, {0, 0x80000000u, 0, "SCH-08"}};
 	struct world w;
 
 	start(&w, state);
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		D3DDDICB_CREATECONTEXT c = {.EngineAffinity = cases[i].affinity};
+		D3DDDICB_CREATECONTEXT c = {.NodeOrdinal = cases[i].node,
+					    .EngineAffinity = cases[i].affinity};
 		uint32_t before = scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT);
 
 		assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &c),
-				 cases[i].result);
+				 cases[i].rule ? E_INVALIDARG : S_OK);
 		assert_int_equal(scripted_count(w.m, VIDMM_DDI_CREATE_CONTEXT) - before,
-				 cases[i].result == S_OK);
-		if (cases[i].result == E_INVALIDARG)
-			world_expect_finding(&w, "SCH-08");
+				 !cases[i].rule);
+		if (cases[i].rule) {
+			world_expect_finding(&w, cases[i].rule);
+			continue;
+		}
+		const DXGKARG_CREATECONTEXT *seen =
+			&scripted_last(w.m, VIDMM_DDI_CREATE_CONTEXT)->in.create_context;
+
+		assert_int_equal(seen->NodeOrdinal, cases[i].node);
+		assert_int_equal(seen->EngineAffinity, cases[i].seen);
 	}
 	stop(&w, COME GO);
+}
+
+static void context_on(struct client_device *device, uint32_t engine,
+		       struct client_context *context)
+{
+	*context = (struct client_context){.device = device, .c = {.EngineAffinity = 1u << engine}};
+	assert_int_equal(device->cb->pfnCreateContextCb(device->handle, &context->c), S_OK);
+}
+
+/* As the scripted miniport counts: two nodes each. */
+enum { LEADS = 0, SECONDS = 2 };
+
+static void sch_08_sub_02_adapters_of_a_link_work_apart(void **state)
+{
+	struct client_context other;
+	struct world w;
+
+	start(&w, state);
+	context_on(&w.device, 1, &other);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+	D3DKMT_HANDLE b = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+	world_submit_write(&w.context, a, 0, 1);
+	world_submit_write(&other, b, 0, 2);
+	world_run(&w);
+	vidmm_settle(w.client.host);
+	scripted_forget(w.m);
+	w.m->settings.complete_at_once = false;
+	world_submit_write(&w.context, a, 16, 0x51);
+	world_submit_write(&other, b, 16, 0x52);
+	vidmm_settle(w.client.host);
+	assert_int_equal(scripted_outstanding(w.m, LEADS), 1);
+	assert_int_equal(scripted_outstanding(w.m, SECONDS), 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		const DXGKARG_SUBMITCOMMAND *s =
+			&scripted_nth(w.m, VIDMM_DDI_SUBMIT_COMMAND, i)->in.submit;
+		const DXGKARG_PATCH *p = &scripted_nth(w.m, VIDMM_DDI_PATCH, i)->in.patch;
+
+		assert_int_equal(s->NodeOrdinal, 0);
+		assert_int_equal(s->EngineOrdinal, i);
+		assert_int_equal(p->EngineOrdinal, i);
+		assert_int_equal(p->SubmissionFenceId, s->SubmissionFenceId);
+	}
+	/* The second is done first; the lead's goes on. */
+	assert_int_equal(scripted_complete(w.m, SECONDS, 1), 1);
+	vidmm_settle(w.client.host);
+	assert_int_equal(world_word(&w, b, 16), 0x52);
+	assert_int_equal(scripted_outstanding(w.m, LEADS), 1);
+	assert_int_equal(scripted_complete(w.m, LEADS, 1), 1);
+	assert_int_equal(world_word(&w, a, 16), 0x51);
+	stop(&w, COME GO);
+}
+
+static void linked_overdue(struct scripted_miniport *m)
+{
+	linked(m);
+	m->settings.caps.SchedulingCaps.PreemptionAware = 1;
+	m->settings.caps.SupportPerEngineTDR = 1;
+	m->settings.table.DxgkDdiResetEngine = scripted_reset_engine;
+	m->settings.table.DxgkDdiQueryEngineStatus = scripted_query_engine_status;
+	m->settings.table.DxgkDdiQueryDependentEngineGroup = scripted_query_engine_group;
+	m->settings.withhold_preemption = true;
+}
+
+static void tdr_14_an_engine_of_another_adapter_is_reset_alone(void **state)
+{
+	struct timeout_world t;
+	struct client_device guilty;
+	struct client_context other;
+
+	timeout_start(&t, state, linked_overdue, NULL);
+	client_open(&t.w.client, &guilty);
+	context_on(&guilty, 1, &other);
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = WORLD_CPU_VISIBLE};
+	D3DKMT_HANDLE b = world_allocate_as(&guilty, &spec);
+	world_submit_use(&other, b);
+	timeout_hang(&t);
+	world_submit_use(&other, b);
+	timeout_await(&t, VIDMM_RECOVERY_ENGINE_RESET, 1);
+	const DXGKARG_PREEMPTCOMMAND *preempt =
+		&scripted_nth(t.w.m, VIDMM_DDI_PREEMPT_COMMAND, 0)->in.preempt;
+	assert_int_equal(preempt->NodeOrdinal, 0);
+	assert_int_equal(preempt->EngineOrdinal, 1);
+	const DXGKARG_QUERYCURRENTFENCE *fence =
+		&scripted_nth(t.w.m, VIDMM_DDI_QUERY_CURRENT_FENCE, 0)->in.fence;
+	assert_int_equal(fence->NodeOrdinal, 0);
+	assert_int_equal(fence->EngineOrdinal, 1);
+	const DXGKARG_RESETENGINE *reset =
+		&scripted_nth(t.w.m, VIDMM_DDI_RESET_ENGINE, 0)->in.reset_engine;
+	assert_int_equal(reset->NodeOrdinal, 0);
+	assert_int_equal(reset->EngineOrdinal, 1);
+	assert_int_equal(scripted_count(t.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_true(timeout_is_lost(&guilty, b));
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	t.w.m->settings.complete_at_once = true;
+	client_close(&guilty);
+	timeout_stop(&t);
+	scripted_destroy(second);
+}
+
+static void pre_02_an_answer_of_another_adapter_is_its_own(void **state)
+{
+	struct timeout_world t;
+	struct client_context other;
+
+	timeout_start(&t, state, linked_overdue, NULL);
+	context_on(&t.w.device, 1, &other);
+	timeout_hang(&t);
+	world_submit_use(&other, t.a);
+	timeout_await(&t, VIDMM_RECOVERY_PREEMPT, 1);
+	const struct scripted_call *call = scripted_nth(t.w.m, VIDMM_DDI_PREEMPT_COMMAND, 0);
+	const struct scripted_call *packet = scripted_nth(t.w.m, VIDMM_DDI_SUBMIT_COMMAND, 0);
+	t.w.m->settings.withhold_preemption = false;
+	scripted_preempted(t.w.m, SECONDS, call->in.preempt.PreemptionFenceId,
+			   packet->in.submit.SubmissionFenceId - 1);
+	world_await(&t.w, VIDMM_DDI_SUBMIT_COMMAND, 2); /* it runs again, where it was */
+	packet = scripted_nth(t.w.m, VIDMM_DDI_SUBMIT_COMMAND, 1);
+	assert_int_equal(packet->in.submit.EngineOrdinal, 1);
+	world_run(&t.w);
+	assert_false(timeout_is_lost(&t.w.device, t.a));
+	timeout_stop(&t);
+	scripted_destroy(second);
 }
 
 static void alf_23_pag_22_pag_23_content_on_a_link_is_not_built(void **state)
@@ -219,7 +348,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(lnk_04_the_lead_does_the_work_of_a_link),
-		ON_BOTH(sch_08_contexts_of_a_link_are_on_its_lead),
+		ON_BOTH(sch_08_a_context_is_on_one_adapter_of_a_link),
+		ON_BOTH(sch_08_sub_02_adapters_of_a_link_work_apart),
+		ON_BOTH(tdr_14_an_engine_of_another_adapter_is_reset_alone),
+		ON_BOTH(pre_02_an_answer_of_another_adapter_is_its_own),
 		ON_BOTH(alf_23_pag_22_pag_23_content_on_a_link_is_not_built),
 		ON_BOTH(pag_22_pag_23_an_adapter_alone_is_every_adapter_of_its_link),
 		ON_BOTH(qai_07_a_link_is_one_adapter_of_two),

@@ -62,6 +62,11 @@ static int tear_down(void **state)
 static void link_up(struct port_fixture *f, uint32_t count, uint32_t lead)
 {
 	scripted_link(all, count, lead);
+	for (uint32_t i = 0; i < count; i++) { /* four nodes are scheduled */
+		all[i]->settings.caps.GpuEngineTopology.NbAsymetricProcessingNodes =
+			count == 2 ? 2 : 1;
+		all[i]->settings.caps.MemoryManagementCaps.PagingNode = count == 2;
+	}
 	f->options.physical_adapters = count;
 	order[0] = '\0';
 }
@@ -349,8 +354,15 @@ static void sub_08_adapters_of_a_link_share_one_line(void **state)
 	interrupt(all[1], 0, true);
 	assert_finding(f, "SUB-08", "no DPC queued");
 	f->findings = 0;
+	interrupt(all[1], 2, false);
+	assert_finding(f, "SCH-08", "engine 2");
+	f->findings = 0;
+	/* Nodes of the second adapter follow those of the first. */
 	interrupt(all[1], 1, false);
-	assert_finding(f, "SCH-08", "engine 1");
+	assert_int_equal(f->interrupts, 4);
+	assert_int_equal(f->interrupt[3].DmaCompleted.NodeOrdinal, 2);
+	assert_int_equal(f->interrupt[3].DmaCompleted.SubmissionFenceId, 77);
+	assert_nothing_found(f);
 }
 
 static void a_violation_of_one_adapter_ends_the_link(void **state)
@@ -380,6 +392,14 @@ static void links_of_2_x_or_of_many_adapters_are_not_built(void **state)
 	assert_non_null(strstr(f->reason, "a link of 5 physical adapters is not built"));
 	assert_string_equal(scripted_order(f->m), "");
 	f->options.physical_adapters = 2;
+	scripted_link(all, 3, 0);
+	f->options.physical_adapters = 3; /* of two nodes each */
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "3 adapters of 2 nodes each are linked"));
+	assert_string_equal(scripted_order(all[2]),
+			    "add_device link_device start_device stop_device remove_device");
+	scripted_forget(f->m);
+	link_up(f, 2, 0);
 	scripted_set_version(f->m, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
 	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
 	assert_non_null(strstr(f->reason, "before 2.0 only"));
