@@ -139,6 +139,11 @@ struct vidmm_adapter_options {
 	 * characters; NULL: /usr/lib/wsl/drivers.
 	 */
 	const char *description, *driver_store;
+	/*
+	 * How many physical adapters the device has, each with these BARs: more than one (up to 4) are a link, one adapter to
+	 * clients, which the miniport must agree to in DxgkDdiLinkDevice (rules LNK; before 2.0 only). 0: one.
+	 */
+	uint32_t physical_adapters;
 };
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status

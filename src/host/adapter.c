@@ -21,6 +21,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.observe = adapter->core.observe,
 		.driver_entry = o->driver_entry,
 		.initialization_data = (const DRIVER_INITIALIZATION_DATA *)o->initialization_data,
+		.physical_adapters = o->physical_adapters,
 		.bar_sizes = o->bar_sizes,
 		.bar_count = o->bar_count,
 		.registry_count = o->registry_count,
@@ -51,6 +52,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 
 	core->interface_version = caps->interface_version;
 	core->wddm2 = caps->wddm2;
+	core->physical_adapters = vmm_port_physical_adapters(core->port);
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
 	core->paging_timeline = caps->node_count;

@@ -24,7 +24,7 @@ enum {
 	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
-		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING,
+		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
 };
@@ -257,5 +257,10 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "a flag of the client's");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
+	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
+	    (info->Flags.Value & (LINK_MIRRORED | LINK_INSTANCED)))
+		return not_built(&check,
+				 "content on the adapters of a link besides its lead (PAG-22, "
+				 "PAG-23)");
 	return check_existing(&check, item);
 }

@@ -89,6 +89,7 @@ struct vmm_adapter {
 	uint32_t interface_version; /* that its miniport registered */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
 	struct vmm_adapter_identity identity; /* constant after start */
+	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
 	uint32_t node_count, paging_node;     /* constant after start */
 	uint32_t paging_timeline;             /* = node_count */
 

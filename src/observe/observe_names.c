@@ -79,6 +79,7 @@ static const char *const ddi_names[] = {
 		"stop_device_and_release_post_display_ownership",
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
+	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 };
 
 static const char *const callback_names[] = {

@@ -182,16 +182,18 @@ static NTSTATUS device_as_context(struct vmm_port *port, HANDLE device, DXGKARG_
 
 static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
 {
-	if (args->NodeOrdinal >= port->caps.node_count) {
+	UINT affinity = args->EngineAffinity;
+
+	if (args->NodeOrdinal >= port->caps.nodes_each) {
 		vmm_finding(port->observe, "SCH-07", 0, 0,
 			    "NodeOrdinal is %u, the adapter has nodes 0 to %u", args->NodeOrdinal,
-			    port->caps.node_count - 1);
+			    port->caps.nodes_each - 1);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (args->EngineAffinity > 1) {
+	if ((affinity & (affinity - 1)) || affinity >> port->link_count) {
 		vmm_finding(port->observe, "SCH-08", 0, 0,
-			    "EngineAffinity is 0x%x: an adapter without links has engine 0 only",
-			    args->EngineAffinity);
+			    "EngineAffinity is 0x%x: one bit for one engine, and a node has %u",
+			    affinity, port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
 	return STATUS_SUCCESS;
@@ -226,7 +228,7 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 		return status;
 	if (!port->caps.multi_engine_aware)
 		return device_as_context(port, device, args);
-	copy.EngineAffinity = 1; /* SCH-08: a client's 0 means engine 0 as well */
+	copy.EngineAffinity = args->EngineAffinity ? args->EngineAffinity : 1; /* SCH-08 */
 	if (!vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);

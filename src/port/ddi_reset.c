@@ -7,9 +7,12 @@
 
 #define DEBUG_BYTES 4096u /* of what the miniport may leave for a bug report */
 
-NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence)
+NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence)
 {
-	const DXGKARG_PREEMPTCOMMAND args = {.PreemptionFenceId = fence, .NodeOrdinal = node};
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	const DXGKARG_PREEMPTCOMMAND args = {.PreemptionFenceId = fence,
+					     .NodeOrdinal = place.node,
+					     .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 	uint32_t irql;
@@ -82,9 +85,11 @@ void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason)
 	vmm_port_end(port);
 }
 
-NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask)
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, ULONGLONG *mask)
 {
-	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = node};
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	DXGKARG_QUERYDEPENDENTENGINEGROUP args = {.NodeOrdinal = place.node,
+						  .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -98,13 +103,15 @@ NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULON
 	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, status, node,
 			   args.DependentNodeOrdinalMask, 0);
 	vmm_port_end(port);
-	*mask = args.DependentNodeOrdinalMask;
+	/* The engines that depend on it are those of its own adapter. */
+	*mask = args.DependentNodeOrdinalMask << place.engine * port->caps.nodes_each;
 	return status;
 }
 
-NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted)
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_aborted)
 {
-	DXGKARG_RESETENGINE args = {.NodeOrdinal = node};
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	DXGKARG_RESETENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 

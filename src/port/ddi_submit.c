@@ -169,9 +169,10 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence)
+NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence)
 {
-	DXGKARG_QUERYCURRENTFENCE args = {.NodeOrdinal = node};
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	DXGKARG_QUERYCURRENTFENCE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 	NTSTATUS status;
 

@@ -12,9 +12,12 @@ bool vmm_port_dead(const struct vmm_port *port)
 
 void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3)
 {
-	/* The first violation is the one to report; what follows is its consequence. */
+	/* The first violation is the one to report; what follows is its consequence. One of a link takes all along. */
+	port = port->lead;
 	if (atomic_exchange_explicit(&port->dead, true, memory_order_acq_rel))
 		return;
+	for (uint32_t i = 1; i < port->link_count; i++)
+		atomic_store_explicit(&port->link[i]->dead, true, memory_order_release);
 	vmm_event(port->observe, VIDMM_EVENT_FATAL, 0, 0, 0, code, p1, p2, p3);
 	port->sink->fatal(port->sink_context, code, p1, p2, p3);
 	vmm_port_gate_wake(port); /* who waits there finds it dead */

@@ -2,21 +2,34 @@
 /*
  * The device's interrupt and its DPC. The interrupt lock makes DIRQL: NotifyInterrupt is taken only
  * by its holder, which is inside DxgkCbSynchronizeExecution. The DPC is one kernel DPC: queued once
- * at most, never entered twice (SUB-09), run by the thread that goes below DISPATCH_LEVEL.
+ * at most, never entered twice (SUB-09), run by the thread that goes below DISPATCH_LEVEL. The adapters of a link share
+ * both, the lead's, because what they tell is one adapter's.
  */
 #include "port/port_internal.h"
 
-static VOID dpc_routine(struct _KDPC *dpc, PVOID context, PVOID unused1, PVOID unused2)
+static void call_dpc_routine(struct vmm_port *port)
 {
-	struct vmm_port *port = context;
 	struct vmm_port_call call;
 
-	(void)dpc, (void)unused1, (void)unused2;
 	if (vmm_port_dead(port))
 		return;
 	call = vmm_port_enter_any(port);
 	port->ddi.DxgkDdiDpcRoutine(port->adapter);
 	vmm_port_leave_any(&call);
+}
+
+static VOID dpc_routine(struct _KDPC *dpc, PVOID context, PVOID unused1, PVOID unused2)
+{
+	struct vmm_port *port = context;
+
+	(void)dpc, (void)unused1, (void)unused2;
+	if (port->link_count == 1) {
+		call_dpc_routine(port);
+		return;
+	}
+	for (uint32_t i = 0; i < port->link_count; i++)
+		if (atomic_exchange(&port->link[i]->dpc_wanted, false))
+			call_dpc_routine(port->link[i]);
 }
 
 void vmm_port_interrupt_init(struct vmm_port *port)
@@ -41,7 +54,7 @@ void vmm_port_interrupt_finish(struct vmm_port *port)
 
 	KeFlushQueuedDpcs();
 	atomic_store(&port->connected, false);
-	KeRemoveQueueDpc(&port->dpc);
+	KeRemoveQueueDpc(&port->lead->dpc);
 	KeFlushQueuedDpcs();
 	vmm_os_set_current(world);
 }
@@ -55,10 +68,11 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	if (!port || !atomic_load(&port->connected))
 		return FALSE;
 	vmm_port_callback_event(port, VIDMM_CB_QUEUE_DPC, STATUS_SUCCESS);
-	if (vmm_os_mutex_held(&port->interrupt.mutex))
-		port->queued = true;
+	if (vmm_os_mutex_held(&port->lead->interrupt.mutex))
+		port->lead->queued = true;
+	atomic_store(&port->dpc_wanted, true);
 	world = vmm_os_set_current(port->os);
-	queued = KeInsertQueueDpc(&port->dpc, NULL, NULL);
+	queued = KeInsertQueueDpc(&port->lead->dpc, NULL, NULL);
 	vmm_os_set_current(world);
 	return queued;
 }
@@ -68,11 +82,13 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 {
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbSynchronizeExecution");
 	struct vmm_port_call call;
+	struct vmm_port *lead;
 	bool forgotten;
 	uint32_t irql;
 
 	if (!port)
 		return STATUS_INVALID_PARAMETER;
+	lead = port->lead;
 	if (!routine || !result || message) {
 		vmm_finding(port->observe, "SUB-13", 0, 0,
 			    "DxgkCbSynchronizeExecution with %s%s, message %u: the device has one "
@@ -86,11 +102,11 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	if (!atomic_load(&port->connected))
 		return STATUS_UNSUCCESSFUL;
 	call = vmm_port_enter_any(port);
-	irql = vmm_nt_interrupt_enter(&port->interrupt);
-	port->notified = port->queued = false;
+	irql = vmm_nt_interrupt_enter(&lead->interrupt);
+	lead->notified = lead->queued = false;
 	*result = routine(context);
-	forgotten = port->notified && !port->queued;
-	vmm_nt_interrupt_leave(&port->interrupt, irql);
+	forgotten = lead->notified && !lead->queued;
+	vmm_nt_interrupt_leave(&lead->interrupt, irql);
 	vmm_port_leave_any(&call);
 	if (forgotten)
 		vmm_finding(
@@ -101,34 +117,52 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	return STATUS_SUCCESS;
 }
 
-struct place {
-	UINT node, engine;
-};
-
-static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct place *place)
+static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct vmm_port_place *place)
 {
 	switch (data->InterruptType) {
 	case DXGK_INTERRUPT_DMA_COMPLETED:
-		*place = (struct place){data->DmaCompleted.NodeOrdinal,
-					data->DmaCompleted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaCompleted.NodeOrdinal,
+						 data->DmaCompleted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_PREEMPTED:
-		*place = (struct place){data->DmaPreempted.NodeOrdinal,
-					data->DmaPreempted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaPreempted.NodeOrdinal,
+						 data->DmaPreempted.EngineOrdinal};
 		return true;
 	case DXGK_INTERRUPT_DMA_FAULTED:
-		*place = (struct place){data->DmaFaulted.NodeOrdinal,
-					data->DmaFaulted.EngineOrdinal};
+		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
+						 data->DmaFaulted.EngineOrdinal};
 		return true;
 	default:
 		return false;
 	}
 }
 
+/*
+ * To the core a node of another adapter than the lead is one of its own (struct vmm_port_caps). Only what the interrupt
+ * has is copied: the structure of an older miniport ends there.
+ */
+static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
+			 uint32_t node)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA copy = {.InterruptType = data->InterruptType};
+
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_COMPLETED) {
+		copy.DmaCompleted = data->DmaCompleted;
+		copy.DmaCompleted.NodeOrdinal = node;
+	} else if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED) {
+		copy.DmaPreempted = data->DmaPreempted;
+		copy.DmaPreempted.NodeOrdinal = node;
+	} else {
+		copy.DmaFaulted = data->DmaFaulted;
+		copy.DmaFaulted.NodeOrdinal = node;
+	}
+	port->sink->interrupt(port->sink_context, &copy);
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
-	struct place place;
+	struct vmm_port_place place;
 
 	if (irql != VMM_NT_DEVICE || !vmm_os_mutex_held(&port->interrupt.mutex)) {
 		vmm_finding(port->observe, "SUB-10", 0, 0,
@@ -150,15 +184,19 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
-	if (place.node >= port->caps.node_count || place.engine) {
+	if (place.node >= port->caps.nodes_each || place.engine >= port->link_count) {
 		vmm_finding(
-			port->observe, place.engine ? "SCH-08" : "SCH-07", 0, 0,
-			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of one "
-			"engine",
-			(int)data->InterruptType, place.node, place.engine, port->caps.node_count);
+			port->observe, place.engine >= port->link_count ? "SCH-08" : "SCH-07", 0, 0,
+			"interrupt type %d of node %u, engine %u: the adapter has %u nodes of %u "
+			"engines",
+			(int)data->InterruptType, place.node, place.engine, port->caps.nodes_each,
+			port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
-	port->sink->interrupt(port->sink_context, data);
+	if (vmm_unlikely(place.engine))
+		tell_renamed(port, data, vmm_port_node_of(port, place));
+	else
+		port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
 }
 
@@ -168,7 +206,7 @@ VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,
 	struct vmm_port *port = vmm_port_from_handle(handle, "DxgkCbNotifyInterrupt");
 
 	if (port)
-		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_INTERRUPT, notify(port, data));
+		vmm_port_callback_event(port, VIDMM_CB_NOTIFY_INTERRUPT, notify(port->lead, data));
 }
 
 VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle)
@@ -188,7 +226,7 @@ VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle)
 		return;
 	}
 	vmm_port_callback_event(port, VIDMM_CB_NOTIFY_DPC, STATUS_SUCCESS);
-	if (!atomic_load(&port->listening))
+	if (!atomic_load(&port->lead->listening))
 		return; /* no packet is outstanding: there is nothing to say */
 	port->sink->dpc(port->sink_context);
 }

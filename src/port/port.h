@@ -49,8 +49,9 @@ struct vmm_port;
 
 #define VMM_PORT_SEGMENTS_MAX 31u /* DMA-20: five bits of SegmentId */
 #define VMM_PORT_BANKS_MAX    128u
-/* More are refused with STATUS_NOT_SUPPORTED, because VidSch schedules no more. */
+/* More, those of all adapters of a link, are refused with STATUS_NOT_SUPPORTED: VidSch schedules no more. */
 #define VMM_PORT_NODES_MAX    4u
+#define VMM_PORT_LINKS_MAX    4u /* physical adapters of a link; the same */
 
 /*
  * Ranks (docs/locking.md). The first two are gates, passed but never held: a caller of an object
@@ -91,7 +92,11 @@ struct vmm_port_caps {
 	bool cross_adapter_resource;        /* since 1.3 */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
-	uint32_t node_count, paging_node;
+	/*
+	 * Nodes as the core counts them: those of a link's lead, then those of the next adapter, and so on. Node n of
+	 * them is NodeOrdinal n % nodes_each on EngineOrdinal n / nodes_each (SCH-08).
+	 */
+	uint32_t node_count, nodes_each, paging_node;
 	/* MaxAllocationListSlotId; 0: each allocation index is its own slot (PAT-07). */
 	uint32_t slot_count;
 	uint32_t swizzling_range_count;
@@ -111,7 +116,7 @@ struct vmm_port_caps {
 struct vmm_port_sink {
 	/*
 	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA.
+	 * or faulted DMA; NodeOrdinal counts as struct vmm_port_caps does.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
@@ -142,7 +147,8 @@ struct vmm_port_options {
 	struct vmm_observe *observe;
 	NTSTATUS (*driver_entry)(struct _DRIVER_OBJECT *, struct _UNICODE_STRING *); /* or: */
 	const DRIVER_INITIALIZATION_DATA *initialization_data;
-	const uint64_t *bar_sizes;
+	uint32_t physical_adapters; /* that are to be one link; 0 and 1: no link */
+	const uint64_t *bar_sizes;  /* of each */
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
@@ -154,7 +160,7 @@ struct vmm_port_options {
 
 /*
  * DriverEntry (or the table) -> table check for its version (which DDIs must be there: spec 1.11)
- * -> AddDevice -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
+ * -> AddDevice, LinkDevice (link.c) -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
  * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
  * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
  * documented status. GPU virtual addressing (2.x): STATUS_NOT_SUPPORTED with a reason.
@@ -172,6 +178,8 @@ void vmm_port_stop(struct vmm_port *port);
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* How many physical adapters it is; 1: no link. */
+uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
 /* What the device looks like from outside: its configuration space, and where in the machine it is. */
 struct vmm_port_identity {
 	uint16_t vendor, device, subsystem_vendor, subsystem;
@@ -257,14 +265,14 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 
 /* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
-NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, UINT node, UINT *fence);
+NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence);
 
 /* May the calling thread make DDIs of PASSIVE_LEVEL? */
 bool vmm_port_at_passive(const struct vmm_port *port);
 
 /* ---- timeouts (ddi_reset.c, gate.c) ---- */
 /* DISPATCH_LEVEL, scheduler class; failure is fatal (PRE-01). The answer may come before it returns (PRE-05). */
-NTSTATUS vmm_port_preempt(struct vmm_port *port, UINT node, UINT fence);
+NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence);
 /* PASSIVE_LEVEL, scheduler class; failure is fatal (TDR-12). Only of a CancelCommandAware miniport. */
 NTSTATUS vmm_port_cancel(struct vmm_port *port, const DXGKARG_CANCELCOMMAND *args);
 /*
@@ -275,8 +283,8 @@ bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns);
 void vmm_port_resume(struct vmm_port *port);
 uint32_t vmm_port_inside(const struct vmm_port *port);
 /* PASSIVE_LEVEL, scheduler class; only where the miniport supports resets of engines (TDR-14). Failure is not fatal. */
-NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, UINT node, ULONGLONG *mask);
-NTSTATUS vmm_port_reset_engine(struct vmm_port *port, UINT node, UINT *last_aborted);
+NTSTATUS vmm_port_query_dependent_engines(struct vmm_port *port, uint32_t node, ULONGLONG *mask);
+NTSTATUS vmm_port_reset_engine(struct vmm_port *port, uint32_t node, UINT *last_aborted);
 /* PASSIVE_LEVEL, suspended (CollectDbgInfo: or not). What CollectDbgInfo answers stops nothing (TDR-03); of the others anything but success is fatal. */
 void vmm_port_collect_dbg_info(struct vmm_port *port, UINT reason);
 NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port);

@@ -45,6 +45,13 @@ struct vmm_port_device {
 	DXGK_DEVICEINFO info;
 };
 
+/* The physical adapters of one start. port[0] leads once they have agreed (link.c); before it is the first added. */
+struct vmm_port_chain {
+	uint32_t count; /* 1: no link */
+	uint32_t added, started;
+	struct vmm_port *port[VMM_PORT_LINKS_MAX];
+};
+
 struct vmm_port_mapping {
 	struct vmm_list link;
 	void *address;
@@ -63,6 +70,10 @@ struct vmm_port {
 	DRIVER_INITIALIZATION_DATA ddi; /* what the version does not have is NULL */
 	DXGKRNL_INTERFACE services;
 	PVOID adapter; /* the miniport's device context: first argument of the adapter's DDIs */
+	struct vmm_port *lead; /* of the link; itself without one */
+	LINKED_DEVICE linked;  /* what the miniport said of it */
+	uint32_t link_count;   /* of the lead: how many physical adapters it has; 1: no link */
+	struct vmm_port *link[VMM_PORT_LINKS_MAX]; /* of the lead: all of them, itself first */
 	struct vmm_port_caps caps;
 	DRIVER_OBJECT driver;
 	DEVICE_OBJECT device; /* the physical device object */
@@ -88,7 +99,9 @@ struct vmm_port {
 	_Atomic uint32_t
 		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
 	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
+	/* The lead's are those of the whole link: one line, one DPC, so that nothing of it runs twice at a time. */
 	KDPC dpc;
+	_Atomic bool dpc_wanted; /* of a link: whose routine it is to call */
 	struct vmm_nt_interrupt interrupt;
 	bool notified, queued; /* since the interrupt lock was taken; guarded by it (SUB-08) */
 
@@ -111,6 +124,29 @@ static inline bool vmm_port_is_wddm2(const struct vmm_port *port)
 NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_DATA *table);
 /* The entries that depend on capabilities. */
 NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
+
+/* ---- link.c ---- */
+/* Can the miniport that was loaded lead these adapters? Otherwise a reason. */
+NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain);
+/* DxgkDdiLinkDevice, where there is one, right after AddDevice (LNK-01). */
+NTSTATUS vmm_port_link_device(struct vmm_port *port);
+/* Everybody was asked: do they make one link (LNK-02, LNK-03)? The lead becomes the first. */
+NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain);
+/* The capabilities are the lead's: as many nodes has each adapter. */
+NTSTATUS vmm_port_link_nodes(struct vmm_port *port);
+
+/* A node as the miniport names it, and as the core does (struct vmm_port_caps). */
+struct vmm_port_place {
+	UINT node, engine;
+};
+static inline struct vmm_port_place vmm_port_place_of(const struct vmm_port *port, uint32_t node)
+{
+	return (struct vmm_port_place){node % port->caps.nodes_each, node / port->caps.nodes_each};
+}
+static inline uint32_t vmm_port_node_of(const struct vmm_port *port, struct vmm_port_place place)
+{
+	return place.engine * port->caps.nodes_each + place.node;
+}
 
 /* ---- device.c: the device that the miniport finds ---- */
 vmm_status vmm_port_device_init(struct vmm_port *port,

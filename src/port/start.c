@@ -116,6 +116,7 @@ static void remove_device(struct vmm_port *port)
 		vmm_port_wrong_status(port, "PNP-01", VIDMM_DDI_REMOVE_DEVICE, status);
 }
 
+/* AdapterLuid is the link's: to whoever asks it is one adapter. */
 static NTSTATUS start_device(struct vmm_port *port)
 {
 	DXGK_START_INFO info = {.RequiredDmaQueueEntry = port->caps.dma_queue_entries};
@@ -123,7 +124,7 @@ static NTSTATUS start_device(struct vmm_port *port)
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	info.AdapterLuid.LowPart = vmm_port_luid(port);
+	info.AdapterLuid.LowPart = vmm_port_luid(port->lead);
 	info.AdapterGuid.Data1 = info.AdapterLuid.LowPart;
 	vmm_port_services_init(port);
 	/* A miniport may start its engines in here; their interrupts are taken from now on. */
@@ -192,7 +193,8 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 	port->observe = options->observe;
 	port->sink = options->sink;
 	port->sink_context = options->sink_context;
-	port->report = options->report;
+	port->lead = port->link[0] = port;
+	port->link_count = 1;
 	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
 	vmm_list_init(&port->devices);
 	vmm_list_init(&port->mappings);
@@ -233,92 +235,203 @@ static NTSTATUS query(struct vmm_port *port)
 
 	vmm_port_report_step(port, VIDMM_START_DRIVERCAPS);
 	status = vmm_port_query_caps(port);
+	if (status >= 0)
+		status = vmm_port_link_nodes(port);
 	if (status < 0)
 		return status;
 	vmm_port_report_step(port, VIDMM_START_SEGMENTS);
 	return vmm_port_query_segments(port);
 }
 
+/* ---- one adapter, or the physical adapters of a link ---- */
+
+static void destroy_chain(struct vmm_port_chain *chain)
+{
+	/* The lead last: the others' interrupts are its own. */
+	while (chain->count) {
+		vmm_port_device_finish(chain->port[--chain->count]);
+		destroy(chain->port[chain->count]);
+	}
+}
+
+/* Each is a device of its own, of one driver. On failure nothing is left of any. */
+static vmm_status create_chain(struct vmm_port_chain *chain, const struct vmm_port_options *options)
+{
+	uint32_t wanted = options->physical_adapters ? options->physical_adapters : 1;
+
+	if (wanted > VMM_PORT_LINKS_MAX) {
+		vmm_reason(options->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "a link of %u physical adapters is not built: up to %u are", wanted,
+			   VMM_PORT_LINKS_MAX);
+		return STATUS_NOT_SUPPORTED;
+	}
+	while (chain->count < wanted) {
+		struct vmm_port *port = create(options);
+		vmm_status status = port ? vmm_port_device_init(port, options) : VMM_NO_MEMORY;
+
+		if (!vmm_ok(status)) {
+			if (port)
+				destroy(port);
+			destroy_chain(chain);
+			return status;
+		}
+		chain->port[chain->count++] = port;
+		port->device.DriverObject = &chain->port[0]->driver;
+	}
+	chain->port[0]->report = options->report;
+	vmm_port_report_device(chain->port[0]);
+	return VMM_OK;
+}
+
+static NTSTATUS load_chain(struct vmm_port_chain *chain, const struct vmm_port_options *options)
+{
+	const struct vmm_port *first = chain->port[0];
+	NTSTATUS status = load(chain->port[0], options);
+
+	for (uint32_t i = 1; i < chain->count && status >= 0; i++) {
+		chain->port[i]->version = first->version;
+		chain->port[i]->ddi = first->ddi;
+	}
+	return status;
+}
+
+static NTSTATUS add_devices(struct vmm_port_chain *chain)
+{
+	NTSTATUS status = vmm_port_chain_check(chain);
+
+	while (status >= 0 && chain->added < chain->count) {
+		status = add_device(chain->port[chain->added]);
+		if (status < 0)
+			return status;
+		status = vmm_port_link_device(chain->port[chain->added++]);
+		if (chain->count == 1)
+			status = STATUS_SUCCESS; /* whoever cannot say does not link it (LNK-01) */
+	}
+	return status < 0 ? status : vmm_port_chain_agree(chain);
+}
+
+/* LNK-04: the lead starts last and stops first. */
+static NTSTATUS start_devices(struct vmm_port_chain *chain)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	while (chain->started < chain->count) {
+		status = start_device(chain->port[chain->count - 1 - chain->started]);
+		if (status < 0)
+			break;
+		chain->started++;
+	}
+	return status;
+}
+
+static void stop_devices(struct vmm_port_chain *chain)
+{
+	for (uint32_t i = chain->count - chain->started; i < chain->count; i++)
+		stop_device(chain->port[i]);
+}
+
+static void remove_devices(struct vmm_port_chain *chain)
+{
+	for (uint32_t i = 0; i < chain->added; i++)
+		remove_device(chain->port[i]);
+}
+
+static NTSTATUS bring_up(struct vmm_port_chain *chain)
+{
+	NTSTATUS status;
+
+	vmm_port_report_step(chain->port[0], VIDMM_START_ADD_DEVICE);
+	status = add_devices(chain);
+	if (status < 0)
+		return status;
+	vmm_port_report_step(chain->port[0], VIDMM_START_START_DEVICE);
+	status = start_devices(chain);
+	if (status < 0)
+		return status;
+	return query(chain->port[0]);
+}
+
 vmm_status vmm_port_start(const struct vmm_port_options *options, struct vmm_port **port)
 {
-	struct vmm_port *p;
+	struct vmm_port_chain chain = {0};
 	vmm_status status;
 
 	vmm_assert(options->os && options->nt && options->observe && options->sink);
 	vmm_assert(!options->driver_entry != !options->initialization_data);
-	p = create(options);
-	if (!p)
-		return VMM_NO_MEMORY;
-	status = vmm_port_device_init(p, options);
+	status = create_chain(&chain, options);
 	if (!vmm_ok(status))
-		goto out_destroy;
-	vmm_port_report_device(p);
-	vmm_port_report_step(p, VIDMM_START_LOAD);
-	status = load(p, options);
+		return status;
+	vmm_port_report_step(chain.port[0], VIDMM_START_LOAD);
+	status = load_chain(&chain, options);
 	if (!vmm_ok(status))
-		goto out_device;
-	vmm_port_report_step(p, VIDMM_START_ADD_DEVICE);
-	status = add_device(p);
+		goto out_chain;
+	status = bring_up(&chain);
 	if (!vmm_ok(status))
 		goto out_unload;
-	vmm_port_report_step(p, VIDMM_START_START_DEVICE);
-	status = start_device(p);
-	if (!vmm_ok(status))
-		goto out_remove;
-	status = query(p);
-	if (!vmm_ok(status))
-		goto out_stop;
-	p->report = NULL; /* the caller's from now on */
-	*port = p;
-	vmm_port_interrupt_listen(p, true);
+	chain.port[0]->report = NULL; /* the caller's from now on */
+	*port = chain.port[0];
+	vmm_port_interrupt_listen(*port, true);
 	return VMM_OK;
 
-out_stop:
-	stop_device(p);
-out_remove:
-	remove_device(p);
 out_unload:
-	unload(p);
-out_device:
-	vmm_port_device_finish(p);
-out_destroy:
-	destroy(p);
+	stop_devices(&chain);
+	remove_devices(&chain);
+	unload(chain.port[0]);
+out_chain:
+	destroy_chain(&chain);
 	return status;
 }
 
 void vmm_port_stop(struct vmm_port *port)
 {
+	struct vmm_port_chain chain = {port->link_count, port->link_count, port->link_count, {0}};
+
+	memcpy(chain.port, port->link, sizeof(chain.port));
 	/*
 	 * A dead port ends like any other: its miniport has threads and memory that only it can
 	 * give back. It finds its objects still there, because nothing of it was entered after the
 	 * violation.
 	 */
 	vmm_port_interrupt_listen(port, false);
-	if (stop_and_release(port))
+	if (stop_and_release(port)) {
 		vmm_port_interrupt_finish(port);
-	else
-		stop_device(port);
-	remove_device(port);
+		chain.started--;
+	}
+	stop_devices(&chain);
+	remove_devices(&chain);
 	unload(port);
-	vmm_port_device_finish(port);
-	destroy(port);
+	destroy_chain(&chain);
 }
 
-void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action)
+static void set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action)
 {
-	struct vmm_port_call call;
-	NTSTATUS status;
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status =
+		port->ddi.DxgkDdiSetPowerState(port->adapter, ADAPTER_HW_ID, state, action);
 
-	if (vmm_port_dead(port))
-		return;
-	vmm_port_pass(&port->object_gate);
-	call = vmm_port_enter(port);
-	status = port->ddi.DxgkDdiSetPowerState(port->adapter, ADAPTER_HW_ID, state, action);
 	vmm_port_leave(port, &call, VIDMM_DDI_SET_POWER_STATE);
 	vmm_port_ddi_event(port, VIDMM_DDI_SET_POWER_STATE, status, (uint64_t)state,
 			   (uint64_t)action, 0);
 	if (status < 0)
 		vmm_port_wrong_status(port, "PNP-07", VIDMM_DDI_SET_POWER_STATE, status);
+}
+
+void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action)
+{
+	uint32_t count = port->link_count;
+
+	if (vmm_port_dead(port))
+		return;
+	vmm_port_pass(&port->object_gate);
+	/* LNK-04: the lead goes down first and comes up last. */
+	for (uint32_t i = 0; i < count; i++)
+		set_power_state(port->link[state == PowerDeviceD0 ? count - 1 - i : i], state,
+				action);
+}
+
+uint32_t vmm_port_physical_adapters(const struct vmm_port *port)
+{
+	return port->link_count;
 }
 
 uint32_t vmm_port_luid(const struct vmm_port *port)

@@ -58,8 +58,8 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	struct vmm_adapter *adapter = context->device->adapter;
 	DXGKARG_CREATECONTEXT args = {
 		.hContext = context,
-		.NodeOrdinal = request->node,
-		.EngineAffinity = 1, /* SCH-08: an unlinked adapter has engine 0 alone */
+		.NodeOrdinal = context->ordinal,
+		.EngineAffinity = 1u << context->engine, /* SCH-08 */
 		.pPrivateDriverData = request->private_data,
 		.PrivateDriverDataSize = request->private_bytes,
 	};
@@ -129,31 +129,48 @@ static NTSTATUS check_flags(const struct vmm_device *device, uint32_t flags)
 	return STATUS_SUCCESS;
 }
 
+/* SCH-07, SCH-08: bit n of the affinity is adapter n of a link, the lead being 0. */
+static NTSTATUS choose_node(struct vmm_context *context, const struct vmm_context_request *request)
+{
+	const struct vmm_adapter *adapter = context->device->adapter;
+	uint32_t affinity = request->affinity ? request->affinity : 1;
+	uint32_t each = adapter->node_count / adapter->physical_adapters;
+	bool one_of_them =
+		!(affinity & (affinity - 1)) && !(affinity >> adapter->physical_adapters);
+
+	if (request->node >= each || !one_of_them) {
+		vmm_finding(adapter->observe, one_of_them ? "SCH-07" : "SCH-08",
+			    context->device->process->id, 0,
+			    "create context: node %u of %u, engine affinity 0x%x, physical "
+			    "adapters %u",
+			    request->node, each, request->affinity, adapter->physical_adapters);
+		return STATUS_INVALID_PARAMETER;
+	}
+	context->ordinal = request->node;
+	while (affinity >> (context->engine + 1))
+		context->engine++;
+	context->node = context->engine * each + context->ordinal;
+	return STATUS_SUCCESS;
+}
+
 NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_context *context;
 	NTSTATUS status;
 
-	if (request->node >= adapter->node_count || request->affinity > 1) {
-		vmm_finding(adapter->observe, request->affinity > 1 ? "SCH-08" : "SCH-07",
-			    device->process->id, 0,
-			    "create context: node %u of %u, engine affinity 0x%x", request->node,
-			    adapter->node_count, request->affinity);
-		return STATUS_INVALID_PARAMETER;
-	}
-	status = check_flags(device, request->flags);
-	if (!NT_SUCCESS(status))
-		return status;
 	context = vmm_calloc(1, sizeof(*context));
 	if (!context)
 		return STATUS_NO_MEMORY;
 	context->device = device;
-	context->node = request->node;
 	context->flags = request->flags;
 	vmm_list_init(&context->link);
 	vmm_list_init(&context->free_dma);
-	status = create_in_miniport(context, request);
+	status = choose_node(context, request);
+	if (NT_SUCCESS(status))
+		status = check_flags(device, request->flags);
+	if (NT_SUCCESS(status))
+		status = create_in_miniport(context, request);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	status = make_user_buffers(context);

@@ -66,7 +66,7 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used, /* from 0: SUB-19 */
 		.SubmissionFenceId = packet->fence,
 		.EngineOrdinal = dma->context->engine,
-		.NodeOrdinal = dma->context->node,
+		.NodeOrdinal = dma->context->ordinal,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
 }

@@ -70,7 +70,8 @@ struct vmm_context {
 	struct vmm_list link; /* in device->contexts */
 	void *live;           /* hContext of its callbacks (live.h) */
 	void *kmd_context;
-	uint32_t handle, node, engine;
+	uint32_t handle, node;    /* as the core counts nodes (port.h) */
+	uint32_t ordinal, engine; /* as the miniport does */
 	uint32_t flags;
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */

@@ -25,6 +25,7 @@ struct client_options {
 	const struct vidmm_registry_value *registry; /* further ones */
 	uint32_t registry_count;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
+	uint32_t physical_adapters;          /* of a link; 0: one */
 	/*
 	 * NULL: on the simulator the defaults; on real threads none, because a busy machine may stop a thread for as long as it
 	 * likes, and a GPU in software with it.

@@ -374,6 +374,19 @@ static void raise_interrupt(struct report *r)
 						  &result);
 }
 
+/* Without a link a node that is not there is told as it is. */
+static uint32_t nodes_each(const struct scripted_miniport *m)
+{
+	return m->settings.link.NumberOfLinksInChain > 1
+		       ? m->settings.caps.GpuEngineTopology.NbAsymetricProcessingNodes
+		       : UINT32_MAX;
+}
+
+uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine)
+{
+	return engine ? engine * nodes_each(m) + node : node;
+}
+
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 {
 	struct report r = {.m = m};
@@ -381,7 +394,8 @@ void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 	m->node[node].reported_fence = fence;
 	r.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
 	r.data.DmaCompleted.SubmissionFenceId = fence;
-	r.data.DmaCompleted.NodeOrdinal = node;
+	r.data.DmaCompleted.NodeOrdinal = node % nodes_each(m);
+	r.data.DmaCompleted.EngineOrdinal = node / nodes_each(m);
 	raise_interrupt(&r);
 }
 
@@ -512,7 +526,8 @@ void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fen
 	r.data.InterruptType = DXGK_INTERRUPT_DMA_PREEMPTED;
 	r.data.DmaPreempted.PreemptionFenceId = fence;
 	r.data.DmaPreempted.LastCompletedFenceId = last;
-	r.data.DmaPreempted.NodeOrdinal = node;
+	r.data.DmaPreempted.NodeOrdinal = node % nodes_each(m);
+	r.data.DmaPreempted.EngineOrdinal = node / nodes_each(m);
 	raise_interrupt(&r);
 }
 

@@ -42,9 +42,11 @@ struct open_allocation {
 
 /* DriverEntry and AddDevice have no argument that could say whose they are. */
 static struct scripted_miniport *armed;
+static struct scripted_miniport *arriving; /* the next AddDevice's, armed when that is over */
 
 static const char *const names[] = {
 	[VIDMM_DDI_ADD_DEVICE] = "add_device",
+	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 	[VIDMM_DDI_START_DEVICE] = "start_device",
 	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
 	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
@@ -226,13 +228,35 @@ void scripted_forget(struct scripted_miniport *m)
 
 static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *adapter)
 {
-	struct scripted_miniport *m = armed;
+	struct scripted_miniport *m = arriving ? arriving : armed;
 	struct scripted_call *call = begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
 
+	arriving = m->next;
 	m->device_object = device;
 	if (!call->forced)
 		*adapter = m;
 	return end(m, call, adapter);
+}
+
+static NTSTATUS link_device(const PDEVICE_OBJECT device, IN_CONST_PVOID adapter,
+			    PLINKED_DEVICE linked)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
+
+	if (!call->forced)
+		*linked = m->settings.link;
+	return end(m, call, linked);
+}
+
+void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		all[i]->next = i + 1 < count ? all[i + 1] : NULL;
+		all[i]->settings.link = (LINKED_DEVICE){7, count, i == lead};
+		all[i]->settings.table.DxgkDdiLinkDevice = link_device;
+	}
+	scripted_arm(all[0]);
 }
 
 static void find_bar(struct scripted_miniport *m)
@@ -485,7 +509,8 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 
 	if (!call->forced) {
 		context = make(m, MAGIC_CONTEXT, sizeof(*context), &m->live_contexts);
-		context->node = args->NodeOrdinal;
+		context->node = scripted_index(m, args->NodeOrdinal,
+					       (uint32_t)__builtin_ctz(args->EngineAffinity));
 		args->hContext = context;
 		args->ContextInfo = m->settings.context;
 	}
@@ -707,7 +732,8 @@ static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEM
 	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
 
 	if (!call->forced && !m->settings.withhold_preemption)
-		scripted_gpu_preempt(m, args->NodeOrdinal, args->PreemptionFenceId);
+		scripted_gpu_preempt(m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal),
+				     args->PreemptionFenceId);
 	return end(m, call, NULL);
 }
 
@@ -726,7 +752,8 @@ NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_
 	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
 
 	if (!call->forced)
-		args->LastAbortedFenceId = scripted_gpu_abort(m, args->NodeOrdinal);
+		args->LastAbortedFenceId = scripted_gpu_abort(
+			m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal));
 	return end(m, call, args);
 }
 
@@ -770,11 +797,12 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 		begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
-		struct scripted_node *node = &m->node[args->NodeOrdinal];
+		uint32_t index = scripted_index(m, args->NodeOrdinal, args->EngineOrdinal);
+		struct scripted_node *node = &m->node[index];
 
 		args->CurrentFence = node->completed_fence;
 		if (node->completed_fence != node->reported_fence)
-			scripted_report(m, args->NodeOrdinal, node->completed_fence); /* SUB-14 */
+			scripted_report(m, index, node->completed_fence); /* SUB-14 */
 	}
 	return end(m, call, args);
 }
@@ -922,13 +950,14 @@ void scripted_destroy(struct scripted_miniport *m)
 	scripted_gpu_stop(m);
 	free(m->calls);
 	if (armed == m)
-		armed = NULL;
+		armed = arriving = NULL;
 	free(m);
 }
 
 void scripted_arm(struct scripted_miniport *m)
 {
 	armed = m;
+	arriving = NULL;
 }
 
 const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)

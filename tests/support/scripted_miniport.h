@@ -109,6 +109,8 @@ struct scripted_settings {
 	DXGK_DEVICEINFO device;
 	bool leave_device_info; /* CreateDevice does not touch pInfo */
 	DXGK_CONTEXTINFO context;
+	LINKED_DEVICE
+	link; /* what LinkDevice answers, which is in the table from scripted_link on */
 	DXGK_PHYSICALADAPTERCAPS physical;              /* 2.x; zero nodes: those of `caps` */
 	uint32_t invalid_counts[SCRIPTED_SEGMENTS_MAX]; /* 2.x: of these ranges */
 	const DXGK_MEMORYRANGE *invalid[SCRIPTED_SEGMENTS_MAX];
@@ -203,6 +205,8 @@ struct scripted_miniport {
 	void *settle_context;
 	pthread_t owner;
 
+	struct scripted_miniport *next; /* that the AddDevice after its own belongs to */
+
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
 	DXGKRNL_INTERFACE services;
@@ -238,6 +242,11 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m);
 void scripted_arm(struct scripted_miniport *m);
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path);
 /*
+ * The physical adapters of a link: one driver, whose table is the first's, and so many AddDevices, one for each in this
+ * order. Each says that it is in the chain, the one of that number that it leads it.
+ */
+void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead);
+/*
  * Registers with another interface: the entries it does not have become pointers that crash when
  * called. From 2.0 on it answers the queries of 2.x as well.
  */
@@ -263,6 +272,8 @@ const char *scripted_order(const struct scripted_miniport *m);
 void scripted_forget(struct scripted_miniport *m);
 
 /* ---- its GPU (scripted_gpu.c) ---- */
+
+/* In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. */
 
 /*
  * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
@@ -292,6 +303,7 @@ DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 
 /* Used by scripted_miniport.c. */
+uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 /* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted);

@@ -66,6 +66,11 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);
 
+/* ---- query.c ---- */
+/* QAI-07: does a query that names a physical adapter name one that can be asked? */
+NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
+					const struct vmm_adapter *adapter, uint32_t index);
+
 /* ---- registry.c: D3DKMTQueryAdapterInfo with type QUERYREGISTRY ---- */
 NTSTATUS vmm_kmt_query_registry(const struct vmm_process *process,
 				const struct vmm_adapter *adapter,

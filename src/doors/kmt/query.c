@@ -65,6 +65,24 @@ static D3DKMT_SEGMENTSIZEINFO segment_sizes(struct vmm_adapter *adapter)
 					.SharedSystemMemorySize = f.shared_system_bytes};
 }
 
+NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,
+					const struct vmm_adapter *adapter, uint32_t index)
+{
+	if (!index)
+		return STATUS_SUCCESS;
+	if (index < adapter->physical_adapters) {
+		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			   "D3DKMTQueryAdapterInfo: physical adapter %u of a link: only what leads "
+			   "it, 0, is built",
+			   index);
+		return STATUS_NOT_SUPPORTED;
+	}
+	vmm_finding(adapter->observe, "QAI-07", process->id, 0,
+		    "D3DKMTQueryAdapterInfo: PhysicalAdapterIndex %u of an adapter that has %u",
+		    index, adapter->physical_adapters);
+	return STATUS_INVALID_PARAMETER;
+}
+
 /* The index is the caller's, in the record's first word (QAI-07). */
 static NTSTATUS read_index(struct query *q, size_t bytes)
 {
@@ -74,9 +92,9 @@ static NTSTATUS read_index(struct query *q, size_t bytes)
 	if (!NT_SUCCESS(status))
 		return status;
 	memcpy(&index, q->args.pPrivateDriverData, sizeof(index));
-	if (index)
-		return refuse(q, "QAI-07", "PhysicalAdapterIndex of an adapter that has one",
-			      index);
+	status = vmm_kmt_check_physical_adapter(q->process, q->adapter, index);
+	if (!NT_SUCCESS(status))
+		return status;
 	q->bytes = bytes;
 	return STATUS_SUCCESS;
 }
@@ -230,7 +248,7 @@ static NTSTATUS answer(struct query *q)
 			       ? caps_1_3(q)
 			       : not_built(q);
 	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
-		return value(q, 1);
+		return value(q, q->adapter->physical_adapters);
 	case KMTQAITYPE_PHYSICALADAPTERDEVICEIDS:
 		return device_ids(q);
 	case KMTQAITYPE_GETSEGMENTGROUPSIZE:

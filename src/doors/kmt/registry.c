@@ -39,10 +39,7 @@ static NTSTATUS read_info(struct registry_query *q)
 			      (uint32_t)q->info.QueryType);
 	if (q->info.QueryFlags.Reserved)
 		return refuse(q, "REG-03", "reserved QueryFlags are set", q->info.QueryFlags.Value);
-	if (q->info.PhysicalAdapterIndex)
-		return refuse(q, "QAI-07", "PhysicalAdapterIndex of an adapter that has one",
-			      q->info.PhysicalAdapterIndex);
-	return STATUS_SUCCESS;
+	return vmm_kmt_check_physical_adapter(q->process, q->adapter, q->info.PhysicalAdapterIndex);
 }
 
 static NTSTATUS missing(const struct registry_query *q, const char *what)

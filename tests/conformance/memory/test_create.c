@@ -203,8 +203,8 @@ static void alf_21_alf_23_flags_for_primaries_and_links(void **state)
 	world_start(&w, state, NULL);
 	expect_flags_refused(&w, CPU_VISIBLE | ALTERNATE_VA, "ALF-21");
 	expect_flags_refused(&w, MIRRORED | INSTANCED, "ALF-23");
-	expect_flags_not_built(&w, MIRRORED);
-	expect_flags_not_built(&w, INSTANCED);
+	expect_flags_fine(&w, MIRRORED); /* softgpu is no link: PAG-22, PAG-23 */
+	expect_flags_fine(&w, INSTANCED);
 	expect_flags_fine(&w, SYNCHRONOUS);
 	expect_flags_fine(&w, OVERLAY);
 	expect_flags_fine(&w, CAPTURE);

@@ -47,6 +47,9 @@ void world_start_with(struct world *w, void **state, world_setup *setup,
 	w->m->settings.complete_at_once = false;
 	if (setup)
 		setup(w->m);
+	for (const struct scripted_miniport *m = w->m; m->next; m = m->next) /* scripted_link */
+		options.physical_adapters =
+			options.physical_adapters ? options.physical_adapters + 1 : 2;
 	/* Starting maps the paging buffer, which nobody but the miniport itself can complete. */
 	client_start(&w->client, &options);
 	w->m->owner = pthread_self();

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A link: several physical adapters that are one adapter to clients. Each of them is a device, with BARs, registry key
+ * and configuration space, and so a port of its own, behind whose handle the miniport finds them. One leads: the core
+ * knows that port alone, the adapter's DDIs are called with its context, interrupt lock and DPC are its own for all.
+ *
+ * Who links what is the miniport's to say, device by device, when it is added (DxgkDdiLinkDevice). How many devices are
+ * there is the embedder's. Both must mean the same.
+ */
+#include "port/port_internal.h"
+
+NTSTATUS vmm_port_chain_check(const struct vmm_port_chain *chain)
+{
+	const struct vmm_port *first = chain->port[0];
+
+	if (chain->count == 1)
+		return STATUS_SUCCESS;
+	if (!first->ddi.DxgkDdiLinkDevice) {
+		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "LNK-01: %u physical adapters are to be linked, and the miniport has no "
+			   "DxgkDdiLinkDevice: it does not support links",
+			   chain->count);
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (vmm_port_is_wddm2(first)) {
+		vmm_reason(first->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "links of %u physical adapters are built for miniports before 2.0 only, "
+			   "this is one of %s",
+			   chain->count, first->version->name);
+		return STATUS_NOT_SUPPORTED;
+	}
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_link_device(struct vmm_port *port)
+{
+	LINKED_DEVICE linked = {0};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (!port->ddi.DxgkDdiLinkDevice)
+		return STATUS_SUCCESS;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiLinkDevice(&port->device, port->adapter, &linked);
+	vmm_port_leave(port, &call, VIDMM_DDI_LINK_DEVICE);
+	vmm_port_ddi_event(port, VIDMM_DDI_LINK_DEVICE, status, linked.ChainUid,
+			   linked.NumberOfLinksInChain, linked.LeadLink);
+	if (status < 0)
+		vmm_reason(port->observe, status, 0, 0,
+			   "LNK-01: DxgkDdiLinkDevice failed with 0x%08x: it is not known whether "
+			   "the adapter is linked",
+			   (unsigned)status);
+	else
+		port->linked = linked;
+	return status;
+}
+
+/* LNK-03 */
+static NTSTATUS check_number(const struct vmm_port_chain *chain)
+{
+	const struct vmm_port *first = chain->port[0];
+	ULONG expected = first->linked.NumberOfLinksInChain;
+
+	if (expected == chain->count || (!expected && chain->count == 1))
+		return STATUS_SUCCESS;
+	vmm_reason(
+		first->observe, STATUS_DEVICE_CONFIGURATION_ERROR, 0, 0,
+		"LNK-03: the miniport expects chain %u to have %u physical adapters, %u %s there",
+		first->linked.ChainUid, expected, chain->count, chain->count == 1 ? "is" : "are");
+	return STATUS_DEVICE_CONFIGURATION_ERROR;
+}
+
+/* LNK-02: every two adapters are told of the same chain, of which one leads. */
+static NTSTATUS check_chain(const struct vmm_port_chain *chain, uint32_t *lead)
+{
+	const LINKED_DEVICE *first = &chain->port[0]->linked;
+	uint32_t leads = 0;
+
+	for (uint32_t i = 0; i < chain->count; i++) {
+		const LINKED_DEVICE *linked = &chain->port[i]->linked;
+
+		if (linked->LeadLink && !leads++)
+			*lead = i;
+		if (linked->ChainUid == first->ChainUid &&
+		    linked->NumberOfLinksInChain == first->NumberOfLinksInChain)
+			continue;
+		vmm_finding(chain->port[0]->observe, "LNK-02", 0, 0,
+			    "the first adapter is in chain %u of %u adapters, number %u in chain "
+			    "%u of %u",
+			    first->ChainUid, first->NumberOfLinksInChain, i + 1, linked->ChainUid,
+			    linked->NumberOfLinksInChain);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (leads == 1)
+		return STATUS_SUCCESS;
+	vmm_finding(chain->port[0]->observe, "LNK-02", 0, 0,
+		    "%u of the %u adapters of chain %u are its LeadLink: one must be", leads,
+		    chain->count, first->ChainUid);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static void lead_with(struct vmm_port_chain *chain, uint32_t which)
+{
+	struct vmm_port *lead = chain->port[which];
+	struct vidmm_adapter_report *report = chain->port[0]->report;
+
+	for (uint32_t i = which; i > 0; i--)
+		chain->port[i] = chain->port[i - 1];
+	chain->port[0] = lead;
+	lead->link_count = chain->count;
+	for (uint32_t i = 0; i < chain->count; i++) {
+		chain->port[i]->report = NULL;
+		chain->port[i]->lead = lead;
+		lead->link[i] = chain->port[i];
+	}
+	/* The report is of the adapter that leads. */
+	lead->report = report;
+	vmm_port_report_device(lead);
+}
+
+NTSTATUS vmm_port_link_nodes(struct vmm_port *port)
+{
+	port->caps.nodes_each = port->caps.node_count;
+	port->caps.node_count *= port->link_count;
+	if (port->caps.node_count <= VMM_PORT_NODES_MAX)
+		return STATUS_SUCCESS;
+	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		   "%u adapters of %u nodes each are linked, VidSch schedules up to %u nodes",
+		   port->link_count, port->caps.nodes_each, VMM_PORT_NODES_MAX);
+	return STATUS_NOT_SUPPORTED;
+}
+
+NTSTATUS vmm_port_chain_agree(struct vmm_port_chain *chain)
+{
+	uint32_t lead = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (chain->count > 1)
+		status = check_chain(chain, &lead);
+	if (status >= 0)
+		status = check_number(chain);
+	if (status >= 0 && chain->count > 1)
+		lead_with(chain, lead);
+	return status;
+}
