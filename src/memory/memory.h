@@ -82,8 +82,10 @@ struct vmm_allocate_request {
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
+/* flags: D3DDDICB_DESTROYALLOCATION2FLAGS (ALF-37), 0 where there are none. */
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
-			       const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
+			       const uint32_t *handles, uint32_t count,
+			       uint32_t flags) VMM_MUST_CHECK;
 /* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
 void vmm_memory_close_device(struct vmm_device *device);
 /*
@@ -149,10 +151,23 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	const uint32_t *allocations;
 	uint32_t count;
 };
+/* flags: D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none. */
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
-			    int32_t *discarded) VMM_MUST_CHECK;
+			  uint32_t priority, uint32_t flags) VMM_MUST_CHECK;
+/* Per entry, by how bad it is: D3DDDI_RECLAIM_RESULT, of which older calls know only "nothing" and "something". */
+enum vmm_reclaim_result { VMM_RECLAIM_OK, VMM_RECLAIM_DISCARDED, VMM_RECLAIM_NOT_COMMITTED };
+struct vmm_reclaim_request {
+	struct vmm_handle_set set;
+	uint32_t *results; /* one per entry, or NULL */
+	uint32_t
+		queue; /* handle, if it is `queued`; else what is on a list comes in before the next submission runs */
+	bool queued;          /* OFR-12 */
+	bool needs_results;   /* OFR-14: the caller has no use for the call without them */
+	uint64_t fence_value; /* out */
+};
+/* STATUS_PENDING: usable by the GPU once the queue's fence has reached fence_value (OFR-12). */
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device,
+			    struct vmm_reclaim_request *request) VMM_MUST_CHECK;
 /* Offered as of the packet's completion (OFR-10). Paging lock held. */
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
 			    uint64_t sequence);

@@ -231,9 +231,12 @@ void vmm_resident_want(struct vmm_device *device, uint64_t preparation)
 {
 	struct vmm_list *link;
 
-	vmm_list_for_each (link, &device->residency)
-		vmm_container_of(link, struct vmm_ref, residency_link)->instance->wanted =
-			preparation;
+	vmm_list_for_each (link, &device->residency) {
+		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
+
+		if (!vmm_is_offered_locked(ref->allocation))
+			ref->instance->wanted = preparation;
+	}
 }
 
 /* What it had there stays until somebody needs the room; no more is kept for it, or counted (RES-10). */
