@@ -228,6 +228,16 @@ NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *vis
 /* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
+struct vmm_video_memory {
+	uint64_t budget, usage, reserved, available; /* bytes; available: for a reservation */
+};
+NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
+			  struct vmm_video_memory *info) VMM_MUST_CHECK;
+/* What of the group no other process may have (PRI-14); takes the place of an earlier one. */
+NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
+			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
+/* The process ends: its reservations do. */
+void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 
 /* The same for sched; paging lock held. */
 /* Goes on with what waits: places it, completes it, evicts what is due. */

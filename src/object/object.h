@@ -120,6 +120,7 @@ struct vmm_adapter {
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
+	_Atomic bool reserves; /* memory of some adapter (PRI-14) */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
