@@ -126,7 +126,9 @@ void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocat
 	vmm_list_for_each_safe (link, next, &memory->closed) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
 
-		if (!is_to_be_told(memory, ref))
+		bool tell = is_to_be_told(memory, ref);
+		ref->not_in_use = false; /* said once */
+		if (!tell)
 			continue;
 		take_out(memory, ref->allocation);
 		vmm_list_remove(link);

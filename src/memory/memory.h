@@ -212,6 +212,15 @@ struct vmm_residency_request {
 /* STATUS_PENDING: on the list, and usable once the queue's fence has reached fence_value (RES-03). */
 NTSTATUS vmm_memory_make_resident(struct vmm_device *device,
 				  struct vmm_residency_request *request) VMM_MUST_CHECK;
+/* PRI-15; of the values only those count whose bits in the mask are set. */
+struct vmm_property_request {
+	uint32_t queue, allocation; /* handles */
+	uint32_t set, preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t flags, mask;       /* D3DDDI_UPDATEALLOCPROPERTY: Flags.Value, PropertyMaskValue */
+	uint64_t fence_value;       /* out */
+};
+NTSTATUS vmm_memory_update_property(struct vmm_device *device,
+				    struct vmm_property_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
 /* Blocks until all of them, or with `any` one of them, have reached their values (MFN-11, MFN-14). */

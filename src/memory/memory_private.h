@@ -539,6 +539,10 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Wants all of the list, so that nothing of it leaves for the rest of it. */
 void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
+/* Those, which are on the list and not held out, into memory. Are all of them there now? */
+bool vmm_resident_bring_in(struct vmm_device *device, struct vmm_ref *const *refs, uint32_t count);
+/* What one on the list adds to the sums that are kept of it. */
+void vmm_resident_account(struct vmm_ref *ref, bool add);
 vmm_status vmm_resident_list(struct vmm_ref *ref);
 void vmm_resident_unlist(struct vmm_ref *ref);
 /* The CPU has it and it is in no segment: is it one that the CPU holds out (LOCK-48)? */

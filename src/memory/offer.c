@@ -104,6 +104,7 @@ static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *c
 	vmm_offer_cancel(allocation); /* OFR-07: the later of two offers counts */
 	vmm_allocation_set_offer(allocation, priority);
 	allocation->decommit = offer->flags & ALLOW_DECOMMIT;
+	allocation->uncommitted = false; /* the next reclaim looks again */
 	vmm_event(device->adapter->observe, VIDMM_EVENT_OFFER, device->process->id, ref->handle, 0,
 		  allocation->size_bytes, priority, 0, 0);
 	return STATUS_SUCCESS;

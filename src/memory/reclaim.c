@@ -220,27 +220,9 @@ static void reclaim_all(struct reclaim *r)
 
 /* ---- back into memory (OFR-12) ---- */
 
-/* Is all of it there now? */
-static bool bring_in(const struct reclaim *r)
-{
-	struct vmm_adapter *adapter = r->device->adapter;
-	uint64_t round = vmm_resident_round(r->memory), sequence = 0;
-	vmm_status status = VMM_OK;
-
-	vmm_resident_want(r->device, round);
-	for (uint32_t i = 0; i < r->listed_count && status == VMM_OK; i++) {
-		struct vmm_instance *instance = r->listed[i]->instance;
-
-		status = vmm_resident_place(r->memory, instance, round);
-		sequence = vmm_max_u64(sequence, vmm_resident_paged(instance));
-	}
-	vmm_memory_flush_locked(adapter);
-	return status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence);
-}
-
 static NTSTATUS queue_rest(struct reclaim *r)
 {
-	if (!r->listed_count || bring_in(r))
+	if (!r->listed_count || vmm_resident_bring_in(r->device, r->listed, r->listed_count))
 		return STATUS_SUCCESS;
 	r->request->fence_value =
 		vmm_paging_operation_add(r->queue, r->operation, r->listed, r->listed_count);

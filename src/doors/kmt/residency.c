@@ -81,6 +81,26 @@ KMT_API NTSTATUS APIENTRY D3DKMTMakeResident(D3DDDI_MAKERESIDENT *pData)
 			     args.Flags.Value);
 }
 
+KMT_API NTSTATUS APIENTRY D3DKMTUpdateAllocationProperty(D3DDDI_UPDATEALLOCPROPERTY *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUpdateAllocationProperty", "no argument");
+	struct vmm_property_request request = {.queue = pData->hPagingQueue,
+					       .allocation = pData->hAllocation,
+					       .set = pData->SupportedSegmentSet,
+					       .preferred = pData->PreferredSegment.Value,
+					       .flags = pData->Flags.Value,
+					       .mask = pData->PropertyMaskValue};
+	NTSTATUS status = vmm_kmt_enter_queue(&call, request.queue, VIDMM_DOOR_OTHER, false);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_update_property(call.device, &request);
+	if (NT_SUCCESS(status))
+		pData->PagingFenceValue = request.fence_value;
+	return vmm_kmt_leave(&call, status, request.allocation, 1, request.mask);
+}
+
 KMT_API NTSTATUS APIENTRY D3DKMTEvict(D3DKMT_EVICT *pData)
 {
 	struct vmm_kmt_call call;

@@ -66,9 +66,6 @@ NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb,
 NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
 #endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
-NOT_BUILT(pfnUpdateAllocationPropertyCb, D3DDDI_UPDATEALLOCPROPERTY *value)
-#endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
 NOT_BUILT(pfnReleaseResourceCb, const struct D3DDDICB_RELEASERESOURCE *value)
@@ -111,9 +108,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 		unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
 	table->pfnGetResourcePresentPrivateDriverDataCb =
 		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
-	table->pfnUpdateAllocationPropertyCb = unbuilt_pfnUpdateAllocationPropertyCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 	table->pfnAcquireResourceCb = unbuilt_pfnAcquireResourceCb;

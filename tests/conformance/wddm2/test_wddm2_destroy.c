@@ -168,8 +168,13 @@ static void alf_37_what_is_still_to_be_patched_waits(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		vidmm_settle(w.client.host);
 	assert_int_equal(destroyed(&w), 0);
+	/* What another call assumes does not concern it. */
+	assert_int_equal(deallocate(&w.device, wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+				    ASSUME_NOT_IN_USE),
+			 S_OK);
+	assert_int_equal(destroyed(&w), 1);
 	wddm2_run(&w);
-	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 1);
+	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 2);
 	client_context_end(&others);
 	client_close(&other);
 	wddm2_stop(&w);

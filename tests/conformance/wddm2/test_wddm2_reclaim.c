@@ -340,6 +340,9 @@ static void ofr_14_decommitted_memory_may_not_come_back(void **state)
 		assert_int_equal(r.fence, 0);
 		assert_int_equal(lock2(&w.device, a, &words), E_OUTOFMEMORY);
 	}
+	assert_int_equal(offer(&w.device, a, LOW, ALLOW_DECOMMIT), S_OK);
+	assert_int_equal(lock2(&w.device, a, &words), E_INVALIDARG); /* as any that is offered */
+	world_expect_finding(&w, "LOCK-25");
 	assert_int_equal(client_deallocate(&w.device, b), S_OK);
 	wddm2_run(&w);
 	struct reclaimed r = reclaim3(&w.device, queue.hPagingQueue, a);
