@@ -31,7 +31,7 @@ def found(pattern, text):
 def lists():
     """(what, names built, names that answer "not supported")."""
     door, port = source('src/doors/umd/*.c'), source('src/port/*.c')
-    built = found(r'\btable(?:->|\.)(pfn\w+Cb) = vmm_umd_', door)
+    built = found(r'\btable(?:->|\.)(pfn\w+Cb) =\s+(?!unbuilt_|\s)', door)
     unbuilt = found(r'(?m)^NOT_BUILT\((pfn\w+Cb)', door)
     yield 'Callbacks for user-mode drivers', built, [name for name in unbuilt if name not in built]
     yield 'Miniport functions that are called', found(r'\bddi\.(DxgkDdi\w+)\(', port), []

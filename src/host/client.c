@@ -27,6 +27,17 @@ static void *first_device(struct vmm_process *process)
 	return handle;
 }
 
+/* PRI-14: what it kept from others. */
+static void release_reservations(struct vmm_process *core)
+{
+	struct vmm_adapter *adapter;
+
+	if (!atomic_load(&core->reserves))
+		return;
+	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++)
+		vmm_budget_release(adapter, core);
+}
+
 void vidmm_process_close(struct vidmm_process *process)
 {
 	if (!process)
@@ -44,6 +55,7 @@ void vidmm_process_close(struct vidmm_process *process)
 			vmm_live_await_end(core->world->os, handle);
 	}
 	vmm_kmt_forget(core);
+	release_reservations(core);
 	vmm_process_destroy(core);
 }
 

@@ -67,8 +67,11 @@ static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
 	struct vmm_adapter *adapter = memory->adapter;
 
 	while (memory->system_limit_bytes - memory->system_bytes < size_bytes) {
-		if (vmm_list_empty(&memory->deferred))
-			return false;
+		if (vmm_list_empty(&memory->deferred)) {
+			if (!vmm_offer_decommit(memory)) /* OFR-14 */
+				return false;
+			continue;
+		}
 		uint64_t oldest = vmm_container_of(memory->deferred.next, struct vmm_deferred, link)
 					  ->sequence;
 

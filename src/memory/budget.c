@@ -4,7 +4,8 @@
  * one because its miniport said so; what is in none is not counted. An allocation counts where it would rather be, on
  * each list of the process that it is on, whether it is in memory at the moment or not.
  *
- * Nobody limits a process by himself: until a budget is set it is all that the group has.
+ * Nobody limits a process by himself: until a budget is set it is all that the group has. What a process has reserved
+ * (PRI-14) is taken from the budgets of all others, and is the least that its own can be.
  */
 #include "memory/memory_private.h"
 
@@ -14,7 +15,7 @@
 struct vmm_budget {
 	struct vmm_list link;
 	uint32_t process;
-	uint64_t limit[GROUPS], usage[GROUPS];
+	uint64_t limit[GROUPS], usage[GROUPS], reserved[GROUPS];
 };
 
 /* ApplicationTarget is the older way of saying it: memory is local, the aperture is not. */
@@ -41,6 +42,39 @@ static uint32_t group_of(const struct vmm_allocation *allocation)
 	return group_of_segment(vmm_memory_segment(memory, order[0]));
 }
 
+static uint64_t capacity(const struct vmm_memory *memory, uint32_t group)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (group_of_segment(&memory->segment[i]) == group)
+			bytes += memory->segment[i].capacity_bytes -
+				 memory->segment[i].invalid_bytes;
+	return bytes;
+}
+
+/* What the process may reserve: its limit, of what nobody else has reserved. */
+static uint64_t available(const struct vmm_memory *memory, const struct vmm_budget *budget,
+			  uint32_t group)
+{
+	uint64_t bytes = capacity(memory, group);
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &memory->budgets) {
+		const struct vmm_budget *other = vmm_container_of(link, struct vmm_budget, link);
+
+		if (other != budget)
+			bytes -= other->reserved[group]; /* together never more than there is */
+	}
+	return vmm_min_u64(bytes, budget->limit[group]);
+}
+
+static uint64_t allowed(const struct vmm_memory *memory, const struct vmm_budget *budget,
+			uint32_t group)
+{
+	return vmm_max_u64(available(memory, budget, group), budget->reserved[group]);
+}
+
 static struct vmm_budget *find(struct vmm_memory *memory, uint32_t process)
 {
 	struct vmm_list *link;
@@ -64,13 +98,8 @@ static struct vmm_budget *find_or_make(struct vmm_memory *memory, uint32_t proce
 	if (!budget)
 		return NULL;
 	budget->process = process;
-	for (uint32_t i = 0; i < memory->segment_count; i++) {
-		uint32_t group = group_of_segment(&memory->segment[i]);
-
-		if (group != NO_GROUP)
-			budget->limit[group] += memory->segment[i].capacity_bytes -
-						memory->segment[i].invalid_bytes;
-	}
+	for (uint32_t g = 0; g < GROUPS; g++)
+		budget->limit[g] = capacity(memory, g);
 	vmm_list_push_back(&memory->budgets, &budget->link);
 	return budget;
 }
@@ -101,10 +130,94 @@ uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *add
 		usage[group_of(added[i]->allocation)] += added[i]->allocation->size_bytes;
 	for (uint32_t g = 0; budget && g < GROUPS; g++) {
 		uint64_t sum = budget->usage[g] + usage[g];
+		uint64_t most = allowed(device->adapter->memory, budget, g);
 
-		excess += sum > budget->limit[g] ? sum - budget->limit[g] : 0;
+		excess += sum > most ? sum - most : 0;
 	}
 	return excess;
+}
+
+static NTSTATUS check_group(struct vmm_adapter *adapter, const struct vmm_process *process,
+			    uint32_t group, const char *what)
+{
+	if (!adapter->wddm2) {
+		vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+			   "%s: the adapter's miniport is of WDDM 1.x, which has no budgets", what);
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (group < GROUPS)
+		return STATUS_SUCCESS;
+	vmm_finding(adapter->observe, "RES-10", process->id, 0,
+		    "%s: segment group %u is neither local (0) nor non-local (1)", what, group);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
+			  struct vmm_video_memory *info)
+{
+	NTSTATUS status = check_group(adapter, process, group, "query video memory");
+	struct vmm_budget *budget;
+
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_paging_lock(adapter);
+	budget = find_or_make(adapter->memory, process->id);
+	if (budget)
+		*info = (struct vmm_video_memory){
+			.budget = allowed(adapter->memory, budget, group),
+			.usage = budget->usage[group],
+			.reserved = budget->reserved[group],
+			.available = available(adapter->memory, budget, group),
+		};
+	vmm_paging_unlock(adapter);
+	return budget ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+}
+
+static NTSTATUS reserve(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
+			uint64_t bytes)
+{
+	struct vmm_budget *budget = find_or_make(adapter->memory, process->id);
+	uint64_t most;
+
+	if (!budget)
+		return STATUS_NO_MEMORY;
+	most = available(adapter->memory, budget, group);
+	if (bytes > most) {
+		vmm_finding(adapter->observe, "PRI-14", process->id, 0,
+			    "reservation of %llu bytes in segment group %u, of which %llu are "
+			    "available for the process",
+			    (unsigned long long)bytes, group, (unsigned long long)most);
+		return STATUS_INVALID_PARAMETER;
+	}
+	budget->reserved[group] = bytes;
+	atomic_store(&process->reserves, true);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
+			    uint32_t group, uint64_t bytes)
+{
+	NTSTATUS status = check_group(adapter, process, group, "reserve video memory");
+
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_paging_lock(adapter);
+	status = reserve(adapter, process, group, bytes);
+	vmm_paging_unlock(adapter);
+	return status;
+}
+
+void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process)
+{
+	struct vmm_budget *budget;
+
+	if (!adapter->wddm2)
+		return;
+	vmm_paging_lock(adapter);
+	budget = find(adapter->memory, process->id);
+	for (uint32_t g = 0; budget && g < GROUPS; g++)
+		budget->reserved[g] = 0;
+	vmm_paging_unlock(adapter);
 }
 
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,

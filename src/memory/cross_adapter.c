@@ -190,7 +190,7 @@ NTSTATUS vmm_cross_adapter_open(struct vmm_device *device, struct vmm_section *s
 	vmm_free(item.private_data);
 	vmm_free((void *)(uintptr_t)request.private_data);
 	if (!NT_SUCCESS(status)) {
-		(void)!vmm_memory_deallocate(device, request.runtime_resource, NULL, 0);
+		(void)!vmm_memory_deallocate(device, request.runtime_resource, NULL, 0, 0);
 		return status;
 	}
 	mark_opened(device, request.resource_handle);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Destruction. The client's handles die at once; what the GPU may still use waits on memory->closed until every
- * packet that names it is complete (SUB-29). Then the miniport hears Close, and with the last reference Destroy
- * (ALF-34).
+ * packet that names it is complete (SUB-29), and from 2.0 on every one that its device queued before (ALF-37). Then the
+ * miniport hears Close, and with the last reference Destroy (ALF-34). What a client may ask for beside that is in
+ * destroy_flags.c.
  */
 #include "memory/memory_private.h"
 
@@ -20,6 +21,17 @@ static bool allocation_idle(const struct vmm_allocation *allocation)
 			return false;
 	}
 	return true;
+}
+
+/* Is the GPU done with what that handle named? */
+static bool is_done(const struct vmm_ref *ref)
+{
+	const struct vmm_adapter *adapter = ref->allocation->adapter;
+
+	for (uint32_t t = 0; t < adapter->node_count; t++)
+		if (!vmm_timeline_done(adapter, t, ref->departs_after[t]))
+			return false;
+	return allocation_idle(ref->allocation);
 }
 
 static void free_kmd_resource(struct vmm_adapter *adapter, struct vmm_kmd_resource *kmd)
@@ -67,16 +79,20 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 		return;
 	if (allocation->pinned)
 		vmm_progress_signal(adapter); /* another may wait for its place (PAG-19) */
-	vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1, false);
+	if (!allocation->gone)
+		vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1,
+					    false);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_free(allocation);
 }
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 {
-	vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device, &ref->kmd_open,
-				  1);
+	if (!ref->allocation->gone)
+		vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device,
+					  &ref->kmd_open, 1);
 	vmm_allocation_put(memory, ref->allocation);
+	vmm_deallocation_closed(memory, ref);
 	vmm_free(ref);
 }
 
@@ -91,7 +107,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 	vmm_list_for_each_safe (link, next, &memory->closed) {
 		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, zombie_link);
 
-		if (!allocation_idle(ref->allocation))
+		if (!is_done(ref))
 			continue;
 		vmm_list_remove(link);
 		atomic_fetch_sub(&adapter->zombies, 1);
@@ -110,8 +126,7 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &adapter->memory->closed)
-		if (allocation_idle(
-			    vmm_container_of(link, struct vmm_ref, zombie_link)->allocation))
+		if (is_done(vmm_container_of(link, struct vmm_ref, zombie_link)))
 			return true;
 	return false;
 }
@@ -156,9 +171,9 @@ static struct vmm_ref *owning_ref_locked(struct vmm_ref *ref)
 				 VMM_HANDLE_ALLOCATION);
 }
 
-/* Takes the handle away; paging and process lock held. `departing`: see vmm_existing_depart. */
+/* Takes the handle away; paging and process lock held. */
 static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
-			      struct vmm_list *departing)
+			      struct vmm_deallocation *d)
 {
 	struct vmm_process *process = ref->device->process;
 	struct vmm_allocation *a = ref->allocation;
@@ -175,7 +190,8 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 	vmm_resident_forget(ref);
 	if (ref->creator && a->shared)
 		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
-	vmm_existing_depart(a, departing);
+	vmm_existing_depart(a, &d->departing);
+	vmm_deallocation_note(d, ref);
 	vmm_list_push_back(&memory->closed, &ref->zombie_link);
 	atomic_fetch_add(&memory->adapter->zombies, 1);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,
@@ -197,7 +213,7 @@ static void release_resource(struct vmm_resource *resource)
 }
 
 static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_resource,
-				    struct vmm_list *departing)
+				    struct vmm_deallocation *d)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_resource *resource;
@@ -213,8 +229,7 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	while (resource && !vmm_list_empty(&resource->refs))
 		retire_ref_locked(
 			adapter->memory,
-			vmm_container_of(resource->refs.next, struct vmm_ref, resource_link),
-			departing);
+			vmm_container_of(resource->refs.next, struct vmm_ref, resource_link), d);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
 	if (!resource) {
@@ -271,7 +286,7 @@ static void release_empty_opened_resources(struct vmm_device *device)
 }
 
 static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handles, uint32_t count,
-				struct vmm_list *departing)
+				struct vmm_deallocation *d)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -289,7 +304,7 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 			continue; /* another instance of an allocation that an earlier entry freed */
 		ref = owning_ref_locked(ref);
 		opened |= ref->resource && ref->resource->opened;
-		retire_ref_locked(adapter->memory, ref, departing);
+		retire_ref_locked(adapter->memory, ref, d);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_unlock(adapter);
@@ -325,42 +340,47 @@ static void close_device_refs(struct vmm_device *device)
 }
 
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
-			       const uint32_t *handles, uint32_t count)
+			       const uint32_t *handles, uint32_t count, uint32_t flags)
 {
-	struct vmm_list departing;
-	NTSTATUS status;
+	struct vmm_deallocation d = {.flags = flags};
+	NTSTATUS status = vmm_deallocation_check(device, flags);
 
-	vmm_list_init(&departing);
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_list_init(&d.departing);
 	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
 	vmm_os_mutex_lock(&device->adapter->submit_lock);
-	status = runtime_resource
-			 ? deallocate_resource(device, runtime_resource,
-					       &departing) /* ALF-36: the list is ignored */
-			 : deallocate_list(device, handles, count, &departing);
+	status = runtime_resource ? deallocate_resource(device, runtime_resource,
+							&d) /* ALF-36: the list is ignored */
+				  : deallocate_list(device, handles, count, &d);
+	if (NT_SUCCESS(status))
+		vmm_deallocation_tell(device->adapter->memory, &d);
 	vmm_os_mutex_unlock(&device->adapter->submit_lock);
-	vmm_existing_let_go(device->adapter->memory, &departing);
+	vmm_existing_let_go(device->adapter->memory, &d.departing);
+	if (NT_SUCCESS(status))
+		vmm_deallocation_wait(device->adapter, &d);
 	return status;
 }
 
 void vmm_memory_close_device(struct vmm_device *device)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	struct vmm_list departing;
+	struct vmm_deallocation d = {0};
 
-	vmm_list_init(&departing);
+	vmm_list_init(&d.departing);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	while (!vmm_list_empty(&device->refs))
 		retire_ref_locked(adapter->memory,
 				  owning_ref_locked(vmm_container_of(device->refs.next,
 								     struct vmm_ref, device_link)),
-				  &departing);
+				  &d);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_paging_queues_end(device);
 	vmm_resident_device_end(device);
 	vmm_paging_unlock(adapter);
 	close_device_refs(device);
-	vmm_existing_let_go(adapter->memory, &departing);
+	vmm_existing_let_go(adapter->memory, &d.departing);
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));

@@ -48,6 +48,14 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 
 	if (!NT_SUCCESS(status))
 		return status;
+	if (vmm_unlikely(allocation->uncommitted)) {
+		vmm_reason(a->memory->adapter->observe, STATUS_NO_MEMORY, a->device->process->id,
+			   a->request->handle,
+			   "OFR-14: %s of 0x%08x, for which the last reclaim found no system "
+			   "memory: it is to be reclaimed again",
+			   a->call, a->request->handle);
+		return STATUS_NO_MEMORY;
+	}
 	if (vmm_is_offered_locked(allocation))
 		return vmm_lock_broke(a, "LOCK-25", STATUS_INVALID_PARAMETER,
 				      "it is offered and not reclaimed");

@@ -82,8 +82,10 @@ struct vmm_allocate_request {
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
+/* flags: D3DDDICB_DESTROYALLOCATION2FLAGS (ALF-37), 0 where there are none. */
 NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource,
-			       const uint32_t *handles, uint32_t count) VMM_MUST_CHECK;
+			       const uint32_t *handles, uint32_t count,
+			       uint32_t flags) VMM_MUST_CHECK;
 /* Everything the device still holds (LOCK-30, PNP-03); its contexts are gone and all its work is complete. */
 void vmm_memory_close_device(struct vmm_device *device);
 /*
@@ -149,10 +151,23 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	const uint32_t *allocations;
 	uint32_t count;
 };
+/* flags: D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none. */
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
-			    int32_t *discarded) VMM_MUST_CHECK;
+			  uint32_t priority, uint32_t flags) VMM_MUST_CHECK;
+/* Per entry, by how bad it is: D3DDDI_RECLAIM_RESULT, of which older calls know only "nothing" and "something". */
+enum vmm_reclaim_result { VMM_RECLAIM_OK, VMM_RECLAIM_DISCARDED, VMM_RECLAIM_NOT_COMMITTED };
+struct vmm_reclaim_request {
+	struct vmm_handle_set set;
+	uint32_t *results; /* one per entry, or NULL */
+	uint32_t
+		queue; /* handle, if it is `queued`; else what is on a list comes in before the next submission runs */
+	bool queued;          /* OFR-12 */
+	bool needs_results;   /* OFR-14: the caller has no use for the call without them */
+	uint64_t fence_value; /* out */
+};
+/* STATUS_PENDING: usable by the GPU once the queue's fence has reached fence_value (OFR-12). */
+NTSTATUS vmm_memory_reclaim(struct vmm_device *device,
+			    struct vmm_reclaim_request *request) VMM_MUST_CHECK;
 /* Offered as of the packet's completion (OFR-10). Paging lock held. */
 void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, uint32_t timeline,
 			    uint64_t sequence);
@@ -197,6 +212,15 @@ struct vmm_residency_request {
 /* STATUS_PENDING: on the list, and usable once the queue's fence has reached fence_value (RES-03). */
 NTSTATUS vmm_memory_make_resident(struct vmm_device *device,
 				  struct vmm_residency_request *request) VMM_MUST_CHECK;
+/* PRI-15; of the values only those count whose bits in the mask are set. */
+struct vmm_property_request {
+	uint32_t queue, allocation; /* handles */
+	uint32_t set, preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t flags, mask;       /* D3DDDI_UPDATEALLOCPROPERTY: Flags.Value, PropertyMaskValue */
+	uint64_t fence_value;       /* out */
+};
+NTSTATUS vmm_memory_update_property(struct vmm_device *device,
+				    struct vmm_property_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
 /* Blocks until all of them, or with `any` one of them, have reached their values (MFN-11, MFN-14). */
@@ -213,6 +237,16 @@ NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *vis
 /* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
+struct vmm_video_memory {
+	uint64_t budget, usage, reserved, available; /* bytes; available: for a reservation */
+};
+NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
+			  struct vmm_video_memory *info) VMM_MUST_CHECK;
+/* What of the group no other process may have (PRI-14); takes the place of an earlier one. */
+NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
+			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
+/* The process ends: its reservations do. */
+void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 
 /* The same for sched; paging lock held. */
 /* Goes on with what waits: places it, completes it, evicts what is due. */

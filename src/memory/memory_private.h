@@ -500,7 +500,24 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 
-/* ---- offer.c, offer_queued.c ---- */
+/* ---- offer.c, offer_queued.c, reclaim.c ---- */
+/* Entries of one call, each an allocation or all those of a resource; `rule` is the one that a bad entry breaks. */
+struct vmm_offer_walk {
+	struct vmm_device *device;
+	const struct vmm_handle_set *set;
+	const char *rule;
+	bool no_presentation; /* OFR-11: what may be displayed is to be named by its handle */
+};
+typedef NTSTATUS vmm_offer_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
+NTSTATUS vmm_offer_check_set(struct vmm_device *device, const struct vmm_handle_set *set);
+/* Both locks held. Calls fn for each allocation that entry `index` names. */
+NTSTATUS vmm_offer_each(const struct vmm_offer_walk *walk, uint32_t index, vmm_offer_fn *fn,
+			void *context);
+/*
+ * OFR-14: takes the system memory of what is offered with AllowDecommit and in no segment, the least wanted first. Is
+ * there one?
+ */
+bool vmm_offer_decommit(struct vmm_memory *memory);
 void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority); /* 0: none */
 void vmm_offer_cancel(struct vmm_allocation *allocation); /* the queued one */
 void vmm_offers_settle(struct vmm_memory *memory);        /* all whose time has come */
@@ -532,6 +549,10 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Wants all of the list, so that nothing of it leaves for the rest of it. */
 void vmm_resident_want(struct vmm_device *device, uint64_t preparation);
+/* Those, which are on the list and not held out, into memory. Are all of them there now? */
+bool vmm_resident_bring_in(struct vmm_device *device, struct vmm_ref *const *refs, uint32_t count);
+/* What one on the list adds to the sums that are kept of it. */
+void vmm_resident_account(struct vmm_ref *ref, bool add);
 vmm_status vmm_resident_list(struct vmm_ref *ref);
 void vmm_resident_unlist(struct vmm_ref *ref);
 /* The CPU has it and it is in no segment: is it one that the CPU holds out (LOCK-48)? */
@@ -564,6 +585,11 @@ struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device,
 /* An operation on these refs, done when all of them are placed and paged; *value is what the fence will have. */
 vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
 				uint32_t count, uint64_t *value);
+/* The same in two steps, of which only the first can fail; what is not added is freed. */
+struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count);
+uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
+				  struct vmm_paging_operation *operation,
+				  struct vmm_ref *const *refs, uint32_t count);
 void vmm_paging_queues_forget(struct vmm_ref *ref);
 void vmm_paging_queues_lose(struct vmm_device *device);
 void vmm_paging_queues_end(struct vmm_device *device);
@@ -633,6 +659,22 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 			  struct vmm_allocation *const *allocations);
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
+
+/* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
+struct vmm_deallocation {
+	struct vmm_list departing; /* see vmm_existing_depart */
+	uint32_t flags;            /* D3DDDICB_DESTROYALLOCATION2FLAGS.Value */
+	uint32_t open;             /* handles that are not closed yet; guarded by the paging lock */
+};
+NTSTATUS vmm_deallocation_check(struct vmm_device *device, uint32_t flags);
+/* The handle goes; paging lock held. */
+void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref);
+/* AssumeNotInUse: the miniport is told now. The submit lock is held, no other. */
+void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocation *d);
+/* SynchronousDestroy: until all of it is closed and its memory is free. No lock held. */
+void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation *d);
+/* What that handle named is closed. No lock held. */
+void vmm_deallocation_closed(struct vmm_memory *memory, const struct vmm_ref *ref);
 
 /* ---- destroy.c ---- */
 /* Drops one reference; the last one ends the allocation in the miniport too. No lock held; the GPU is done with it. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Offer and reclaim (OFR), priorities and residency queries (PRI). Offering only changes the eviction class; the
+ * Offers (OFR), priorities and residency queries (PRI); reclaim.c has the way back. Offering only changes the eviction class; the
  * memory is taken, silently and without a copy, when somebody needs it (residency.c).
  */
 #include "memory/memory_private.h"
 
 enum { OFFER_LOW = 1, OFFER_AUTO = 4, RESIDENT_GPU = 1, RESIDENT_SHARED = 2, NOT_RESIDENT = 3 };
+enum { ALLOW_DECOMMIT = 0x1 }; /* D3DDDI_OFFER_FLAGS */
 
 static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t handle,
 		      const char *what)
@@ -14,17 +15,8 @@ static NTSTATUS broke(struct vmm_device *device, const char *rule, uint32_t hand
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* Entries of one call, each an allocation or all those of a resource; `rule` is the one that a bad entry breaks. */
-struct walk {
-	struct vmm_device *device;
-	const struct vmm_handle_set *set;
-	const char *rule;
-	bool no_presentation; /* OFR-11: what may be displayed is to be named by its handle */
-};
-typedef NTSTATUS each_fn(struct vmm_device *device, struct vmm_ref *ref, void *context);
-
-static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, each_fn *fn,
-				 void *context)
+static NTSTATUS each_of_resource(const struct vmm_offer_walk *walk, const void *runtime,
+				 vmm_offer_fn *fn, void *context)
 {
 	struct vmm_resource *resource = vmm_resource_find_locked(walk->device, runtime);
 	struct vmm_list *link;
@@ -49,8 +41,8 @@ static NTSTATUS each_of_resource(const struct walk *walk, const void *runtime, e
 	return status;
 }
 
-/* Both locks held. Calls fn for each allocation that entry `index` names. */
-static NTSTATUS each_entry(const struct walk *walk, uint32_t index, each_fn *fn, void *context)
+NTSTATUS vmm_offer_each(const struct vmm_offer_walk *walk, uint32_t index, vmm_offer_fn *fn,
+			void *context)
 {
 	if (walk->set->resources)
 		return each_of_resource(walk, walk->set->resources[index], fn, context);
@@ -64,7 +56,7 @@ static NTSTATUS each_entry(const struct walk *walk, uint32_t index, each_fn *fn,
 	return fn(walk->device, ref, context);
 }
 
-static NTSTATUS check_set(struct vmm_device *device, const struct vmm_handle_set *set)
+NTSTATUS vmm_offer_check_set(struct vmm_device *device, const struct vmm_handle_set *set)
 {
 	if ((set->resources != NULL) == (set->allocations != NULL))
 		return broke(device, "OFR-02", 0,
@@ -99,13 +91,20 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 	return STATUS_SUCCESS;
 }
 
+struct offer {
+	uint32_t priority, flags;
+};
+
 static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 {
-	uint32_t priority = *(const uint32_t *)context;
+	const struct offer *offer = context;
+	uint32_t priority = offer->priority;
 	struct vmm_allocation *allocation = ref->allocation;
 
 	vmm_offer_cancel(allocation); /* OFR-07: the later of two offers counts */
 	vmm_allocation_set_offer(allocation, priority);
+	allocation->decommit = offer->flags & ALLOW_DECOMMIT;
+	allocation->uncommitted = false; /* the next reclaim looks again */
 	vmm_event(device->adapter->observe, VIDMM_EVENT_OFFER, device->process->id, ref->handle, 0,
 		  allocation->size_bytes, priority, 0, 0);
 	return STATUS_SUCCESS;
@@ -123,12 +122,30 @@ static void unlock_both(struct vmm_device *device)
 	vmm_paging_unlock(device->adapter);
 }
 
-NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority)
+/* OFR-14: AllowDecommit, of 2.x. */
+static NTSTATUS check_flags(struct vmm_device *device, uint32_t flags)
 {
-	const struct walk walk = {device, set, "OFR-02", true};
-	NTSTATUS status = check_set(device, set);
+	if (flags & ~(uint32_t)ALLOW_DECOMMIT) {
+		vmm_finding(device->adapter->observe, "OFR-14", device->process->id, 0,
+			    "offer with reserved flags 0x%x", flags);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!flags || device->adapter->wddm2)
+		return STATUS_SUCCESS;
+	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		   "OFR-14: offer with AllowDecommit: the adapter's miniport is of WDDM 1.x");
+	return STATUS_NOT_SUPPORTED;
+}
 
+NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
+			  uint32_t priority, uint32_t flags)
+{
+	const struct vmm_offer_walk walk = {device, set, "OFR-02", true};
+	struct offer offer = {priority, flags};
+	NTSTATUS status = vmm_offer_check_set(device, set);
+
+	if (NT_SUCCESS(status))
+		status = check_flags(device, flags);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
@@ -138,9 +155,9 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	}
 	lock_both(device);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(&walk, i, may_offer, NULL);
+		status = vmm_offer_each(&walk, i, may_offer, NULL);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(&walk, i, do_offer, &priority);
+		status = vmm_offer_each(&walk, i, do_offer, &offer);
 	unlock_both(device);
 	return status;
 }
@@ -151,58 +168,6 @@ static NTSTATUS may_touch(struct vmm_device *device, struct vmm_ref *ref, void *
 	(void)ref;
 	(void)context;
 	return STATUS_SUCCESS;
-}
-
-static NTSTATUS do_reclaim(struct vmm_device *device, struct vmm_ref *ref, void *context)
-{
-	int32_t *discarded = context;
-	struct vmm_allocation *allocation = ref->allocation;
-	bool lost = false;
-	struct vmm_list *link;
-
-	/* OFR-10: what is still on its way to being offered is wanted back, too. */
-	(void)vmm_is_offered_locked(allocation);
-	vmm_offer_cancel(allocation);
-	vmm_list_for_each (link, &allocation->instances) {
-		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
-
-		lost |= i->discarded &&
-			i->state ==
-				VMM_INSTANCE_CURRENT; /* REN-20: the others' content is nobody's */
-		i->discarded = false;
-		if (i->place == VMM_PLACE_LOST)
-			i->place =
-				VMM_PLACE_FRESH; /* state machine 4.1: LOST by an offer, reclaimed */
-		else if (i->place == VMM_PLACE_MEMORY || i->place == VMM_PLACE_APERTURE)
-			vmm_residency_touch(device->adapter->memory,
-					    i); /* wanted back: about to be used */
-	}
-	vmm_allocation_set_offer(allocation, 0); /* OFR-07: it need not have been offered */
-	if (lost && discarded)
-		*discarded = 1; /* OFR-06: any of a resource's allocations counts */
-	vmm_event(device->adapter->observe, VIDMM_EVENT_RECLAIM, device->process->id, ref->handle,
-		  0, allocation->size_bytes, lost, 0, 0);
-	return STATUS_SUCCESS;
-}
-
-NTSTATUS vmm_memory_reclaim(struct vmm_device *device, const struct vmm_handle_set *set,
-			    int32_t *discarded)
-{
-	const struct walk walk = {device, set, "OFR-02", true};
-	NTSTATUS status = check_set(device, set);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	lock_both(device);
-	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = each_entry(&walk, i, may_touch, NULL);
-	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++) {
-		if (discarded)
-			discarded[i] = 0;
-		status = each_entry(&walk, i, do_reclaim, discarded ? &discarded[i] : NULL);
-	}
-	unlock_both(device);
-	return status;
 }
 
 /* PRI-03, PRI-04: a resource and no list, or a list and no resource. */
@@ -235,18 +200,18 @@ NTSTATUS vmm_memory_set_priority(struct vmm_device *device, const struct vmm_sha
 				 const uint32_t *priorities)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
-	const struct walk walk = {device, &set, "PRI-03", false};
+	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
 	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	lock_both(device);
 	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++)
-		status = each_entry(&walk, i, may_touch, NULL);
+		status = vmm_offer_each(&walk, i, may_touch, NULL);
 	for (uint32_t i = 0; i < set.count && NT_SUCCESS(status); i++) {
 		uint32_t priority = priorities[i];
 
-		status = each_entry(&walk, i, do_priority, &priority);
+		status = vmm_offer_each(&walk, i, do_priority, &priority);
 	}
 	unlock_both(device);
 	return status;
@@ -270,16 +235,17 @@ static NTSTATUS do_residency(struct vmm_device *device, struct vmm_ref *ref, voi
 }
 
 /* The two shapes of a question: `fn` gathers one value for each entry, from `first` on. */
-static NTSTATUS query(const struct walk *walk, uint32_t first, each_fn *fn, uint32_t *values)
+static NTSTATUS query(const struct vmm_offer_walk *walk, uint32_t first, vmm_offer_fn *fn,
+		      uint32_t *values)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
 	lock_both(walk->device);
 	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++)
-		status = each_entry(walk, i, may_touch, NULL);
+		status = vmm_offer_each(walk, i, may_touch, NULL);
 	for (uint32_t i = 0; i < walk->set->count && NT_SUCCESS(status); i++) {
 		values[i] = first;
-		status = each_entry(walk, i, fn, &values[i]);
+		status = vmm_offer_each(walk, i, fn, &values[i]);
 	}
 	unlock_both(walk->device);
 	return status;
@@ -289,7 +255,7 @@ NTSTATUS vmm_memory_query_residency(struct vmm_device *device, const struct vmm_
 				    uint32_t *residency)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
-	const struct walk walk = {device, &set, "PRI-04", false};
+	const struct vmm_offer_walk walk = {device, &set, "PRI-04", false};
 	NTSTATUS status = check_shape(device, shape, residency, walk.rule);
 
 	return NT_SUCCESS(status) ? query(&walk, RESIDENT_GPU, do_residency, residency) : status;
@@ -310,7 +276,7 @@ NTSTATUS vmm_memory_query_priority(struct vmm_device *device, const struct vmm_s
 				   uint32_t *priorities)
 {
 	const struct vmm_handle_set set = set_of_shape(shape);
-	const struct walk walk = {device, &set, "PRI-03", false};
+	const struct vmm_offer_walk walk = {device, &set, "PRI-03", false};
 	NTSTATUS status = check_shape(device, shape, priorities, walk.rule);
 
 	return NT_SUCCESS(status) ? query(&walk, 0, do_read_priority, priorities) : status;

@@ -425,6 +425,8 @@ vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
 
+	if (vmm_unlikely(instance->allocation->gone)) /* to whom? (ALF-37) */
+		return VMM_OK;
 	args.Transfer.hAllocation = instance->allocation->kmd_allocation;
 	args.Transfer.Flags.TransferStart = 1;
 	args.Transfer.Flags.TransferEnd = 1;
@@ -496,6 +498,8 @@ static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {0};
 
+	if (vmm_unlikely(instance->allocation->gone)) /* it was unmapped before (ALF-37) */
+		return VMM_OK;
 	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
 	memory->operand = instance;

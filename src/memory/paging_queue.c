@@ -169,18 +169,31 @@ void *vmm_paging_queue_device(struct vmm_process *process, uint32_t handle)
 vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *const *refs,
 				uint32_t count, uint64_t *value)
 {
-	struct vmm_paging_operation *operation =
-		vmm_calloc(1, sizeof(*operation) + count * sizeof(operation->refs[0]));
+	struct vmm_paging_operation *operation = vmm_paging_operation_create(count);
 
 	if (!operation)
 		return VMM_NO_MEMORY;
+	*value = vmm_paging_operation_add(queue, operation, refs, count);
+	return VMM_OK;
+}
+
+struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count)
+{
+	return vmm_calloc(1,
+			  sizeof(struct vmm_paging_operation) + count * sizeof(struct vmm_ref *));
+}
+
+uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
+				  struct vmm_paging_operation *operation,
+				  struct vmm_ref *const *refs, uint32_t count)
+{
 	for (uint32_t i = 0; i < count; i++)
 		operation->refs[i] = refs[i];
 	operation->count = count;
-	operation->value = *value = ++queue->last_value;
+	operation->value = ++queue->last_value;
 	vmm_list_push_back(&queue->operations, &operation->link);
 	atomic_fetch_add(&queue->device->adapter->paging_work, 1);
-	return VMM_OK;
+	return operation->value;
 }
 
 /* One that the client has evicted meanwhile is no longer asked for. */

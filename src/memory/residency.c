@@ -338,6 +338,10 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
+	if (vmm_unlikely(instance->allocation->gone)) { /* ALF-37: nobody wants its content */
+		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
+		return VMM_OK;
+	}
 	if (vmm_unlikely(is_locked_through_alternate(memory, instance)))
 		return move_alternate(memory, instance, reason);
 	if (vmm_unlikely(instance->partial != NULL))
@@ -480,7 +484,8 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				continue;
 			bool active = !vmm_instance_unused(i);
 			/* On a residency list: only if nobody else can leave (RES-08). */
-			bool spared = spare && (still_needed(i) || i->allocation->listed);
+			bool spared = spare && (still_needed(i) ||
+						(i->allocation->listed && !i->allocation->offer));
 			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
 				       !content_is_dead(i) && !may_discard(i);
 			struct vmm_policy_victim victim = {

@@ -63,6 +63,27 @@ static bool is_placed(const struct vmm_instance *instance)
 	       vmm_resident_in_system(instance);
 }
 
+/* PRI-15: it is where it may not be any more. */
+static bool is_misplaced(const struct vmm_instance *instance)
+{
+	const struct vmm_allocation *allocation = instance->allocation;
+
+	if (instance->place == VMM_PLACE_SYSTEM || allocation->pinned)
+		return false;
+	return !(vmm_resident_set(allocation) & 1u << (instance->segment - 1)) ||
+	       (instance->place == VMM_PLACE_APERTURE && !vmm_allocation_is_physical(allocation));
+}
+
+/* What the CPU has locked meanwhile moves another time: it could not be placed in a memory segment again (LKR-08). */
+static vmm_status leave_wrong_place(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_likely(!is_misplaced(instance)) || instance->lock_count)
+		return VMM_OK;
+	if (!vmm_instance_unused(instance))
+		return VMM_PENDING;
+	return vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);
+}
+
 vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *instance,
 			      uint64_t preparation)
 {
@@ -71,6 +92,10 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 
 	if (vmm_unlikely(allocation->content_lost)) /* PAG-20 */
 		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	if (is_placed(instance))
+		status = leave_wrong_place(memory, instance);
+	if (vmm_unlikely(status != VMM_OK))
+		return status;
 	if (!is_placed(instance)) {
 		if (instance->held) /* LOCK-48, LKR-09 */
 			return VMM_PENDING;
@@ -101,6 +126,21 @@ void vmm_resident_into_aperture(struct vmm_memory *memory, struct vmm_instance *
 
 	if (set && vmm_allocation_is_physical(instance->allocation))
 		(void)!vmm_residency_place(memory, instance, set, vmm_resident_round(memory));
+}
+
+bool vmm_resident_bring_in(struct vmm_device *device, struct vmm_ref *const *refs, uint32_t count)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint64_t round = vmm_resident_round(adapter->memory), sequence = 0;
+	vmm_status status = VMM_OK;
+
+	vmm_resident_want(device, round);
+	for (uint32_t i = 0; i < count && status == VMM_OK; i++) {
+		status = vmm_resident_place(adapter->memory, refs[i]->instance, round);
+		sequence = vmm_max_u64(sequence, vmm_resident_paged(refs[i]->instance));
+	}
+	vmm_memory_flush_locked(adapter);
+	return status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence);
 }
 
 uint64_t vmm_resident_paged(const struct vmm_instance *instance)
@@ -173,6 +213,12 @@ uint64_t vmm_resident_excess(struct vmm_device *device, struct vmm_ref *const *a
 	return excess;
 }
 
+void vmm_resident_account(struct vmm_ref *ref, bool add)
+{
+	demand(ref->device->demand, ref->allocation, add);
+	vmm_budget_charge(ref, add);
+}
+
 vmm_status vmm_resident_list(struct vmm_ref *ref)
 {
 	struct vmm_device *device = ref->device;
@@ -185,8 +231,7 @@ vmm_status vmm_resident_list(struct vmm_ref *ref)
 		ref->residency_count = 0;
 		return VMM_NO_MEMORY;
 	}
-	demand(device->demand, ref->allocation, true);
-	vmm_budget_charge(ref, true);
+	vmm_resident_account(ref, true);
 	ref->listed_at = atomic_load(&device->adapter->submissions);
 	ref->allocation->listed++;
 	vmm_list_push_back(&device->residency, &ref->residency_link);
@@ -197,8 +242,7 @@ void vmm_resident_unlist(struct vmm_ref *ref)
 {
 	if (--ref->residency_count)
 		return;
-	demand(ref->device->demand, ref->allocation, false);
-	vmm_budget_charge(ref, false);
+	vmm_resident_account(ref, false);
 	ref->allocation->listed--;
 	vmm_list_remove(&ref->residency_link);
 	vmm_list_init(&ref->residency_link);
@@ -231,9 +275,12 @@ void vmm_resident_want(struct vmm_device *device, uint64_t preparation)
 {
 	struct vmm_list *link;
 
-	vmm_list_for_each (link, &device->residency)
-		vmm_container_of(link, struct vmm_ref, residency_link)->instance->wanted =
-			preparation;
+	vmm_list_for_each (link, &device->residency) {
+		struct vmm_ref *ref = vmm_container_of(link, struct vmm_ref, residency_link);
+
+		if (!vmm_is_offered_locked(ref->allocation))
+			ref->instance->wanted = preparation;
+	}
 }
 
 /* What it had there stays until somebody needs the room; no more is kept for it, or counted (RES-10). */

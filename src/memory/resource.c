@@ -489,7 +489,7 @@ NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t 
 	uint32_t handle = r->handle, opened = share->count;
 	set_busy(r, false);
 	if (!NT_SUCCESS(status)) {
-		(void)!vmm_memory_deallocate(device, r, NULL, 0);
+		(void)!vmm_memory_deallocate(device, r, NULL, 0, 0);
 		return status;
 	}
 	*resource = handle;

@@ -121,6 +121,7 @@ struct vmm_adapter {
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
+	_Atomic bool reserves; /* memory of some adapter (PRI-14) */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
@@ -312,10 +313,13 @@ struct vmm_allocation {
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	uint32_t instance_count;
 	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
+	bool decommit; /* offered with AllowDecommit (OFR-14); guarded likewise */
+	bool uncommitted; /* a reclaim found no system memory for it: it stays offered */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
 	bool closing; /* the only handle of a private one is gone */
-	bool pinned;  /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
+	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	_Atomic bool
 		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
@@ -350,7 +354,10 @@ struct vmm_ref {
 	uint64_t listed_at;      /* adapter->submissions when it came onto the list */
 	struct vmm_list residency_link; /* in device->residency */
 	struct vmm_list departure_link; /* in memory's list of those to be evicted (RES-07) ... */
-	uint64_t departs_after[VMM_TIMELINES_MAX]; /* ... once these packets are complete */
+	uint64_t departs_after[VMM_TIMELINES_MAX]; /* ... once these packets are complete; so is its
+						      end waited for (ALF-37) */
+	bool not_in_use;                           /* so its client says who ended it */
+	struct vmm_deallocation *ended_by; /* whose caller waits for its end; NULL: nobody */
 	struct vmm_list device_link, resource_link, zombie_link;
 };
 

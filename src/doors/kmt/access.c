@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU access, offers, priorities and residency for a D3DKMT client. The rules are those of the device callbacks. */
+/* CPU access, priorities and residency for a D3DKMT client. The rules are those of the device callbacks. */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
@@ -55,110 +55,6 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 	if (handles != local)
 		vmm_free(handles);
 	return vmm_kmt_leave(&call, status, args.hDevice, args.NumAllocations, 0);
-}
-
-/* ---- offer and reclaim ---- */
-
-/* Our copies of a set; memory.h knows resources by their keys. */
-struct set_copy {
-	void *handles;
-	void **keys;
-	struct vmm_handle_set set;
-};
-
-static NTSTATUS copy_keys(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
-			  uint32_t count, struct set_copy *copy)
-{
-	void *handles = NULL;
-	NTSTATUS status =
-		vmm_copy_in(resources, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
-
-	if (NT_SUCCESS(status)) {
-		copy->keys = vmm_calloc(count + 1, sizeof(*copy->keys));
-		status = copy->keys ? STATUS_SUCCESS : STATUS_NO_MEMORY;
-	}
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
-		status = vmm_kmt_resource_key(call, ((uint32_t *)handles)[i], &copy->keys[i]);
-		if (NT_SUCCESS(status) && !copy->keys[i])
-			status = STATUS_INVALID_PARAMETER; /* handle 0 is no resource */
-	}
-	vmm_free(handles);
-	copy->set.resources = copy->keys;
-	return status;
-}
-
-static NTSTATUS copy_set(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
-			 const D3DKMT_HANDLE *handles, uint32_t count, struct set_copy *copy)
-{
-	NTSTATUS status = STATUS_SUCCESS;
-
-	copy->set.count = count;
-	if (resources)
-		status = copy_keys(call, resources, count, copy);
-	if (NT_SUCCESS(status) && handles) {
-		status = vmm_copy_in(handles, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
-				     &copy->handles);
-		/* An empty array is still one of the two (OFR-02). */
-		copy->set.allocations = copy->handles ? copy->handles : handles;
-	}
-	return status;
-}
-
-static void free_set(struct set_copy *copy)
-{
-	vmm_free(copy->handles);
-	vmm_free(copy->keys);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *pData)
-{
-	struct vmm_kmt_call call;
-	struct set_copy copy = {0};
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTOfferAllocations", "no argument");
-	D3DKMT_OFFERALLOCATIONS args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
-	if (NT_SUCCESS(status) && args.Flags.Value) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.process->id, 0,
-			   "D3DKMTOfferAllocations: flags 0x%x are of later adapters",
-			   args.Flags.Value);
-		status = STATUS_NOT_SUPPORTED;
-	}
-	if (NT_SUCCESS(status))
-		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
-				  &copy);
-	if (NT_SUCCESS(status))
-		status = vmm_memory_offer(call.device, &copy.set, (uint32_t)args.Priority);
-	free_set(&copy);
-	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
-}
-
-KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIONS *pData)
-{
-	struct vmm_kmt_call call;
-	struct set_copy copy = {0};
-	int32_t *discarded = NULL;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "no argument");
-	D3DKMT_RECLAIMALLOCATIONS args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_RECLAIM, false);
-	if (NT_SUCCESS(status))
-		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
-				  &copy);
-	/* Only with a list, whose copy bounds the count. */
-	if (NT_SUCCESS(status) && args.pDiscarded && (args.pResources || args.HandleList)) {
-		discarded = vmm_calloc(args.NumAllocations + 1, sizeof(*discarded));
-		status = discarded ? STATUS_SUCCESS : STATUS_NO_MEMORY;
-	}
-	if (NT_SUCCESS(status))
-		status = vmm_memory_reclaim(call.device, &copy.set, discarded);
-	if (NT_SUCCESS(status) && discarded)
-		memcpy(args.pDiscarded, discarded, args.NumAllocations * sizeof(*discarded));
-	vmm_free(discarded);
-	free_set(&copy);
-	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, 0);
 }
 
 /* ---- priority and residency: one resource or a list (PRI-03, PRI-04) ---- */

@@ -171,7 +171,7 @@ static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
 	if (NT_SUCCESS(status) && (flags & CREATE_SHARED) && request->count)
 		status = vmm_resource_global_handle(call->device, request->resource_handle, global);
 	if (!NT_SUCCESS(status) && request->runtime_resource)
-		(void)!vmm_memory_deallocate(call->device, request->runtime_resource, NULL, 0);
+		(void)!vmm_memory_deallocate(call->device, request->runtime_resource, NULL, 0, 0);
 	return status;
 }
 
@@ -217,23 +217,42 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateAllocation2(D3DKMT_CREATEALLOCATION *pData
 	return create_allocation(pData, "D3DKMTCreateAllocation2", sizeof(D3DDDI_ALLOCATIONINFO2));
 }
 
-KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation(const D3DKMT_DESTROYALLOCATION *pData)
+static NTSTATUS destroy_allocation(const D3DKMT_DESTROYALLOCATION2 *args)
 {
 	struct vmm_kmt_call call;
 	void *handles = NULL, *key = NULL;
+	uint32_t flags = args->Flags.Value;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args->hDevice, VIDMM_DOOR_DEALLOCATE, true);
 
+	if (NT_SUCCESS(status))
+		status = vmm_kmt_resource_key(&call, args->hResource, &key);
+	if (NT_SUCCESS(status) && !key && args->AllocationCount) /* ALF-36 */
+		status = vmm_copy_in(args->phAllocationList, args->AllocationCount,
+				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
+	if (NT_SUCCESS(status) &&
+	    (key || handles || flags)) /* ALC-06: nothing to destroy is fine */
+		status = vmm_memory_deallocate(call.device, key, handles,
+					       key ? 0 : args->AllocationCount, flags);
+	vmm_free(handles);
+	return vmm_kmt_leave(&call, status, args->hResource, args->AllocationCount, flags);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation(const D3DKMT_DESTROYALLOCATION *pData)
+{
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyAllocation", "no argument");
-	D3DKMT_DESTROYALLOCATION args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_DEALLOCATE, true);
-	if (NT_SUCCESS(status))
-		status = vmm_kmt_resource_key(&call, args.hResource, &key);
-	if (NT_SUCCESS(status) && !key && args.AllocationCount) /* ALF-36 */
-		status = vmm_copy_in(args.phAllocationList, args.AllocationCount,
-				     VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
-	if (NT_SUCCESS(status) && (key || handles)) /* ALC-06: nothing to destroy is fine */
-		status = vmm_memory_deallocate(call.device, key, handles,
-					       key ? 0 : args.AllocationCount);
-	vmm_free(handles);
-	return vmm_kmt_leave(&call, status, args.hResource, args.AllocationCount, 0);
+	const D3DKMT_DESTROYALLOCATION2 args = {.hDevice = pData->hDevice,
+						.hResource = pData->hResource,
+						.phAllocationList = pData->phAllocationList,
+						.AllocationCount = pData->AllocationCount};
+	return destroy_allocation(&args);
+}
+
+/* ALF-37: the same with flags. */
+KMT_API NTSTATUS APIENTRY D3DKMTDestroyAllocation2(const D3DKMT_DESTROYALLOCATION2 *pData)
+{
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTDestroyAllocation2", "no argument");
+	const D3DKMT_DESTROYALLOCATION2 args = *pData;
+	return destroy_allocation(&args);
 }

@@ -35,6 +35,9 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 /* The same on a context, with its device. */
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context);
+/* On the device whose paging queue that is: some calls name no device. */
+NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
+			     bool cleaning);
 /* STATUS_DEVICE_REMOVED: it is lost. */
 NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device);
 /* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */

@@ -25,9 +25,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pDat
 	return vmm_kmt_leave(&call, status, request.queue, 1, 0);
 }
 
-/* On the device whose queue that is: these calls name no device. */
-static NTSTATUS enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
-			    bool cleaning)
+NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
+			     bool cleaning)
 {
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
 	if (!call->process)
@@ -47,7 +46,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyPagingQueue(D3DDDI_DESTROYPAGINGQUEUE *pD
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyPagingQueue", "no argument");
 	D3DKMT_HANDLE queue = pData->hPagingQueue;
-	NTSTATUS status = enter_queue(&call, queue, VIDMM_DOOR_DESTROY_PAGING_QUEUE, true);
+	NTSTATUS status = vmm_kmt_enter_queue(&call, queue, VIDMM_DOOR_DESTROY_PAGING_QUEUE, true);
 	if (NT_SUCCESS(status))
 		status = vmm_paging_queue_destroy(call.device, queue);
 	return vmm_kmt_leave(&call, status, queue, 1, 0);
@@ -66,7 +65,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTMakeResident(D3DDDI_MAKERESIDENT *pData)
 		.count = args.NumAllocations,
 		.flags = args.Flags.Value,
 	};
-	NTSTATUS status = enter_queue(&call, args.hPagingQueue, VIDMM_DOOR_MAKE_RESIDENT, false);
+	NTSTATUS status =
+		vmm_kmt_enter_queue(&call, args.hPagingQueue, VIDMM_DOOR_MAKE_RESIDENT, false);
 	if (NT_SUCCESS(status))
 		status = vmm_copy_in(args.AllocationList, args.NumAllocations, VMM_KMT_HANDLES_MAX,
 				     sizeof(uint32_t), &handles);
@@ -79,6 +79,26 @@ KMT_API NTSTATUS APIENTRY D3DKMTMakeResident(D3DDDI_MAKERESIDENT *pData)
 	pData->PagingFenceValue = request.fence_value;
 	return vmm_kmt_leave(&call, status, args.hPagingQueue, args.NumAllocations,
 			     args.Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTUpdateAllocationProperty(D3DDDI_UPDATEALLOCPROPERTY *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUpdateAllocationProperty", "no argument");
+	struct vmm_property_request request = {.queue = pData->hPagingQueue,
+					       .allocation = pData->hAllocation,
+					       .set = pData->SupportedSegmentSet,
+					       .preferred = pData->PreferredSegment.Value,
+					       .flags = pData->Flags.Value,
+					       .mask = pData->PropertyMaskValue};
+	NTSTATUS status = vmm_kmt_enter_queue(&call, request.queue, VIDMM_DOOR_OTHER, false);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_update_property(call.device, &request);
+	if (NT_SUCCESS(status))
+		pData->PagingFenceValue = request.fence_value;
+	return vmm_kmt_leave(&call, status, request.allocation, 1, request.mask);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTEvict(D3DKMT_EVICT *pData)

@@ -109,7 +109,7 @@ static NTSTATUS open_resource(struct opening *o, const D3DKMT_OPENRESOURCE *args
 		void *key;
 
 		if (NT_SUCCESS(vmm_kmt_resource_key(&o->call, o->resource, &key)))
-			(void)!vmm_memory_deallocate(o->call.device, key, NULL, 0);
+			(void)!vmm_memory_deallocate(o->call.device, key, NULL, 0, 0);
 	}
 	return status;
 }

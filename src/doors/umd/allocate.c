@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pfnAllocateCb and pfnDeallocateCb. */
+/* pfnAllocateCb, pfnDeallocateCb, pfnDeallocate2Cb. */
 #include "doors/umd/umd_private.h"
 
 #include <string.h>
@@ -82,24 +82,62 @@ HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
 	return vmm_umd_leave(&call, status, first, args.NumAllocations, 0);
 }
 
+struct deallocation {
+	HANDLE resource;
+	const D3DKMT_HANDLE *handles;
+	uint32_t count, flags;
+};
+
+static HRESULT deallocate(struct vmm_umd_call *call, const struct deallocation *d)
+{
+	uint32_t local[64];
+	void *handles = NULL;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (!d->resource) /* ALF-36: with a resource the list is not even looked at */
+		status = vmm_umd_copy_in(d->handles, d->count, VMM_UMD_HANDLES_MAX,
+					 sizeof(uint32_t), local, sizeof(local), &handles);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_deallocate(call->device, d->resource, handles,
+					       d->resource ? 0 : d->count, d->flags);
+	vmm_umd_copy_done(handles, local);
+	return vmm_umd_leave(call, status, 0, d->count, d->flags);
+}
+
 HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data)
 {
 	struct vmm_umd_call call;
-	uint32_t local[64];
-	void *handles = NULL;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DEALLOCATE, true);
 
 	if (NT_SUCCESS(status) && !data)
 		status = STATUS_INVALID_PARAMETER;
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_DEALLOCATE args = *data;
-	if (!args.hResource) /* ALF-36: with a resource the list is not even looked at */
-		status = vmm_umd_copy_in(args.HandleList, args.NumAllocations, VMM_UMD_HANDLES_MAX,
-					 sizeof(uint32_t), local, sizeof(local), &handles);
-	if (NT_SUCCESS(status))
-		status = vmm_memory_deallocate(call.device, args.hResource, handles,
-					       args.hResource ? 0 : args.NumAllocations);
-	vmm_umd_copy_done(handles, local);
-	return vmm_umd_leave(&call, status, 0, args.NumAllocations, 0);
+	const struct deallocation d = {data->hResource, data->HandleList, data->NumAllocations, 0};
+	return deallocate(&call, &d);
+}
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+/* ALF-37: the same with flags. */
+static HRESULT APIENTRY deallocate2(HANDLE device, const D3DDDICB_DEALLOCATE2 *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DEALLOCATE, true);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	const struct deallocation d = {data->hResource, data->HandleList, data->NumAllocations,
+				       data->Flags.Value};
+	return deallocate(&call, &d);
+}
+#endif
+
+void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table)
+{
+	(void)table;
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+	table->pfnDeallocate2Cb = deallocate2;
+#endif
 }

@@ -105,6 +105,15 @@ HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t
 	return vmm_umd_hresult(status);
 }
 
+HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, door, false);
+
+	return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status, 0, 0,
+			     0);
+}
+
 NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 			 void *local, size_t local_bytes, void **copy)
 {

@@ -172,8 +172,34 @@ static HRESULT APIENTRY unlock2(HANDLE device, const D3DDDICB_UNLOCK2 *data)
 	return vmm_umd_leave(&call, status, handle, 1, 0);
 }
 
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
+static HRESULT APIENTRY update_property(HANDLE device, D3DDDI_UPDATEALLOCPROPERTY *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_OTHER, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	struct vmm_property_request request = {.queue = data->hPagingQueue,
+					       .allocation = data->hAllocation,
+					       .set = data->SupportedSegmentSet,
+					       .preferred = data->PreferredSegment.Value,
+					       .flags = data->Flags.Value,
+					       .mask = data->PropertyMaskValue};
+	status = vmm_memory_update_property(call.device, &request);
+	if (NT_SUCCESS(status))
+		data->PagingFenceValue = request.fence_value;
+	return vmm_umd_leave(&call, status, request.allocation, 1, request.mask);
+}
+#endif
+
 void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table)
 {
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
+	table->pfnUpdateAllocationPropertyCb = update_property;
+#endif
 	table->pfnLock2Cb = lock2;
 	table->pfnUnlock2Cb = unlock2;
 	table->pfnMakeResidentCb = make_resident;

@@ -25,8 +25,8 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	table.pfnUnlockCb = vmm_umd_unlock;
 	table.pfnCreateContextCb = vmm_umd_create_context;
 	table.pfnDestroyContextCb = vmm_umd_destroy_context;
-	table.pfnOfferAllocationsCb = vmm_umd_offer;
-	table.pfnReclaimAllocationsCb = vmm_umd_reclaim;
+	vmm_umd_fill_offer(&table);
+	vmm_umd_fill_deallocate2(&table);
 	vmm_umd_fill_residency(&table);
 	atomic_store(&state, 2);
 	return &table;

@@ -31,6 +31,9 @@ NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE 
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags);
 
+/* A call without its argument: entered and left. */
+HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door);
+
 /* A copy of count elements of the caller's array, in `local` when it fits. *copy NULL for an empty array. */
 NTSTATUS vmm_umd_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 			 void *local, size_t local_bytes, void **copy);
@@ -45,9 +48,9 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data);
 HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data);
 HRESULT APIENTRY vmm_umd_create_context(HANDLE device, D3DDDICB_CREATECONTEXT *data);
 HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCONTEXT *data);
-HRESULT APIENTRY vmm_umd_offer(HANDLE device, const D3DDDICB_OFFERALLOCATIONS *data);
-HRESULT APIENTRY vmm_umd_reclaim(HANDLE device, const D3DDDICB_RECLAIMALLOCATIONS *data);
-void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table); /* residency.c */
+void vmm_umd_fill_offer(D3DDDI_DEVICECALLBACKS *table);       /* offer.c */
+void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table); /* allocate.c */
+void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table);   /* residency.c */
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
 
 #endif

@@ -61,19 +61,10 @@ NOT_BUILT(pfnFreeGpuVirtualAddressCb, const D3DDDICB_FREEGPUVIRTUALADDRESS *valu
 NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *value)
 NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
 NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
-NOT_BUILT(pfnDeallocate2Cb, const D3DDDICB_DEALLOCATE2 *value)
 NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb,
 	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *value)
-NOT_BUILT(pfnReclaimAllocations2Cb, D3DDDICB_RECLAIMALLOCATIONS2 *value)
 NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
-NOT_BUILT(pfnUpdateAllocationPropertyCb, D3DDDI_UPDATEALLOCPROPERTY *value)
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_2
-NOT_BUILT(pfnOfferAllocations2Cb, const D3DDDICB_OFFERALLOCATIONS2 *value)
-NOT_BUILT(pfnReclaimAllocations3Cb, D3DDDICB_RECLAIMALLOCATIONS3 *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
@@ -113,19 +104,10 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnUpdateGpuVirtualAddressCb = unbuilt_pfnUpdateGpuVirtualAddressCb;
 	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
 	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
-	table->pfnDeallocate2Cb = unbuilt_pfnDeallocate2Cb;
 	table->pfnSignalSynchronizationObjectFromGpu2Cb =
 		unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
-	table->pfnReclaimAllocations2Cb = unbuilt_pfnReclaimAllocations2Cb;
 	table->pfnGetResourcePresentPrivateDriverDataCb =
 		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
-	table->pfnUpdateAllocationPropertyCb = unbuilt_pfnUpdateAllocationPropertyCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_2
-	table->pfnOfferAllocations2Cb = unbuilt_pfnOfferAllocations2Cb;
-	table->pfnReclaimAllocations3Cb = unbuilt_pfnReclaimAllocations3Cb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 	table->pfnAcquireResourceCb = unbuilt_pfnAcquireResourceCb;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Offers and the way back for a D3DKMT client. The rules are those of the device callbacks. */
+#include "doors/kmt/kmt_private.h"
+
+/* Our copies of a set; memory.h knows resources by their keys. */
+struct set_copy {
+	void *handles;
+	void **keys;
+	struct vmm_handle_set set;
+};
+
+static NTSTATUS copy_keys(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
+			  uint32_t count, struct set_copy *copy)
+{
+	void *handles = NULL;
+	NTSTATUS status =
+		vmm_copy_in(resources, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t), &handles);
+
+	if (NT_SUCCESS(status)) {
+		copy->keys = vmm_calloc(count + 1, sizeof(*copy->keys));
+		status = copy->keys ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
+		status = vmm_kmt_resource_key(call, ((uint32_t *)handles)[i], &copy->keys[i]);
+		if (NT_SUCCESS(status) && !copy->keys[i])
+			status = STATUS_INVALID_PARAMETER; /* handle 0 is no resource */
+	}
+	vmm_free(handles);
+	copy->set.resources = copy->keys;
+	return status;
+}
+
+static NTSTATUS copy_set(const struct vmm_kmt_call *call, const D3DKMT_HANDLE *resources,
+			 const D3DKMT_HANDLE *handles, uint32_t count, struct set_copy *copy)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	copy->set.count = count;
+	if (resources)
+		status = copy_keys(call, resources, count, copy);
+	if (NT_SUCCESS(status) && handles) {
+		status = vmm_copy_in(handles, count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
+				     &copy->handles);
+		/* An empty array is still one of the two (OFR-02). */
+		copy->set.allocations = copy->handles ? copy->handles : handles;
+	}
+	return status;
+}
+
+static void free_set(struct set_copy *copy)
+{
+	vmm_free(copy->handles);
+	vmm_free(copy->keys);
+}
+
+enum { OFFER_IMMEDIATELY = 0x1, ALLOW_DECOMMIT = 0x2 }; /* D3DKMT_OFFER_FLAGS */
+
+/* OFR-14: the flags of the call, as D3DDDI_OFFER_FLAGS. */
+static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given, uint32_t *flags)
+{
+	struct vmm_observe *observe = call->device->adapter->observe;
+
+	*flags = given & ALLOW_DECOMMIT ? 0x1 : 0;
+	if (given & ~(uint32_t)(OFFER_IMMEDIATELY | ALLOW_DECOMMIT)) {
+		vmm_finding(observe, "OFR-14", call->process->id, call->device->handle,
+			    "D3DKMTOfferAllocations with reserved flags 0x%x", given);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!(given & OFFER_IMMEDIATELY))
+		return STATUS_SUCCESS;
+	vmm_reason(observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+		   "D3DKMTOfferAllocations: OfferImmediately is not built");
+	return STATUS_NOT_SUPPORTED;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *pData)
+{
+	struct vmm_kmt_call call;
+	struct set_copy copy = {0};
+	uint32_t flags = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOfferAllocations", "no argument");
+	D3DKMT_OFFERALLOCATIONS args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
+	if (NT_SUCCESS(status))
+		status = offer_flags(&call, args.Flags.Value, &flags);
+	if (NT_SUCCESS(status))
+		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
+				  &copy);
+	if (NT_SUCCESS(status))
+		status = vmm_memory_offer(call.device, &copy.set, (uint32_t)args.Priority, flags);
+	free_set(&copy);
+	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
+}
+
+/* Of the caller; results is BOOL or D3DDDI_RECLAIM_RESULT, both of which are 32 bits. */
+struct reclaim {
+	const D3DKMT_HANDLE *resources, *handles;
+	uint32_t count;
+	int32_t *results;
+	bool boolean;
+};
+
+/* request: queue and queued are given, all else is made here. */
+static NTSTATUS reclaim(const struct vmm_kmt_call *call, const struct reclaim *given,
+			struct vmm_reclaim_request *request)
+{
+	struct set_copy copy = {0};
+	uint32_t *results = NULL;
+	NTSTATUS status = copy_set(call, given->resources, given->handles, given->count, &copy);
+
+	/* Only with a list, whose copy bounds the count. */
+	if (NT_SUCCESS(status) && given->results && (given->resources || given->handles)) {
+		results = vmm_calloc(given->count + 1, sizeof(*results));
+		status = results ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	}
+	request->set = copy.set;
+	request->results = results;
+	if (NT_SUCCESS(status))
+		status = vmm_memory_reclaim(call->device, request);
+	for (uint32_t i = 0; NT_SUCCESS(status) && results && i < given->count; i++)
+		given->results[i] = given->boolean ? results[i] != 0 : (int32_t)results[i];
+	vmm_free(results);
+	free_set(&copy);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations(const D3DKMT_RECLAIMALLOCATIONS *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_reclaim_request request = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTReclaimAllocations", "no argument");
+	D3DKMT_RECLAIMALLOCATIONS args = *pData;
+	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
+				      args.pDiscarded, true};
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_RECLAIM, false);
+	if (NT_SUCCESS(status))
+		status = reclaim(&call, &given, &request);
+	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, 0);
+}
+
+_Static_assert(sizeof(D3DDDI_RECLAIM_RESULT) == sizeof(int32_t), "results are copied as numbers");
+
+/*
+ * OFR-12, OFR-14: which of the two arrays the caller means is not to be seen here; a BOOL of 2 is as true as one of 1, and
+ * nobody but who offers with AllowDecommit gets it.
+ */
+KMT_API NTSTATUS APIENTRY D3DKMTReclaimAllocations2(D3DKMT_RECLAIMALLOCATIONS2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTReclaimAllocations2", "no argument");
+	D3DKMT_RECLAIMALLOCATIONS2 args = *pData;
+	const struct reclaim given = {args.pResources, args.HandleList, args.NumAllocations,
+				      (int32_t *)args.pResults, false};
+	struct vmm_reclaim_request request = {.queue = args.hPagingQueue, .queued = true};
+	NTSTATUS status = vmm_kmt_enter_queue(&call, args.hPagingQueue, VIDMM_DOOR_RECLAIM, false);
+	if (NT_SUCCESS(status))
+		status = reclaim(&call, &given, &request);
+	if (NT_SUCCESS(status))
+		pData->PagingFenceValue = request.fence_value;
+	return vmm_kmt_leave(&call, status, args.hPagingQueue, args.NumAllocations, 0);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process may have of a segment group, and what it has reserved (RES-10, PRI-14). */
+#include "wddm2_world.h"
+
+#include <d3dkmthk.h>
+
+struct kmt {
+	struct world w;
+	struct vidmm_process *process;
+	D3DKMT_HANDLE adapter;
+};
+
+static void groups(struct scripted_miniport *m)
+{
+	DXGK_SEGMENTFLAGS local = {.LocalBudgetGroup = 1}, other = {.NonLocalBudgetGroup = 1};
+
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+	m->settings.segment[0].flags |= local.Value;
+	m->settings.segment[1].flags |= other.Value;
+}
+
+/* The D3DKMT client is the world's own process, so that its device is counted; `process` is another one. */
+static void start(struct kmt *k, void **state, world_setup *setup)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+
+	world_start(&k->w, state, setup);
+	assert_int_equal(vidmm_process_open(k->w.client.host, "other", &k->process), 0);
+	vidmm_d3dkmt_attach(k->w.device.process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	k->adapter = info.hAdapter;
+}
+
+static void stop(struct kmt *k)
+{
+	vidmm_process_close(k->process);
+	wddm2_stop(&k->w);
+}
+
+static D3DKMT_QUERYVIDEOMEMORYINFO query(D3DKMT_HANDLE adapter, uint32_t group)
+{
+	D3DKMT_QUERYVIDEOMEMORYINFO args = {
+		.hAdapter = adapter, .MemorySegmentGroup = (D3DKMT_MEMORY_SEGMENT_GROUP)group};
+
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_SUCCESS);
+	return args;
+}
+
+static NTSTATUS reserve(D3DKMT_HANDLE adapter, uint32_t group, uint64_t bytes)
+{
+	const D3DKMT_CHANGEVIDEOMEMORYRESERVATION args = {
+		.hAdapter = adapter,
+		.MemorySegmentGroup = (D3DKMT_MEMORY_SEGMENT_GROUP)group,
+		.Reservation = bytes};
+
+	return D3DKMTChangeVideoMemoryReservation(&args);
+}
+
+/* As the other process, whose handle of the adapter is its own. */
+static D3DKMT_HANDLE enter_other(struct kmt *k)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+
+	vidmm_d3dkmt_enter(k->process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	return info.hAdapter;
+}
+
+static void res_10_usage_grows_with_what_is_made_resident(void **state)
+{
+	struct kmt k;
+
+	start(&k, state, groups);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&k.w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&k.w.device, 3 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&k.w.device, 2 * MIB, WORLD_APERTURE);
+	D3DKMT_QUERYVIDEOMEMORYINFO info = query(k.adapter, 0);
+	assert_int_equal(info.Budget, 16 * MIB);
+	assert_int_equal(info.CurrentUsage, 0);
+	assert_int_equal(info.CurrentReservation, 0);
+	assert_int_equal(info.AvailableForReservation, 16 * MIB);
+	wddm2_make(&k.w, &k.w.device, &queue, &a, 1);
+	wddm2_make(&k.w, &k.w.device, &queue, &b, 1);
+	assert_int_equal(query(k.adapter, 0).CurrentUsage, 3 * MIB);
+	assert_int_equal(query(k.adapter, 1).CurrentUsage, 2 * MIB);
+	assert_int_equal(wddm2_evict(&k.w.device, a, 0), S_OK);
+	assert_int_equal(query(k.adapter, 0).CurrentUsage, 0);
+	assert_int_equal(
+		vidmm_process_set_budget(k.w.device.process, k.w.client.adapter, 0, 5 * MIB), 0);
+	info = query(k.adapter, 0);
+	assert_int_equal(info.Budget, 5 * MIB);
+	assert_int_equal(info.AvailableForReservation, 5 * MIB);
+	stop(&k);
+}
+
+static void pri_14_a_reservation_is_at_most_what_is_available(void **state)
+{
+	struct kmt k;
+
+	start(&k, state, groups);
+	assert_int_equal(reserve(k.adapter, 0, 16 * MIB + 1), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "PRI-14");
+	assert_int_equal(query(k.adapter, 0).CurrentReservation, 0);
+	assert_int_equal(reserve(k.adapter, 0, 16 * MIB), STATUS_SUCCESS);
+	assert_int_equal(query(k.adapter, 0).CurrentReservation, 16 * MIB);
+	assert_int_equal(reserve(k.adapter, 0, 6 * MIB), STATUS_SUCCESS); /* instead of it */
+	assert_int_equal(query(k.adapter, 0).CurrentReservation, 6 * MIB);
+	assert_int_equal(query(k.adapter, 1).CurrentReservation, 0);
+	assert_int_equal(reserve(k.adapter, 0, UINT64_MAX), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "PRI-14");
+	assert_int_equal(query(k.adapter, 0).CurrentReservation, 6 * MIB);
+	assert_int_equal(reserve(k.adapter, 0, 0), STATUS_SUCCESS);
+	assert_int_equal(query(k.adapter, 0).CurrentReservation, 0);
+	stop(&k);
+}
+
+/* It is kept from all others, who may not pass it nor reserve it again; it ends with its process. */
+static void pri_14_what_is_reserved_nobody_else_may_have(void **state)
+{
+	struct kmt k;
+	D3DDDI_MAKERESIDENT args;
+
+	start(&k, state, groups);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&k.w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&k.w.device, 8 * MIB, WORLD_MEMORY);
+	D3DKMT_HANDLE adapter = enter_other(&k);
+	assert_int_equal(reserve(adapter, 0, 10 * MIB), STATUS_SUCCESS);
+	vidmm_d3dkmt_enter(NULL);
+	D3DKMT_QUERYVIDEOMEMORYINFO mine = query(k.adapter, 0);
+	assert_int_equal(mine.Budget, 6 * MIB);
+	assert_int_equal(mine.AvailableForReservation, 6 * MIB);
+	assert_int_equal(reserve(k.adapter, 0, 7 * MIB), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "PRI-14");
+	assert_int_equal(wddm2_try_make_one(&k.w.device, &queue, a, &args), E_OUTOFMEMORY);
+	assert_int_equal(args.NumBytesToTrim, 2 * MIB);
+	vidmm_process_close(k.process);
+	assert_int_equal(query(k.adapter, 0).Budget, 16 * MIB);
+	wddm2_make(&k.w, &k.w.device, &queue, &a, 1);
+	assert_int_equal(vidmm_process_open(k.w.client.host, "other", &k.process), 0);
+	stop(&k);
+}
+
+/* A budget that shrinks later leaves it what it has reserved. */
+static void pri_14_a_budget_is_never_less_than_the_reservation(void **state)
+{
+	struct kmt k;
+	D3DDDI_MAKERESIDENT args;
+
+	start(&k, state, groups);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&k.w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&k.w.device, 4 * MIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&k.w.device, 1 * MIB, WORLD_MEMORY);
+	assert_int_equal(reserve(k.adapter, 0, 4 * MIB), STATUS_SUCCESS);
+	assert_int_equal(
+		vidmm_process_set_budget(k.w.device.process, k.w.client.adapter, 0, 2 * MIB), 0);
+	D3DKMT_QUERYVIDEOMEMORYINFO info = query(k.adapter, 0);
+	assert_int_equal(info.Budget, 4 * MIB);
+	assert_int_equal(info.AvailableForReservation, 2 * MIB);
+	wddm2_make(&k.w, &k.w.device, &queue, &a, 1);
+	assert_int_equal(wddm2_try_make_one(&k.w.device, &queue, b, &args), E_OUTOFMEMORY);
+	assert_int_equal(args.NumBytesToTrim, 1 * MIB);
+	stop(&k);
+}
+
+static void res_10_bad_arguments_are_refused(void **state)
+{
+	struct kmt k;
+
+	start(&k, state, groups);
+	const D3DKMT_QUERYVIDEOMEMORYINFO good = {.hAdapter = k.adapter, .Budget = 7};
+	D3DKMT_QUERYVIDEOMEMORYINFO args = good;
+	args.MemorySegmentGroup = (D3DKMT_MEMORY_SEGMENT_GROUP)2;
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "RES-10");
+	assert_int_equal(args.Budget, 7);
+	assert_int_equal(reserve(k.adapter, 2, 0), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "RES-10");
+	args = good;
+	args.PhysicalAdapterIndex = 1;
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "RES-10");
+	args = good;
+	args.hAdapter = 0x4242;
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_INVALID_PARAMETER);
+	client_forget(&k.w.client);
+	args = good;
+	args.hProcess = &k;
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_INVALID_HANDLE);
+	world_expect_finding(&k.w, "HND-07");
+	args = good;
+	args.hProcess = (HANDLE)(intptr_t)-1;
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_SUCCESS);
+	assert_int_equal(args.Budget, 16 * MIB);
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(NULL), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "HND-11");
+	assert_int_equal(D3DKMTChangeVideoMemoryReservation(NULL), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&k.w, "HND-11");
+	stop(&k);
+}
+
+static void res_10_an_adapter_of_1_x_has_no_budgets(void **state)
+{
+	struct kmt k;
+
+	start(&k, state, NULL);
+	D3DKMT_QUERYVIDEOMEMORYINFO args = {.hAdapter = k.adapter};
+	assert_int_equal(D3DKMTQueryVideoMemoryInfo(&args), STATUS_NOT_SUPPORTED);
+	assert_int_equal(reserve(k.adapter, 0, 0), STATUS_NOT_SUPPORTED);
+	stop(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(res_10_usage_grows_with_what_is_made_resident),
+		ON_BOTH(pri_14_a_reservation_is_at_most_what_is_available),
+		ON_BOTH(pri_14_what_is_reserved_nobody_else_may_have),
+		ON_BOTH(pri_14_a_budget_is_never_less_than_the_reservation),
+		ON_BOTH(res_10_bad_arguments_are_refused),
+		ON_BOTH(res_10_an_adapter_of_1_x_has_no_budgets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* Properties of an allocation that a client changes later (PRI-15). */
+#include "wddm2_world.h"
+
+#include <d3dkmthk.h>
+
+#define SET_PHYSICAL   0x1u
+#define SET_SEGMENTS   0x2u
+#define SET_PREFERRED  0x4u
+#define SET_UNMOVEABLE 0x8u
+
+static void at_once(struct scripted_miniport *m)
+{
+	wddm2_1(m);
+	m->settings.complete_at_once = true;
+}
+
+static HRESULT update(struct client_device *device, D3DDDI_UPDATEALLOCPROPERTY *args)
+{
+	args->PagingFenceValue = 77;
+	return device->cb->pfnUpdateAllocationPropertyCb(device->handle, args);
+}
+
+static D3DDDI_UPDATEALLOCPROPERTY to_segments(const D3DDDICB_CREATEPAGINGQUEUE *queue,
+					      D3DKMT_HANDLE a, uint32_t set)
+{
+	return (D3DDDI_UPDATEALLOCPROPERTY){.hPagingQueue = queue->hPagingQueue,
+					    .hAllocation = a,
+					    .SupportedSegmentSet = set,
+					    .PropertyMaskValue = SET_SEGMENTS};
+}
+
+/* Into the other segment and back, on the list, with its content. */
+static void pri_15_a_resident_allocation_moves_behind_a_fence(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_1);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 4, 0x44);
+	world_run(&w);
+	for (uint32_t round = 0; round < 4; round++) {
+		bool out = round % 2 == 0;
+		D3DDDI_UPDATEALLOCPROPERTY args =
+			to_segments(&queue, a, out ? WORLD_APERTURE : WORLD_MEMORY);
+
+		assert_int_equal(update(&w.device, &args), E_PENDING);
+		assert_true(args.PagingFenceValue != 0 && args.PagingFenceValue != 77);
+		wddm2_await(&w, &queue, args.PagingFenceValue);
+		assert_int_equal(client_residency(&w.device, a),
+				 out ? D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY
+				     : D3DDDI_RESIDENCYSTATUS_RESIDENTINGPUMEMORY);
+		assert_int_equal(world_word(&w, a, 4), 0x44 + round);
+		world_submit_write(&w.context, a, 4, 0x45 + round); /* in its new place */
+		world_run(&w);
+	}
+	assert_int_equal(w.m->faults, 0);
+	wddm2_stop(&w);
+}
+
+/* It leaves when the GPU has let go of it, and not before. */
+static void pri_15_work_of_before_ends_where_it_began(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_1);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 8, 0x88);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, WORLD_APERTURE);
+	assert_int_equal(update(&w.device, &args), E_PENDING);
+	for (uint32_t i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	assert_true(wddm2_fence(&queue) < args.PagingFenceValue);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(world_word(&w, a, 8), 0x88);
+	wddm2_stop(&w);
+}
+
+/* Equal values, values whose bit is not set, a mere preference, what is on no list: done at once, and nothing moves. */
+static void pri_15_what_changes_nothing_of_its_place_is_done_at_once(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_1);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE),
+		      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	uint32_t operations = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	D3DDDI_UPDATEALLOCPROPERTY each[] = {
+		to_segments(&queue, a, WORLD_MEMORY | WORLD_APERTURE),
+		{.hPagingQueue = queue.hPagingQueue,
+		 .hAllocation = a,
+		 .SupportedSegmentSet = 0x80,
+		 .PreferredSegment.Value = 0x1F,
+		 .PropertyMaskValue = 0},
+		{.hPagingQueue = queue.hPagingQueue,
+		 .hAllocation = a,
+		 .Flags.AccessedPhysically = 1,
+		 .PropertyMaskValue = SET_PHYSICAL | SET_UNMOVEABLE},
+		{.hPagingQueue = queue.hPagingQueue,
+		 .hAllocation = a,
+		 .PreferredSegment.SegmentId0 = 2,
+		 .PropertyMaskValue = SET_PREFERRED},
+		to_segments(&queue, b, WORLD_APERTURE),
+	};
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(update(&w.device, &each[i]), S_OK);
+		assert_int_equal(each[i].PagingFenceValue, 0);
+	}
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), operations);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	wddm2_make(&w, &w.device, &queue, &b, 1); /* where it may be by now */
+	assert_int_equal(client_residency(&w.device, b),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	wddm2_stop(&w);
+}
+
+/* The preference counts when a place is looked for the next time. */
+static void pri_15_a_preference_counts_at_the_next_placement(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	D3DDDI_UPDATEALLOCPROPERTY args = {.hPagingQueue = queue.hPagingQueue,
+					   .hAllocation = a,
+					   .PreferredSegment.SegmentId0 = 2,
+					   .PropertyMaskValue = SET_PREFERRED};
+	assert_int_equal(update(&w.device, &args), S_OK);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_int_equal(client_residency(&w.device, a),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	wddm2_stop(&w);
+}
+
+/* Physical access is what a buffer may be patched for, and what is mapped into the aperture (PAG-24). */
+static void pri_15_physical_access_comes_and_goes(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = WORLD_CPU_VISIBLE,
+					   .read_set = WORLD_APERTURE,
+					   .write_set = WORLD_APERTURE};
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	uint32_t maps = wddm2_operations(&w, DXGK_OPERATION_MAP_APERTURE_SEGMENT),
+		 unmaps = wddm2_operations(&w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT);
+	world_use(&w.context, a);
+	assert_int_equal(client_try_submit(&w.context), (HRESULT)0xC0262110);
+	world_expect_finding(&w, "DMA-27");
+	D3DDDI_UPDATEALLOCPROPERTY args = {.hPagingQueue = queue.hPagingQueue,
+					   .hAllocation = a,
+					   .Flags.AccessedPhysically = 1,
+					   .PropertyMaskValue = SET_PHYSICAL};
+	HRESULT result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_MAP_APERTURE_SEGMENT), maps + 1);
+	world_submit_write(&w.context, a, 4, 0x44);
+	wddm2_run(&w);
+	args.Flags.Value = 0;
+	result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT), unmaps + 1);
+	assert_int_equal(world_word(&w, a, 4), 0x44);
+	world_use(&w.context, a);
+	assert_int_equal(client_try_submit(&w.context), (HRESULT)0xC0262110);
+	world_expect_finding(&w, "DMA-27");
+	wddm2_stop(&w);
+}
+
+/* A list that would not fit is refused as a whole: it stays where it is, and is counted there. */
+static void pri_15_a_full_segment_is_out_of_memory(void **state)
+{
+	struct world w;
+	D3DDDI_MAKERESIDENT make;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 6 * MIB, WORLD_APERTURE),
+		      b = wddm2_allocate(&w.device, 12 * MIB, WORLD_MEMORY),
+		      c = wddm2_allocate(&w.device, 4 * MIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	wddm2_make(&w, &w.device, &queue, &b, 1);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, WORLD_MEMORY);
+	assert_int_equal(update(&w.device, &args), E_OUTOFMEMORY);
+	assert_int_equal(args.PagingFenceValue, 77);
+	assert_int_equal(client_residency(&w.device, a),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	wddm2_make(&w, &w.device, &queue, &c, 1); /* 16 MiB, of which none is a's */
+	assert_int_equal(wddm2_evict(&w.device, b, 0), S_OK);
+	HRESULT result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(wddm2_try_make_one(&w.device, &queue, b, &make), E_OUTOFMEMORY);
+	wddm2_stop(&w);
+}
+
+static void pri_15_bad_requests_change_nothing(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY), handle = a;
+	const D3DDDI_UPDATEALLOCPROPERTY good = to_segments(&queue, a, WORLD_APERTURE);
+	D3DDDI_UPDATEALLOCPROPERTY bad[9];
+	for (uint32_t i = 0; i < 9; i++)
+		bad[i] = good;
+	bad[0].SupportedSegmentSet = 0;
+	bad[1].SupportedSegmentSet = 0x3 | 1u << 20;
+	bad[2].PropertyMaskValue |= 0x10;
+	bad[3].Flags.Value = 0x4;
+	bad[4].PropertyMaskValue |= SET_PREFERRED;
+	bad[4].PreferredSegment.SegmentId0 = 1; /* it would not be in the set */
+	bad[5].PropertyMaskValue |= SET_PREFERRED;
+	bad[5].PreferredSegment.Value = 0x40000000;
+	bad[6].hPagingQueue = queue.hSyncObject;
+	bad[7].hAllocation = 0x4242;
+	bad[8].hPagingQueue = 0;
+	for (uint32_t i = 0; i < 9; i++) {
+		assert_int_equal(update(&w.device, &bad[i]), E_INVALIDARG);
+		world_expect_finding(&w, "PRI-15");
+		assert_int_equal(bad[i].PagingFenceValue, 77);
+	}
+	D3DDDI_UPDATEALLOCPROPERTY fixed = good;
+	fixed.PropertyMaskValue = SET_UNMOVEABLE;
+	fixed.Flags.Unmoveable = 1;
+	assert_int_equal(update(&w.device, &fixed), E_NOTIMPL);
+	D3DDDI_UPDATEALLOCPROPERTY args = good;
+	(void)client_lock(&w.device, handle, 0);
+	assert_int_equal(update(&w.device, &args), E_INVALIDARG);
+	world_expect_finding(&w, "PRI-15");
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_true(wddm2_is_in_memory(&w.device, a)); /* as it was created */
+	wddm2_stop(&w);
+}
+
+static void old_interface(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+}
+
+static void pri_15_came_with_2_1(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, old_interface);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, WORLD_APERTURE);
+	assert_int_equal(update(&w.device, &args), E_NOTIMPL);
+	wddm2_stop(&w);
+}
+
+static void pri_15_the_thunk_follows_the_same_rules(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	vidmm_d3dkmt_attach(w.device.process);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, 0);
+	assert_int_equal(D3DKMTUpdateAllocationProperty(&args), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&w, "PRI-15");
+	args.SupportedSegmentSet = WORLD_APERTURE;
+	NTSTATUS status = D3DKMTUpdateAllocationProperty(&args);
+	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(D3DKMTUpdateAllocationProperty(NULL), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&w, "HND-11");
+	wddm2_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(pri_15_a_resident_allocation_moves_behind_a_fence),
+		ON_BOTH(pri_15_work_of_before_ends_where_it_began),
+		ON_BOTH(pri_15_what_changes_nothing_of_its_place_is_done_at_once),
+		ON_BOTH(pri_15_a_preference_counts_at_the_next_placement),
+		ON_BOTH(pri_15_physical_access_comes_and_goes),
+		ON_BOTH(pri_15_a_full_segment_is_out_of_memory),
+		ON_BOTH(pri_15_bad_requests_change_nothing),
+		ON_BOTH(pri_15_came_with_2_1),
+		ON_BOTH(pri_15_the_thunk_follows_the_same_rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
