@@ -79,6 +79,25 @@ static void gpu_virtual_addressing_is_not_supported(void **state)
 	assert_non_null(strstr(f->reason, "virtual addressing is not built"));
 }
 
+/* What would have to page by virtual address does not start, and says why; without it, the same miniport does. */
+static void pag_26_gpu_virtual_addressing_does_not_start(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGK_VIDMMCAPS *caps = &f->m->settings.caps.MemoryManagementCaps;
+
+	version_2(f);
+	for (uint32_t mmu = 0; mmu < 2; mmu++) {
+		caps->VirtualAddressingSupported = 1;
+		caps->GpuMmuSupported = mmu == 0;
+		caps->IoMmuSupported = mmu == 1;
+		assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+		assert_int_equal(f->findings, 0);
+		assert_non_null(strstr(f->reason, "PAG-26"));
+	}
+	caps->VirtualAddressingSupported = caps->IoMmuSupported = 0;
+	port_fixture_run(f);
+}
+
 static void va_15_virtual_addressing_needs_one_mmu(void **state)
 {
 	struct port_fixture *f = *state;
@@ -241,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(versions_2_0_to_3_0_start),
 		TEST(gpu_virtual_addressing_is_not_supported),
+		TEST(pag_26_gpu_virtual_addressing_does_not_start),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
 		TEST(va_15_does_not_concern_1_x),
 		TEST(sch_09_the_physical_adapter_names_the_paging_node),
