@@ -568,6 +568,9 @@ struct vmm_flags_verdict {
 	const char *rule, *what; /* NULL: nothing is wrong */
 };
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
+/* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
+struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
+					       bool existing);
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */
 uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags);

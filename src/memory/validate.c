@@ -34,6 +34,7 @@ struct check {
 	const DXGK_ALLOCATIONINFO *info;
 	const struct vmm_allocation_asker *asker;
 	bool primary;
+	uint32_t flags2; /* 3.0: before, whatever stands there is not looked at */
 };
 
 static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
@@ -42,12 +43,22 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 
 	vmm_finding(
 		check->memory->adapter->observe, rule, check->asker->device->process->id, 0,
-		"create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
+		"create refused: %s (Flags 0x%08x, Flags2 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
 		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
-		what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment,
+		what, i->Flags.Value, check->flags2, (unsigned long long)i->Size, i->Alignment,
 		i->SupportedReadSegmentSet, i->SupportedWriteSegmentSet, i->EvictionSegmentSet,
 		i->PreferredSegment.Value, i->AllocationPriority);
 	return STATUS_INVALID_PARAMETER;
+}
+
+static uint32_t aperture_set(const struct vmm_memory *memory)
+{
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].aperture)
+			set |= 1u << i;
+	return set;
 }
 
 static bool history_buffer_is_valid(const struct check *c)
@@ -75,10 +86,22 @@ static NTSTATUS check_flags_1_x(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
+static bool only_apertures(const struct check *c)
+{
+	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
+
+	return !(set & ~aperture_set(c->memory));
+}
+
 static NTSTATUS check_flags_2_x(const struct check *c)
 {
-	const struct vmm_flags_verdict verdict =
+	struct vmm_flags_verdict verdict =
 		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
+
+	if (!verdict.rule)
+		verdict = vmm_flags_check_wddm3(c->flags2, c->asker->shared, only_apertures(c),
+						(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) !=
+							0);
 
 	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
@@ -109,16 +132,6 @@ static NTSTATUS check_flags(const struct check *c)
 			c, "ALF-24",
 			"HistoryBuffer takes CpuVisible, Cached with a coherent aperture, and no other flag");
 	return STATUS_SUCCESS;
-}
-
-static uint32_t aperture_set(const struct vmm_memory *memory)
-{
-	uint32_t set = 0;
-
-	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].aperture)
-			set |= 1u << i;
-	return set;
 }
 
 /* SEG-08, C-18: what is in an aperture the CPU reaches through its backing pages, whatever the segment says. */
@@ -208,13 +221,6 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 	return STATUS_NOT_SUPPORTED;
 }
 
-static bool only_apertures(const struct check *c)
-{
-	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
-
-	return !(set & ~aperture_set(c->memory));
-}
-
 /* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
 static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_item *item)
 {
@@ -241,6 +247,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
+	if (memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM3_0)
+		check.flags2 = info->Flags2.Value;
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");

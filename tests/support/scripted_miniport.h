@@ -56,6 +56,7 @@ struct scripted_allocation {
 	uint32_t preferred, banks; /* DXGK_SEGMENTPREFERENCE, DXGK_SEGMENTBANKPREFERENCE */
 	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS(_WDDM2_0) */
 	uint32_t renaming_limit, priority;
+	uint32_t flags2; /* DXGK_ALLOCATIONINFOFLAGS2, whatever the version */
 };
 
 enum scripted_op {
