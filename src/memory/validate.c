@@ -163,6 +163,32 @@ static NTSTATUS check_banks(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
+/* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
+static NTSTATUS check_protected(const struct check *c)
+{
+	uint32_t there = vmm_protected_set(c->memory, 0);
+	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
+	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
+
+	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
+		return STATUS_SUCCESS;
+	if (!(read & there) || !(write & there))
+		return refuse(c, "ALF-26",
+			      "CreateInVpr, but a segment set names none with a protected range");
+	if ((read & wide) && (write & wide))
+		return STATUS_SUCCESS;
+	(void)refuse(c, "ALF-26", "CreateInVpr, and larger than the protected ranges of its sets");
+	return STATUS_NO_VIDEO_MEMORY;
+}
+
+/* Where it can be, for all that its sets name. */
+static uint32_t reach(const struct check *c, uint32_t set)
+{
+	return vmm_flags_in_vpr(c->memory, c->info->Flags.Value)
+		       ? set & vmm_protected_set(c->memory, c->info->Size)
+		       : set;
+}
+
 static NTSTATUS check_segments(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
@@ -187,7 +213,8 @@ static NTSTATUS check_segments(const struct check *c)
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(supported & aperture_set(c->memory)) && !is_cpu_accessible(c->memory, supported))
+	    !(reach(c, supported) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, reach(c, supported)))
 		return refuse(
 			c, "SEG-25",
 			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
@@ -196,7 +223,8 @@ static NTSTATUS check_segments(const struct check *c)
 		return refuse(
 			c, "ALF-31",
 			"a primary whose write set names a memory segment without CpuVisible");
-	return check_banks(c);
+	NTSTATUS status = check_protected(c);
+	return NT_SUCCESS(status) ? check_banks(c) : status;
 }
 
 static NTSTATUS check_figures(const struct check *c)

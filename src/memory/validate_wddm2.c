@@ -80,11 +80,17 @@ uint32_t vmm_flags_built_wddm2(void)
 	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
 	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
 	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
-	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND;
+	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND | CREATE_IN_VPR;
+}
+
+bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags)
+{
+	return memory->caps->wddm2 && (flags & CREATE_IN_VPR);
 }
 
 /* ALF-28: where the GPU sees no virtual addresses there are no page tables whose pages could be large. */
 uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags)
 {
-	return memory->caps->wddm2 ? flags & ~(uint32_t)DISABLE_LARGE_PAGE_MAPPING : flags;
+	return memory->caps->wddm2 ? flags & ~(uint32_t)(DISABLE_LARGE_PAGE_MAPPING | CREATE_IN_VPR)
+				   : flags;
 }

@@ -312,6 +312,7 @@ struct vmm_allocation {
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
 	bool closing; /* the only handle of a private one is gone */
+	bool in_vpr;  /* CreateInVpr: in the protected range of a segment (ALF-26) */
 	bool pinned;  /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	_Atomic bool
 		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */

@@ -98,6 +98,9 @@ struct scripted_segment {
 	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
 	SIZE_T *bank_table;
 	uint64_t system_memory_end; /* SystemMemoryEndAddress */
+	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
+	uint64_t vpr_offset, vpr_bytes;
+	uint32_t vpr_alignment, vpr_regions, vpr_reserve_bytes;
 };
 
 struct scripted_settings {
