@@ -2,10 +2,9 @@
 /* CreateInVpr (ALF-26): the protected range of a segment, who may be in it, who leaves for whom, what does not fit. */
 #include "wddm2_world.h"
 
-#include <string.h>
-
-#define IN_VPR  0x400u
-#define OVERLAY 0x100u
+#define IN_VPR   0x400u
+#define OVERLAY  0x100u
+#define FROM_END 0x40u
 
 /* Of 16 MiB of memory 2 MiB, the first 256 KiB of them the miniport's own. */
 #define START   (4 * MIB)
@@ -100,6 +99,7 @@ static void alf_26_it_lies_in_the_protected_range(void **state)
 				taken[(u - START) / UNIT] = true;
 			}
 		}
+		vidmm_adapter_check(w.client.adapter);
 		wddm2_stop(&w);
 	}
 }
@@ -116,7 +116,7 @@ static void alf_26_a_limit_of_regions_keeps_the_range(void **state)
 		D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 		for (uint32_t i = 0; i < 14; i++) {
 			uint64_t at = place(&w, &w.device, &queue,
-					    allocate(&w.device, MIB, 0x40 * (i & 1)));
+					    allocate(&w.device, MIB, i & 1 ? FROM_END : 0));
 
 			inside += at + MIB > FIRST && at < END;
 		}
@@ -183,16 +183,20 @@ static void alf_26_only_what_is_in_the_range_leaves_for_it(void **state)
 	client_open(&w.client, &other);
 	client_context(&other, 0, &others);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), second = wddm2_queue(&other);
-	D3DKMT_HANDLE plain = allocate(&w.device, MIB, 0), ours = allocate(&w.device, MIB, IN_VPR),
+	D3DKMT_HANDLE below = allocate(&w.device, MIB, 0),
+		      above = allocate(&w.device, MIB, FROM_END),
+		      ours = allocate(&w.device, MIB, IN_VPR),
 		      theirs = allocate(&other, MIB, IN_VPR);
-	(void)place(&w, &w.device, &queue, plain);
+	assert_true(place(&w, &w.device, &queue, below) < START);
+	assert_true(place(&w, &w.device, &queue, above) >= END);
 	(void)place(&w, &w.device, &queue, ours);
 	world_submit_write(&w.context, ours, 4, 0x2601);
 	world_run(&w);
 	vidmm_settle(w.client.host);
 	uint64_t at = place(&w, &other, &second, theirs);
 	assert_true(at >= FIRST && at + MIB <= END);
-	assert_true(wddm2_is_in_memory(&w.device, plain));
+	assert_true(wddm2_is_in_memory(&w.device, below));
+	assert_true(wddm2_is_in_memory(&w.device, above));
 	assert_false(wddm2_is_in_memory(&w.device, ours));
 	world_submit_write(&others, theirs, 4, 0x2602);
 	world_run(&w);
@@ -201,7 +205,9 @@ static void alf_26_only_what_is_in_the_range_leaves_for_it(void **state)
 	vidmm_settle(w.client.host);
 	assert_true(wddm2_is_in_memory(&w.device, ours));
 	assert_false(wddm2_is_in_memory(&other, theirs));
-	assert_true(wddm2_is_in_memory(&w.device, plain));
+	assert_true(wddm2_is_in_memory(&w.device, below));
+	assert_true(wddm2_is_in_memory(&w.device, above));
+	vidmm_adapter_check(w.client.adapter);
 	assert_int_equal(world_word(&w, ours, 4), 0x2601);
 	client_context_end(&others);
 	client_close(&other);
@@ -238,6 +244,53 @@ static void alf_26_pag_19_what_is_pinned_is_in_both(void **state)
 	wddm2_stop(&w);
 }
 
+/* Over a change of power: what is pinned returns to its place, the rest of the list to the range. */
+static void alf_26_pnp_05_the_power_comes_back_to_the_range(void **state)
+{
+	const DXGKARG_BUILDPAGINGBUFFER *op;
+	const struct scripted_call *call;
+	struct world w;
+	D3DKMT_HANDLE list[2];
+	uint32_t from, in = 0;
+
+	world_start(&w, state, range_at_the_end);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	/* A page takes a unit here as there. */
+	assert_int_equal(
+		try_allocate(&w.device, PAGE_BYTES, IN_VPR | OVERLAY, WORLD_MEMORY, &list[0]),
+		S_OK);
+	list[1] = allocate(&w.device, 100 * KIB, IN_VPR);
+	wddm2_make(&w, &w.device, &queue, list, 2);
+	world_submit_write(&w.context, list[0], 4, 0x11);
+	world_submit_write(&w.context, list[1], 4, 0x22);
+	wddm2_run(&w);
+	from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	assert_int_equal(
+		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY), 0);
+	assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	world_submit_use(&w.context, list[0]);
+	wddm2_run(&w);
+	vidmm_adapter_check(w.client.adapter);
+	for (uint32_t i = from;
+	     (call = scripted_nth(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)) != NULL; i++) {
+		op = &call->in.paging;
+		if (op->Operation != DXGK_OPERATION_TRANSFER || op->Transfer.Source.SegmentId)
+			continue;
+		uint64_t at = (uint64_t)op->Transfer.Destination.SegmentAddress.QuadPart -
+			      SCRIPTED_MEMORY_BASE;
+		bool overlay = at == 16 * MIB - UNIT;
+
+		assert_true(overlay ||
+			    (at >= 14 * MIB + RESERVE && at + 2 * UNIT <= 16 * MIB - UNIT));
+		assert_int_equal(at % UNIT, 0);
+		in += overlay ? 1 : 0x10;
+	}
+	assert_int_equal(in, 0x11);
+	assert_int_equal(world_word(&w, list[0], 4), 0x11);
+	assert_int_equal(world_word(&w, list[1], 4), 0x22);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +300,7 @@ int main(void)
 		ON_BOTH(alf_26_without_a_range_there_is_no_place),
 		ON_BOTH(alf_26_only_what_is_in_the_range_leaves_for_it),
 		ON_BOTH(alf_26_pag_19_what_is_pinned_is_in_both),
+		ON_BOTH(alf_26_pnp_05_the_power_comes_back_to_the_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
