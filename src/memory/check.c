@@ -17,6 +17,16 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
 	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
 	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
+	/* ALF-26 */
+	const struct vmm_port_vpr *vpr = &segment->port->vpr;
+	uint64_t end = instance->offset + allocation->size_bytes;
+	vmm_assert(!allocation->in_vpr ||
+		   (instance->offset >= vpr->offset + vpr->reserve_bytes &&
+		    end <= vpr->offset + vpr->size_bytes &&
+		    instance->offset % vpr->alignment == 0 &&
+		    vmm_range_size(segment->heap, instance->range) % vpr->alignment == 0));
+	vmm_assert(allocation->in_vpr || !vmm_protected_is_kept(segment) || end <= vpr->offset ||
+		   instance->offset >= vpr->offset + vpr->size_bytes);
 	/* LOCK-21: in a memory segment, with a system copy of the listed pages, which go back before the GPU's next use. */
 	vmm_assert(!instance->partial ||
 		   (!segment->aperture && instance->backing.address && instance->handover &&

@@ -22,7 +22,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	const struct vmm_instance *instance = owner;
 	const struct vmm_allocation *allocation = instance->allocation;
 
-	if (allocation->pinned || allocation->primary || instance->lock_count ||
+	if (allocation->pinned || allocation->primary || allocation->gone || instance->lock_count ||
 	    instance->range_count || instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
@@ -87,7 +87,8 @@ vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 	struct vmm_range_compaction plan = {.may_move = may_move, .context = &mover};
 	vmm_status status;
 
-	if (segment->aperture)
+	/* What may lie in a protected range, and what may not, is for placement to say (ALF-26). */
+	if (segment->aperture || segment->port->vpr.size_bytes)
 		return VMM_NO_VIDEO_MEMORY;
 	status = vmm_range_plan_compaction(segment->heap, request, &plan);
 	return vmm_ok(status) ? carry_out(&mover, &plan) : status;

@@ -152,6 +152,8 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
+		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a);
 	a->references = 1;
@@ -212,9 +214,10 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 	for (uint32_t i = 0; i < c->memory->segment_count; i++) {
 		const struct vmm_segment *segment = &c->memory->segment[i];
 
+		const struct vmm_place_part part = vmm_place_pinned_part(segment, a);
+
 		if (a->read_set & a->write_set & 1u << i)
-			largest = vmm_max_u64(largest, segment->capacity_bytes -
-							       vmm_place_pinned_zone(segment));
+			largest = vmm_max_u64(largest, part.high - part.low);
 	}
 	if (a->size_bytes > largest)
 		vmm_finding(

@@ -10,6 +10,12 @@ NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTST
 	return status;
 }
 
+NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a)
+{
+	return vmm_lock_broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
+			      "it is Protected, and no address of it is ever handed out");
+}
+
 NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a)
 {
 	vmm_reason(a->memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,

@@ -24,6 +24,8 @@ struct vmm_lock_attempt {
 /* The finding of that rule; returns the status. */
 NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTSTATUS status,
 			const char *what) VMM_COLD;
+/* ALF-08 */
+NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a) VMM_COLD;
 /* TDR-11: says why. */
 NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
 /* Until what the attempt was held up by is over; in the caller's name. No core lock held. */
@@ -52,8 +54,7 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 	if (vmm_unlikely(allocation->reset_lost))
 		return vmm_lock_content_lost(a);
 	if (allocation->flags & VMM_ALLOCATION_PROTECTED) /* */
-		return vmm_lock_broke(a, "ALF-08", STATUS_INVALID_PARAMETER,
-				      "it is Protected, and no address of it is ever handed out");
+		return vmm_lock_protected(a);
 	if (a->lock_cb && !(allocation->flags & VMM_ALLOCATION_VISIBLE))
 		return vmm_lock_broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
 				      "the allocation was not created CPU visible"); /* ALF-03 */

@@ -265,6 +265,30 @@ vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segmen
 				    const struct vmm_range_request *anywhere,
 				    struct vmm_room *room);
 
+/* ---- protected.c: protected ranges of segments (ALF-26) ---- */
+/* The segments whose protected range could hold so much; 0 bytes: that have one. */
+uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes);
+/* A new allocation with CreateInVpr: its sets keep what can serve it. */
+void vmm_protected_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation);
+/* What it takes in the worst of its segments. */
+uint64_t vmm_protected_bytes(const struct vmm_memory *memory,
+			     const struct vmm_allocation *allocation);
+uint64_t vmm_protected_room(const struct vmm_segment *segment);
+/* Is the range kept for what is protected? */
+bool vmm_protected_is_kept(const struct vmm_segment *segment);
+/* Size and alignment that it has in that segment; where, is for the parts to say. */
+struct vmm_range_request vmm_place_request(const struct vmm_segment *segment,
+					   struct vmm_instance *instance);
+struct vmm_place_part {
+	uint64_t low, high; /* high 0: to the end */
+};
+/* The parts of the segment in which the request's owner may be and has the room to, the better one first; how many. */
+uint32_t vmm_place_parts(struct vmm_memory *memory, struct vmm_segment *segment,
+			 const struct vmm_range_request *request, struct vmm_place_part part[2]);
+/* Of what may be pinned (PAG-19), the widest. */
+struct vmm_place_part vmm_place_pinned_part(const struct vmm_segment *segment,
+					    const struct vmm_allocation *allocation);
+
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance);
@@ -604,6 +628,10 @@ struct vmm_flags_verdict {
 	const char *rule, *what; /* NULL: nothing is wrong */
 };
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
+/* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
+struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
+					       bool existing);
+bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags);
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */
 uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags);

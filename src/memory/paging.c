@@ -249,7 +249,10 @@ static uint64_t gpu_address(struct vmm_memory *memory, uint32_t segment, uint64_
 	return vmm_memory_segment(memory, segment)->port->gpu_base + offset;
 }
 
-/* SWZ-09, SWZ-20, SWZ-22: Swizzle or Unswizzle in DXGK_TRANSFERFLAGS, where the two sides differ in form. */
+/*
+ * SWZ-09, SWZ-20, SWZ-22: Swizzle or Unswizzle in DXGK_TRANSFERFLAGS, where the two sides differ in form; that they ever do
+ * is for what is flagged Swizzled alone (ALF-18).
+ */
 static UINT conversion(const struct vmm_instance *instance, bool in)
 {
 	if (vmm_likely(!instance->linear))
@@ -257,6 +260,7 @@ static UINT conversion(const struct vmm_instance *instance, bool in)
 	return in ? 0x1 : 0x2;
 }
 
+/* PAG-26: physical from 2.0 on, too; adapters with GPU virtual addresses do not start. */
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in)
 {
 	return vmm_paging_transfer_part(memory, instance, in, 0, instance->allocation->size_bytes);

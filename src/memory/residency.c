@@ -479,8 +479,10 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 		vmm_list_for_each (link, &search->segment->lru[c]) {
 			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 
-			/* Below the window it is in nobody's way. */
-			if (i->offset + i->allocation->size_bytes <= search->request.low)
+			/* Outside the window it is in nobody's way. */
+			if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
+				    search->request.low ||
+			    (search->request.high && i->offset >= search->request.high))
 				continue;
 			bool active = !vmm_instance_unused(i);
 			/* On a residency list: only if nobody else can leave (RES-08). */
@@ -548,7 +550,7 @@ static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
 	struct vmm_search any = *search;
 	struct vmm_instance *victim = NULL;
 
-	any.request.low = 0;
+	any.request.low = any.request.high = 0;
 	victim = next_victim(&any);
 	for (uint32_t s = 0; s < search->memory->segment_count && !victim; s++) {
 		any.segment = &search->memory->segment[s];
@@ -723,6 +725,22 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	return VMM_OK;
 }
 
+/* ALF-26: it may have to be in one part of the segment, or to keep out of one. */
+static vmm_status place_in_parts(struct vmm_search *search, struct vmm_instance *instance)
+{
+	struct vmm_place_part part[2];
+	uint32_t count = vmm_place_parts(search->memory, search->segment, &search->request, part);
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	for (uint32_t i = 0; i < count && status == VMM_NO_VIDEO_MEMORY; i++) {
+		search->request.low = part[i].low;
+		search->request.high = part[i].high;
+		search->locked_allowed = search->loss_allowed = false;
+		status = place_in(search, instance);
+	}
+	return status;
+}
+
 /* PAG-24: without AccessedPhysically the aperture stands for system memory, and nothing is mapped there. */
 static vmm_status place_in_system(struct vmm_memory *memory, struct vmm_instance *instance)
 {
@@ -746,10 +764,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			.memory = memory,
 			.segment = vmm_memory_segment(memory, order[c]),
 			.preparation = preparation,
-			.request = {.size_bytes = allocation->size_bytes,
-				    .alignment = allocation->alignment,
-				    .flags = vmm_place_flags(allocation, order[c]),
-				    .owner = instance},
+			.request =
+				vmm_place_request(vmm_memory_segment(memory, order[c]), instance),
 		};
 
 		if (instance->lock_count && !search.segment->aperture)
@@ -761,7 +777,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 			return place_in_system(memory, instance);
 		if (allocation->size_bytes > search.segment->capacity_bytes)
 			continue;
-		vmm_status status = place_in(&search, instance);
+		vmm_status status = place_in_parts(&search, instance);
 		if (status != VMM_NO_VIDEO_MEMORY)
 			return status;
 		/*
@@ -808,21 +824,19 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
 
 	for (uint32_t c = 0; c < count; c++) {
 		struct vmm_segment *segment = vmm_memory_segment(memory, order[c]);
-		uint64_t low = vmm_place_pinned_zone(segment);
+		const struct vmm_place_part part = vmm_place_pinned_part(segment, allocation);
 		struct vmm_search search = {
 			.memory = memory,
 			.segment = segment,
 			.preparation = VMM_NO_PREPARATION,
-			/* PAG-19, Q-16: the zone and its end, whatever hints and directions say. */
-			.request = {.size_bytes = allocation->size_bytes,
-				    .alignment = allocation->alignment,
-				    .low = low,
-				    .high = segment->capacity_bytes,
-				    .flags = VMM_RANGE_FROM_END,
-				    .owner = instance},
+			.request = vmm_place_request(segment, instance),
 		};
 
-		if (allocation->size_bytes > segment->capacity_bytes - low)
+		/* PAG-19, Q-16: the zone and its end, whatever hints and directions say. */
+		search.request.low = part.low;
+		search.request.high = part.high;
+		search.request.flags = VMM_RANGE_FROM_END;
+		if (search.request.size_bytes > part.high - part.low)
 			continue;
 		vmm_status status = place_in(&search, instance);
 		if (status != VMM_NO_VIDEO_MEMORY)
@@ -836,19 +850,17 @@ vmm_status vmm_residency_pin(struct vmm_memory *memory, struct vmm_instance *ins
 vmm_status vmm_residency_pin_again(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
-	uint64_t low = allocation->home_offset;
+	struct vmm_segment *home = vmm_memory_segment(memory, allocation->home_segment);
 	struct vmm_search search = {
 		.memory = memory,
-		.segment = vmm_memory_segment(memory, allocation->home_segment),
+		.segment = home,
 		.preparation = VMM_NO_PREPARATION,
-		.request = {.size_bytes = allocation->size_bytes,
-			    .alignment = allocation->alignment,
-			    .low = low,
-			    .high = low + allocation->size_bytes,
-			    .flags = VMM_RANGE_FROM_END,
-			    .owner = instance},
+		.request = vmm_place_request(home, instance),
 	};
 
+	search.request.low = allocation->home_offset;
+	search.request.high = search.request.low + search.request.size_bytes;
+	search.request.flags = VMM_RANGE_FROM_END;
 	return place_in(&search, instance);
 }
 

@@ -13,8 +13,9 @@
 /* How many bytes of the list may be in which segments; what has one set is one entry. */
 struct vmm_residency_demand {
 	uint32_t count;
-	struct {
+	struct demand_entry {
 		uint32_t set;
+		bool in_vpr;
 		uint64_t bytes;
 	} entry[DEMANDS_MAX];
 };
@@ -154,46 +155,65 @@ uint64_t vmm_resident_paged(const struct vmm_instance *instance)
 
 /* ---- the list ---- */
 
-static uint64_t add_to(struct vmm_residency_demand *demand, uint32_t set, uint64_t bytes)
+static void add_to(struct vmm_residency_demand *demand, uint32_t set, bool in_vpr, uint64_t bytes)
 {
-	for (uint32_t i = 0; i < demand->count; i++)
-		if (demand->entry[i].set == set)
-			return demand->entry[i].bytes += bytes;
-	if (demand->count == DEMANDS_MAX) {
-		/* More kinds than anybody has: the last one stands for the rest, and is the wider for it. */
-		demand->entry[DEMANDS_MAX - 1].set |= set;
-		return demand->entry[DEMANDS_MAX - 1].bytes += bytes;
+	uint32_t i = 0;
+
+	while (i < demand->count &&
+	       (demand->entry[i].set != set || demand->entry[i].in_vpr != in_vpr))
+		i++;
+	/* More kinds than anybody has: the last one stands for the rest, and is the wider for it. */
+	if (i == DEMANDS_MAX) {
+		i--;
+		demand->entry[i].set |= set;
+		demand->entry[i].in_vpr &= in_vpr;
+	} else if (i == demand->count) {
+		demand->entry[demand->count++] = (struct demand_entry){set, in_vpr, 0};
 	}
-	demand->entry[demand->count].set = set;
-	return demand->entry[demand->count++].bytes = bytes;
+	demand->entry[i].bytes += bytes;
 }
 
 static void demand(struct vmm_residency_demand *demand, const struct vmm_allocation *allocation,
 		   bool add)
 {
+	const struct vmm_memory *memory = allocation->adapter->memory;
 	uint32_t set = vmm_resident_set(allocation);
-	uint64_t bytes = allocation->size_bytes;
+	uint64_t bytes = vmm_protected_bytes(memory, allocation);
 
 	/* What can be in system memory without a place in the aperture takes nothing of the segments. */
-	if (!vmm_allocation_is_physical(allocation) &&
-	    (set & aperture_set(allocation->adapter->memory)))
+	if (!vmm_allocation_is_physical(allocation) && (set & aperture_set(memory)))
 		return;
-	(void)add_to(demand, set, add ? bytes : 0 - bytes);
+	add_to(demand, set, allocation->in_vpr, add ? bytes : 0 - bytes);
+}
+
+/* Of a segment: all of it, its protected range, what is left for others where that is kept (ALF-26). */
+enum demand_kind { DEMAND_ALL, DEMAND_PROTECTED, DEMAND_ORDINARY, DEMAND_KINDS };
+
+static uint64_t room_of(const struct vmm_segment *segment, enum demand_kind kind)
+{
+	uint64_t all = segment->capacity_bytes - segment->invalid_bytes;
+
+	if (kind == DEMAND_PROTECTED)
+		return vmm_protected_room(segment);
+	if (kind == DEMAND_ORDINARY && vmm_protected_is_kept(segment))
+		return all - vmm_protected_room(segment);
+	return all;
 }
 
 /* Of all that can only go where this set says, against what there is. */
 static uint64_t excess_of(const struct vmm_memory *memory,
-			  const struct vmm_residency_demand *demand, uint32_t set)
+			  const struct vmm_residency_demand *demand, uint32_t set,
+			  enum demand_kind kind)
 {
 	uint64_t wanted = 0, there = 0;
 
 	for (uint32_t i = 0; i < demand->count; i++)
-		if (!(demand->entry[i].set & ~set))
+		if (!(demand->entry[i].set & ~set) &&
+		    (kind == DEMAND_ALL || demand->entry[i].in_vpr == (kind == DEMAND_PROTECTED)))
 			wanted += demand->entry[i].bytes;
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		if (set & 1u << i)
-			there += memory->segment[i].capacity_bytes -
-				 memory->segment[i].invalid_bytes;
+			there += room_of(&memory->segment[i], kind);
 	return wanted > there ? wanted - there : 0;
 }
 
@@ -208,8 +228,10 @@ uint64_t vmm_resident_excess(struct vmm_device *device, struct vmm_ref *const *a
 	for (uint32_t i = 0; i < count; i++)
 		demand(&sum, added[i]->allocation, true);
 	for (uint32_t i = 0; i < sum.count; i++)
-		excess = vmm_max_u64(excess,
-				     excess_of(device->adapter->memory, &sum, sum.entry[i].set));
+		for (uint32_t kind = 0; kind < DEMAND_KINDS; kind++)
+			excess = vmm_max_u64(excess,
+					     excess_of(device->adapter->memory, &sum,
+						       sum.entry[i].set, (enum demand_kind)kind));
 	return excess;
 }
 

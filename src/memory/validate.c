@@ -34,6 +34,7 @@ struct check {
 	const DXGK_ALLOCATIONINFO *info;
 	const struct vmm_allocation_asker *asker;
 	bool primary;
+	uint32_t flags2; /* 3.0: before, whatever stands there is not looked at */
 };
 
 static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
@@ -42,12 +43,22 @@ static NTSTATUS refuse(const struct check *check, const char *rule, const char *
 
 	vmm_finding(
 		check->memory->adapter->observe, rule, check->asker->device->process->id, 0,
-		"create refused: %s (Flags 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
+		"create refused: %s (Flags 0x%08x, Flags2 0x%08x, Size %llu, Alignment %u, read set 0x%x, write set 0x%x, "
 		"eviction set 0x%x, PreferredSegment 0x%08x, AllocationPriority 0x%08x)",
-		what, i->Flags.Value, (unsigned long long)i->Size, i->Alignment,
+		what, i->Flags.Value, check->flags2, (unsigned long long)i->Size, i->Alignment,
 		i->SupportedReadSegmentSet, i->SupportedWriteSegmentSet, i->EvictionSegmentSet,
 		i->PreferredSegment.Value, i->AllocationPriority);
 	return STATUS_INVALID_PARAMETER;
+}
+
+static uint32_t aperture_set(const struct vmm_memory *memory)
+{
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].aperture)
+			set |= 1u << i;
+	return set;
 }
 
 static bool history_buffer_is_valid(const struct check *c)
@@ -75,10 +86,22 @@ static NTSTATUS check_flags_1_x(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
+static bool only_apertures(const struct check *c)
+{
+	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
+
+	return !(set & ~aperture_set(c->memory));
+}
+
 static NTSTATUS check_flags_2_x(const struct check *c)
 {
-	const struct vmm_flags_verdict verdict =
+	struct vmm_flags_verdict verdict =
 		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
+
+	if (!verdict.rule)
+		verdict = vmm_flags_check_wddm3(c->flags2, c->asker->shared, only_apertures(c),
+						(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) !=
+							0);
 
 	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
@@ -111,16 +134,6 @@ static NTSTATUS check_flags(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
-static uint32_t aperture_set(const struct vmm_memory *memory)
-{
-	uint32_t set = 0;
-
-	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].aperture)
-			set |= 1u << i;
-	return set;
-}
-
 /* SEG-08, C-18: what is in an aperture the CPU reaches through its backing pages, whatever the segment says. */
 static bool is_cpu_accessible(const struct vmm_memory *memory, uint32_t set)
 {
@@ -150,6 +163,32 @@ static NTSTATUS check_banks(const struct check *c)
 	return STATUS_SUCCESS;
 }
 
+/* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
+static NTSTATUS check_protected(const struct check *c)
+{
+	uint32_t there = vmm_protected_set(c->memory, 0);
+	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
+	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
+
+	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
+		return STATUS_SUCCESS;
+	if (!(read & there) || !(write & there))
+		return refuse(c, "ALF-26",
+			      "CreateInVpr, but a segment set names none with a protected range");
+	if ((read & wide) && (write & wide))
+		return STATUS_SUCCESS;
+	(void)refuse(c, "ALF-26", "CreateInVpr, and larger than the protected ranges of its sets");
+	return STATUS_NO_VIDEO_MEMORY;
+}
+
+/* Where it can be, for all that its sets name. */
+static uint32_t reach(const struct check *c, uint32_t set)
+{
+	return vmm_flags_in_vpr(c->memory, c->info->Flags.Value)
+		       ? set & vmm_protected_set(c->memory, c->info->Size)
+		       : set;
+}
+
 static NTSTATUS check_segments(const struct check *c)
 {
 	const DXGK_ALLOCATIONINFO *i = c->info;
@@ -174,7 +213,8 @@ static NTSTATUS check_segments(const struct check *c)
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(supported & aperture_set(c->memory)) && !is_cpu_accessible(c->memory, supported))
+	    !(reach(c, supported) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, reach(c, supported)))
 		return refuse(
 			c, "SEG-25",
 			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
@@ -183,7 +223,8 @@ static NTSTATUS check_segments(const struct check *c)
 		return refuse(
 			c, "ALF-31",
 			"a primary whose write set names a memory segment without CpuVisible");
-	return check_banks(c);
+	NTSTATUS status = check_protected(c);
+	return NT_SUCCESS(status) ? check_banks(c) : status;
 }
 
 static NTSTATUS check_figures(const struct check *c)
@@ -206,13 +247,6 @@ static NTSTATUS not_built(const struct check *c, const char *what)
 	vmm_reason(c->memory->adapter->observe, STATUS_NOT_SUPPORTED, c->asker->device->process->id,
 		   0, "create refused: %s is not built (Flags 0x%08x)", what, c->info->Flags.Value);
 	return STATUS_NOT_SUPPORTED;
-}
-
-static bool only_apertures(const struct check *c)
-{
-	uint32_t set = c->info->SupportedReadSegmentSet | c->info->SupportedWriteSegmentSet;
-
-	return !(set & ~aperture_set(c->memory));
 }
 
 /* The memory that a caller brings along: only where the miniport said so (ALF-11, ALF-12). */
@@ -241,6 +275,8 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
+	if (memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM3_0)
+		check.flags2 = info->Flags2.Value;
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");

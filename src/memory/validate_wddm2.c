@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocation properties as a miniport of WDDM 2.x says them (DXGK_ALLOCATIONINFOFLAGS_WDDM2_0): what became of bits
- * that renaming, swizzling ranges and links had (ALF-01), and what came with 2.0, 2.1 and 2.9. What both have in common
- * is validate.c's.
+ * that renaming, swizzling ranges and links had (ALF-01), and what came with 2.0, 2.1 and 2.9; and the word that 3.0 added
+ * (DXGK_ALLOCATIONINFOFLAGS2). What all have in common is validate.c's.
  */
 #include "memory/memory_private.h"
 
@@ -17,6 +17,9 @@ enum {
 	FROM_END_OF_SEGMENT = 0x40,
 	OVERLAY = 0x100,
 	CAPTURE = 0x200,
+	/* DXGK_ALLOCATIONINFOFLAGS2 */
+	SHARE_BACKING_STORE = 0x1,
+	NOT_BEFORE_3_2 = 0x3E,
 };
 
 static uint32_t reserved_bits(uint32_t version)
@@ -46,17 +49,48 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 	return (struct vmm_flags_verdict){NULL, NULL};
 }
 
+/* ALF-30: what it would need is looked at first, so that a miniport's author hears of that, too. */
+struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
+					       bool existing)
+{
+	const char *wrong = NULL;
+
+	if (flags2 & NOT_BEFORE_3_2)
+		return (struct vmm_flags_verdict){
+			"ALF-02", "a bit of Flags2 is set that came with 3.2 "
+				  "(NoImplicitSynchronization to NotifyIoMmuUnmap)"};
+	if (flags2 & ~(uint32_t)SHARE_BACKING_STORE)
+		return (struct vmm_flags_verdict){"ALF-02", "reserved bits of Flags2 are set"};
+	if (!flags2)
+		return (struct vmm_flags_verdict){NULL, NULL};
+	if (!shared)
+		wrong = "ShareBackingStoreWithKmd on an allocation that is not shared";
+	else if (existing)
+		wrong = "ShareBackingStoreWithKmd with existing memory";
+	else if (!only_apertures)
+		wrong = "ShareBackingStoreWithKmd on an allocation for more than the aperture";
+	else
+		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled"; /* C-36 */
+	return (struct vmm_flags_verdict){"ALF-30", wrong};
+}
+
 uint32_t vmm_flags_built_wddm2(void)
 {
 	return CPU_VISIBLE | VMM_ALLOCATION_KEPT | VMM_ALLOCATION_CACHED |
 	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
 	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
 	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
-	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND;
+	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND | CREATE_IN_VPR;
+}
+
+bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags)
+{
+	return memory->caps->wddm2 && (flags & CREATE_IN_VPR);
 }
 
 /* ALF-28: where the GPU sees no virtual addresses there are no page tables whose pages could be large. */
 uint32_t vmm_flags_kept(const struct vmm_memory *memory, uint32_t flags)
 {
-	return memory->caps->wddm2 ? flags & ~(uint32_t)DISABLE_LARGE_PAGE_MAPPING : flags;
+	return memory->caps->wddm2 ? flags & ~(uint32_t)(DISABLE_LARGE_PAGE_MAPPING | CREATE_IN_VPR)
+				   : flags;
 }

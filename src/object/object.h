@@ -320,6 +320,7 @@ struct vmm_allocation {
 	bool closing; /* the only handle of a private one is gone */
 	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
 	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	bool in_vpr; /* CreateInVpr: in the protected range of a segment (ALF-26) */
 	_Atomic bool
 		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
 	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */

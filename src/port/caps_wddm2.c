@@ -23,8 +23,8 @@ NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS 
 	if (!memory.VirtualAddressingSupported && !memory.GpuMmuSupported && !memory.IoMmuSupported)
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "MemoryManagementCaps 0x%x: GPU virtual addressing is not built, a 2.x adapter "
-		   "that patches physical addresses is",
+		   "MemoryManagementCaps 0x%x: GPU virtual addressing is not built, nor paging by "
+		   "virtual address (PAG-26); a 2.x adapter that patches physical addresses is",
 		   memory.Value);
 	return STATUS_NOT_SUPPORTED;
 }

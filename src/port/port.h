@@ -66,6 +66,14 @@ struct vmm_port_range {
 	uint64_t offset, size_bytes;
 };
 
+/* ALF-26: where in a segment protected content may be, and how. */
+struct vmm_port_vpr {
+	uint64_t offset, size_bytes; /* size 0: nowhere */
+	uint64_t alignment;          /* VprAlignment, at least a page */
+	uint64_t reserve_bytes; /* the miniport's own, at the start; also among what is invalid */
+	uint32_t regions;       /* NumVprSupported; 0: any number */
+};
+
 struct vmm_port_segment {
 	uint32_t id; /* 1.. (SEG-01) */
 	/* Without what has no meaning: CpuVisible of an aperture, CacheCoherent of memory. */
@@ -80,6 +88,7 @@ struct vmm_port_segment {
 	uint32_t
 		invalid_count; /* SEG-26: never to be used; in rising order, apart from each other */
 	struct vmm_port_range *invalid;
+	struct vmm_port_vpr vpr;
 };
 
 struct vmm_port_caps {

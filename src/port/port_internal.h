@@ -163,11 +163,19 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port);
 /* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
+/* segments_vpr.c */
+struct vmm_port_vpr vmm_port_vpr_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
+/* Checks and keeps it, if the segment has one at all. */
+NTSTATUS vmm_port_keep_vpr(struct vmm_port *port, struct vmm_port_segment *segment,
+			   const struct vmm_port_vpr *vpr);
+
 /* segments_wddm2.c */
 DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *descriptor);
 NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags);
 NTSTATUS vmm_port_check_apertures(struct vmm_port *port, UINT count);
 /* Asks for the `count` ranges of a segment that must not be used, and keeps them (SEG-26). */
+/* Sorted, with those that touch or overlap made one. */
+void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count);
 NTSTATUS vmm_port_keep_invalid_ranges(struct vmm_port *port, struct vmm_port_segment *segment,
 				      UINT count);
 void vmm_port_segments_forget(struct vmm_port *port);

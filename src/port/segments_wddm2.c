@@ -124,8 +124,7 @@ static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment
 	return STATUS_INVALID_PARAMETER;
 }
 
-/* Sorted, with those that touch or overlap made one. */
-static void merge(struct vmm_port_segment *segment, UINT count)
+void vmm_port_merge_invalid_ranges(struct vmm_port_segment *segment, UINT count)
 {
 	struct vmm_port_range *r = segment->invalid;
 	UINT kept = 0;
@@ -164,7 +163,7 @@ NTSTATUS vmm_port_keep_invalid_ranges(struct vmm_port *port, struct vmm_port_seg
 			(struct vmm_port_range){ranges[i].SegmentOffset, ranges[i].SizeInBytes};
 	}
 	if (status >= 0)
-		merge(segment, count);
+		vmm_port_merge_invalid_ranges(segment, count);
 	vmm_free(ranges);
 	return status;
 }

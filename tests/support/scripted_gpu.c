@@ -615,6 +615,11 @@ static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAP
 		d->CpuTranslatedAddress.QuadPart =
 			(LONGLONG)m->bar_physical + s->segment[i].bar_offset;
 		d->NumInvalidMemoryRanges = s->invalid_counts[i];
+		d->VprRangeStartOffset = s->segment[i].vpr_offset;
+		d->VprRangeSize = s->segment[i].vpr_bytes;
+		d->VprAlignment = s->segment[i].vpr_alignment;
+		d->NumVprSupported = s->segment[i].vpr_regions;
+		d->VprReserveSize = s->segment[i].vpr_reserve_bytes;
 	}
 	out->NbSegment = s->second_segment_count ? s->second_segment_count : s->segment_count;
 	out->PagingBufferSegmentId = s->paging_segment;

@@ -543,6 +543,7 @@ static void describe(DXGK_ALLOCATIONINFO *info)
 	info->EvictionSegmentSet = a.eviction_set;
 	info->MaximumRenamingListLength = a.renaming_limit;
 	info->Flags.Value = a.flags;
+	info->Flags2.Value = a.flags2;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority = a.priority ? a.priority : 0x78000000;
 }

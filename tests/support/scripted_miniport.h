@@ -56,6 +56,7 @@ struct scripted_allocation {
 	uint32_t preferred, banks; /* DXGK_SEGMENTPREFERENCE, DXGK_SEGMENTBANKPREFERENCE */
 	uint32_t flags;            /* DXGK_ALLOCATIONINFOFLAGS(_WDDM2_0) */
 	uint32_t renaming_limit, priority;
+	uint32_t flags2; /* DXGK_ALLOCATIONINFOFLAGS2, whatever the version */
 };
 
 enum scripted_op {
@@ -97,6 +98,9 @@ struct scripted_segment {
 	int64_t bar_offset; /* CpuTranslatedAddress is the start of BAR 0 plus this */
 	SIZE_T *bank_table;
 	uint64_t system_memory_end; /* SystemMemoryEndAddress */
+	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
+	uint64_t vpr_offset, vpr_bytes;
+	uint32_t vpr_alignment, vpr_regions, vpr_reserve_bytes;
 };
 
 struct scripted_settings {

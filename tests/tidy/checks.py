@@ -17,6 +17,9 @@ SLEEP_SCRIPT = re.compile(r'\btime\.sleep\s*\(|^\s*sleep\s+[\d.$]', re.M)
 DDI = re.compile(r'\b(?:D3DKMT\w*|DxgkDdi\w*|DxgkCb\w*|pfn\w+Cb)\b')
 DDI_FOLDERS = ('include/wddm/', 'include/vidmm/', 'src/doors/', 'src/port/', 'src/host/', 'drivers/', 'tests/',
                'tools/', 'bench/', 'examples/', 'docs/')
+FLAG_HEADER = 'include/wddm/kmddi_alloc.h'
+FLAG_PAGE = 'docs/rules/allocation-flags.md'
+FLAG_STRUCTURES = ('DXGK_ALLOCATIONINFOFLAGS', 'DXGK_ALLOCATIONINFOFLAGS_WDDM2_0', 'DXGK_ALLOCATIONINFOFLAGS2')
 SPDX = 'SPDX-License-Identifier: MIT'
 
 
@@ -111,4 +114,31 @@ def check_readmes(files, folders):
             problems.append(f'{folder}: no README.md')
         elif text.count('\n') > README_LINES:
             problems.append(f'{folder}/README.md: more than a page ({README_LINES} lines)')
+    return problems
+
+
+def flags_of(header, structure):
+    """(name, mask) of the bits of a structure that are not reserved, as its comments give the masks."""
+    body = re.search(r'typedef struct _%s \{(.*?)\n\} %s;' % (structure, structure), header, re.S)
+    members = re.findall(r'UINT (\w+) : 1;\s*/\* (0x[0-9A-F]{8})', body[1]) if body else []
+    return [(name, int(mask, 16)) for name, mask in members if 'reserved' not in name.lower()]
+
+
+def check_flag_pages(files):
+    """Every allocation property has a heading of its own, with its mask, with what is refused and what the miniport is called with."""
+    header, page = files.get(FLAG_HEADER, ''), files.get(FLAG_PAGE, '')
+    sections = re.split(r'^#+ ', page, flags=re.M)[1:]
+    problems = []
+    for structure in FLAG_STRUCTURES:
+        flags = flags_of(header, structure)
+        if not flags:
+            problems.append(f'{FLAG_HEADER}: {structure}: no flags found')
+        for name, mask in flags:
+            found = [section for section in sections if re.search(rf'\b{name} \(0x{mask:X}\b', section.split('\n', 1)[0])]
+            if not found:
+                problems.append(f'{FLAG_PAGE}: no heading for {name} (0x{mask:X})')
+            elif not re.search(r'^\* (Refused|Placed)', found[0], re.M):
+                problems.append(f'{FLAG_PAGE}: {name}: does not say what is refused')
+            elif not re.search(r'^\* (Calls|Example)', found[0], re.M):
+                problems.append(f'{FLAG_PAGE}: {name}: does not say what the miniport is called with')
     return problems

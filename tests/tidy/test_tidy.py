@@ -65,6 +65,27 @@ int (*returns_pointer(int a))(void)
 '''
 
 
+FLAGS = '''typedef struct _%s {
+	union {
+		struct {
+			UINT Red : 1;  /* 0x00000001 */
+			UINT Blue : 1; /* 0x00000010 since 3.2 */
+			UINT Reserved : 30; /* 0xFFFFFFEE */
+			UINT DXGK_ALLOC_RESERVED0 : 1; /* 0x80000000 */
+		};
+	};
+} %s;
+'''
+RED_ALONE = FLAGS.replace('UINT Blue', 'UINT Reserved1')
+FLAG_HEADER = ''.join((FLAGS if name.endswith('S2') else RED_ALONE) % (name, name) for name in checks.FLAG_STRUCTURES)
+RED = '## Red (0x1)\n\n* Refused: nothing.\n* Calls: none.\n'
+BLUE = '### Blue (0x10, from 3.2 on)\n\n* Refused: always.\n* Calls: none.\n'
+
+
+def flag_page(header, page):
+    return checks.check_flag_pages({checks.FLAG_HEADER: header, checks.FLAG_PAGE: page})
+
+
 def table(*rows):
     return [layering.Layer(*row) for row in rows]
 
@@ -190,6 +211,19 @@ CASES = [
      lambda: fails(checks.check_ddi_spellings({'src/memory/a.c': 'D3DKMTLock(x);\n'}), 'D3DKMTLock')),
     ('a DDI spelling in a door or a comment passes',
      lambda: checks.check_ddi_spellings({'src/doors/umd/a.c': 'pfnLockCb(x);', 'src/memory/a.c': '/* pfnLockCb */'}) == []),
+    ('a page with every flag passes', lambda: flag_page(FLAG_HEADER, RED + BLUE) == []),
+    ('two flags may share a heading',
+     lambda: flag_page(FLAG_HEADER, '## Red (0x1), Blue (0x10)\n\n* Refused: both.\n* Calls: none.\n') == []),
+    ('a flag without heading fails', lambda: fails(flag_page(FLAG_HEADER, RED), 'no heading for Blue (0x10)')),
+    ('a flag with another mask fails',
+     lambda: fails(flag_page(FLAG_HEADER, RED + BLUE.replace('0x10', '0x100')), 'no heading for Blue')),
+    ('a flag named in the text only fails',
+     lambda: fails(flag_page(FLAG_HEADER, RED + 'Blue (0x10)\n'), 'no heading for Blue')),
+    ('a flag without refusals fails',
+     lambda: fails(flag_page(FLAG_HEADER, RED + '## Blue (0x10)\n\ntext\n'), 'does not say what is refused')),
+    ('a flag without calls fails',
+     lambda: fails(flag_page(FLAG_HEADER, RED + BLUE.replace('Calls', 'Other')), 'called with')),
+    ('a header without the structures fails', lambda: fails(flag_page(FLAG_HEADER.replace('FLAGS2', 'FLAGS3'), RED + BLUE), 'no flags found')),
     ('a good rule table passes', lambda: rules([HEAD, ROW_1, ROW_2], TEST_1)[0] == 0),
     ('a repeated rule id fails', lambda: 'defined twice' in rules([HEAD, ROW_1, ROW_1], {})[1]),
     ('a malformed rule row fails', lambda: 'filled cells' in rules([HEAD, ROW_1[:4]], {})[1]),

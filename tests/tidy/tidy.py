@@ -87,6 +87,7 @@ def run_all(root):
         ('every source names its licence', checks.check_spdx(files)),
         ('every module has a README of one page', checks.check_readmes(files, present)),
         ('no test sleeps', checks.check_sleeps(others)),
+        ('every allocation property is explained', checks.check_flag_pages(files)),
         ('DDI spellings stay in their folders', checks.check_ddi_spellings(others)),
         ('rule ids are in the rule tables', script_problems(root, 'rules.py', 'check')),
         ('the README lists the DDIs that are built', script_problems(root, 'ddis.py', 'check')),

@@ -64,6 +64,7 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 		    vmm_handle_explain(&process->handles, handle, type));
 }
 
+/* PRI-16 */
 NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
 {
 	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||

@@ -53,7 +53,7 @@ static NTSTATUS usable(const struct vmm_device *device)
 	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed)))
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
 	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
-			 VMM_DEVICE_OK))
+			 VMM_DEVICE_OK)) /* PRI-16: why, was said when it came to that */
 		return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
 					       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 	return STATUS_SUCCESS;

@@ -359,6 +359,50 @@ static void swz_09_what_is_not_flagged_swizzled_is_moved_without_the_flag(void *
 	world_stop(&w);
 }
 
+static void flag_nothing(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)context;
+	(void)index;
+	info->Flags.Swizzled = 0;
+}
+
+/*
+ * The same surface, said to be Swizzled and not: the flag decides whether a lock may go without synchronization, which
+ * transfers convert, and whether the linear content may go where it cannot be converted.
+ */
+static void alf_18_the_flag_selects_the_rules_of_swizzling(void **state)
+{
+	for (uint32_t flagged = 0; flagged < 2; flagged++) {
+		struct world w;
+		void *data;
+
+		world_start(&w, state, NULL);
+		probe.edit_allocation = flagged ? NULL : flag_nothing;
+		D3DKMT_HANDLE a = tiled(&w, 0);
+		HANDLE kmd = probe_last_created();
+
+		probe.edit_allocation = NULL;
+		client_write(&w.device, a, BYTES, 0x1800);
+		use_now(&w, a, false);
+		probe_forget();
+		(void)client_lock(&w.device, a, ENTIRE);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		assert_int_equal(transfer(kmd, 0)->Transfer.Flags.Value,
+				 0x18 | (flagged ? 0x2 : 0));
+		use_now(&w, a, true);
+		assert_int_equal(transfer(kmd, 1)->Transfer.Flags.Value,
+				 0x18 | (flagged ? 0x1 : 0));
+		/* LOCK-13: bytes that are converted on the way cannot be shared with the GPU. */
+		HRESULT unsynchronized = client_try_lock(&w.device, &a, 0x8 | 0x4, &data);
+		assert_int_equal(unsynchronized, flagged ? E_INVALIDARG : S_OK);
+		assert_int_equal(client_found(&w.client, "LOCK-13"), flagged);
+		if (unsynchronized == S_OK)
+			assert_int_equal(client_unlock(&w.device, a), S_OK);
+		client_forget(&w.client);
+		world_stop(&w);
+	}
+}
+
 static void swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up(void **state)
 {
 	struct world w;
@@ -485,6 +529,7 @@ int main(void)
 		BOTH(swz_09_without_a_range_it_is_unswizzled_into_system_memory),
 		BOTH(swz_09_pag_17_also_on_the_way_through_an_aperture),
 		BOTH(swz_09_what_is_not_flagged_swizzled_is_moved_without_the_flag),
+		BOTH(alf_18_the_flag_selects_the_rules_of_swizzling),
 		BOTH(swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up),
 		BOTH(swz_10_lock_19_the_copy_must_be_allowed_and_told_what),
 		BOTH(lock_21_what_is_not_listed_is_not_lost),

@@ -2,6 +2,8 @@
 /* Allocation properties as WDDM 2.x reads them: which bits there are, which combinations, for which version. */
 #include "wddm2_world.h"
 
+#include <string.h>
+
 static void wddm2_9(struct scripted_miniport *m)
 {
 	wddm2_0(m);
@@ -12,6 +14,12 @@ static void wddm2_9_with_map_aperture2(struct scripted_miniport *m)
 {
 	wddm2_9(m);
 	m->settings.caps.MemoryManagementCaps.MapAperture2Supported = 1;
+}
+
+static void wddm3_0(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
 }
 
 static void hidden_memory(struct scripted_miniport *m)
@@ -76,6 +84,84 @@ static void alf_02_reserved_bits_are_those_of_the_version(void **state)
 			refuse(&w, WORLD_CPU_VISIBLE | 1u << bit, "ALF-02");
 	accept(&w, WORLD_CPU_VISIBLE | 0x80);
 	world_stop(&w);
+}
+
+/* The word that came with 3.0: of one bit then, of six with 3.2. Before, what stands there is nobody's. */
+static void alf_02_flags2_has_the_bits_of_the_version(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = PHYSICAL};
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, wddm3_0);
+	for (uint32_t bit = 1; bit < 32; bit++) {
+		spec.flags2 = 1u << bit;
+		assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), E_INVALIDARG);
+		assert_int_equal(strstr(w.client.finding[0], "3.2") != NULL, bit < 6);
+		world_expect_finding(&w, "ALF-02");
+	}
+	spec.flags2 = 0;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	world_stop(&w);
+	world_start(&w, state, wddm2_9);
+	spec.flags2 = UINT32_MAX;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	world_stop(&w);
+}
+
+/* One for a resource that is shared, or is not. */
+static HRESULT allocate_shared(struct world *w, const struct scripted_allocation *spec, bool shared,
+			       const void *memory)
+{
+	static char resource;
+	struct scripted_allocation private_data = *spec;
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = memory,
+				      .pPrivateDriverData = &private_data,
+				      .PrivateDriverDataSize = sizeof(private_data)};
+	D3DDDICB_ALLOCATE args = {
+		.hResource = &resource, .NumAllocations = 1, .pAllocationInfo = &info};
+
+	if (shared)
+		assert_int_equal(vidmm_resource_set_shared(w->device.device, &resource), 0);
+	HRESULT result = w->device.cb->pfnAllocateCb(w->device.handle, &args);
+
+	assert_int_equal(info.hAllocation, 0);
+	assert_int_equal(w->m->live_allocations, 0);
+	return result;
+}
+
+/* What is wrong with it is said one after the other; when nothing is, the feature is still off. */
+static void alf_30_sharing_with_the_miniport_has_its_conditions(void **state)
+{
+	static _Alignas(4096) char memory[64 * KIB];
+	static const struct {
+		bool shared;
+		uint32_t flags, set;
+		const char *said;
+	} cases[] = {
+		{false, PHYSICAL, WORLD_APERTURE, "not shared"},
+		{true, PHYSICAL | 0x10, WORLD_APERTURE, "existing memory"},
+		{true, PHYSICAL, WORLD_APERTURE | WORLD_MEMORY, "more than the aperture"},
+		{true, PHYSICAL, WORLD_MEMORY, "more than the aperture"},
+		{true, PHYSICAL, WORLD_APERTURE, "not enabled"},
+	};
+
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+							 .flags = cases[i].flags,
+							 .read_set = cases[i].set,
+							 .write_set = cases[i].set,
+							 .flags2 = 0x1};
+		struct world w;
+
+		world_start(&w, state, wddm3_0);
+		assert_int_equal(allocate_shared(&w, &spec, cases[i].shared,
+						 cases[i].flags & 0x10 ? memory : NULL),
+				 E_INVALIDARG);
+		assert_non_null(strstr(w.client.finding[0], cases[i].said));
+		world_expect_finding(&w, "ALF-30");
+		world_stop(&w);
+	}
 }
 
 static void alf_25_explicit_notification_needs_physical_access(void **state)
@@ -169,6 +255,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(alf_01_the_same_bits_are_read_by_version),
 		ON_BOTH(alf_02_reserved_bits_are_those_of_the_version),
+		ON_BOTH(alf_02_flags2_has_the_bits_of_the_version),
+		ON_BOTH(alf_30_sharing_with_the_miniport_has_its_conditions),
 		ON_BOTH(alf_25_explicit_notification_needs_physical_access),
 		ON_BOTH(alf_28_large_pages_do_not_matter_without_page_tables),
 		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),

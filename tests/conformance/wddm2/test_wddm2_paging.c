@@ -151,6 +151,47 @@ static void pag_25_the_address_is_the_one_that_is_patched(void **state)
 	wddm2_stop(&w);
 }
 
+/*
+ * Without GPU virtual addresses all paging names physical places, from 2.0 on as before: filled, moved out of a memory
+ * segment and in again, mapped and unmapped; nothing of it by virtual address.
+ */
+static void pag_26_without_virtual_addresses_operations_stay_physical(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+		      b = wddm2_allocate(&w.device, 64 * KIB, WORLD_APERTURE);
+	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), calls;
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 8, 0x26);
+	world_run(&w);
+	evict(&w, a);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	wddm2_make(&w, &w.device, &queue, &b, 1);
+	evict(&w, b);
+	vidmm_settle(w.client.host);
+	assert_string_equal(operations(&w, from), "FOIMU");
+	calls = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	for (uint32_t i = from; i < calls; i++) {
+		const DXGKARG_BUILDPAGINGBUFFER *op =
+			&scripted_nth(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)->in.paging;
+		uint64_t at = op->Operation == DXGK_OPERATION_FILL
+				      ? (uint64_t)op->Fill.Destination.SegmentAddress.QuadPart
+				      : SCRIPTED_MEMORY_BASE;
+
+		if (op->Operation == DXGK_OPERATION_TRANSFER)
+			at = (uint64_t)(op->Transfer.Source.SegmentId
+						? op->Transfer.Source.SegmentAddress.QuadPart
+						: op->Transfer.Destination.SegmentAddress.QuadPart);
+		assert_in_range(at, SCRIPTED_MEMORY_BASE,
+				SCRIPTED_MEMORY_BASE + SCRIPTED_BAR_BYTES - 1);
+	}
+	assert_int_equal(world_word(&w, a, 8), 0x26);
+	wddm2_stop(&w);
+}
+
 /* Without the segment's flag the content is dropped, and nothing of it is in system memory; with it, it is copied. */
 static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
 {
@@ -205,6 +246,7 @@ int main(void)
 		ON_BOTH(pag_25_each_change_of_residency_is_told_once),
 		ON_BOTH(pag_25_destroying_is_a_change),
 		ON_BOTH(pag_25_the_address_is_the_one_that_is_patched),
+		ON_BOTH(pag_26_without_virtual_addresses_operations_stay_physical),
 		ON_BOTH(pag_32_protected_content_does_not_leave_in_the_clear),
 		ON_BOTH(pag_32_what_was_not_written_to_is_kept),
 	};

@@ -79,6 +79,25 @@ static void gpu_virtual_addressing_is_not_supported(void **state)
 	assert_non_null(strstr(f->reason, "virtual addressing is not built"));
 }
 
+/* What would have to page by virtual address does not start, and says why; without it, the same miniport does. */
+static void pag_26_gpu_virtual_addressing_does_not_start(void **state)
+{
+	struct port_fixture *f = *state;
+	DXGK_VIDMMCAPS *caps = &f->m->settings.caps.MemoryManagementCaps;
+
+	version_2(f);
+	for (uint32_t mmu = 0; mmu < 2; mmu++) {
+		caps->VirtualAddressingSupported = 1;
+		caps->GpuMmuSupported = mmu == 0;
+		caps->IoMmuSupported = mmu == 1;
+		assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+		assert_int_equal(f->findings, 0);
+		assert_non_null(strstr(f->reason, "PAG-26"));
+	}
+	caps->VirtualAddressingSupported = caps->IoMmuSupported = 0;
+	port_fixture_run(f);
+}
+
 static void va_15_virtual_addressing_needs_one_mmu(void **state)
 {
 	struct port_fixture *f = *state;
@@ -222,6 +241,64 @@ static void seg_26_ranges_must_be_whole_pages_of_the_segment(void **state)
 	}
 }
 
+static void alf_26_a_protected_range_is_checked_and_kept(void **state)
+{
+	static const struct {
+		uint64_t offset, bytes;
+		uint32_t alignment, reserve;
+		const char *text;
+	} wrong[] = {
+		{PAGE, 4 * PAGE, 3 * PAGE, 0, "not a power of two"},
+		{PAGE, 4 * PAGE, 512, 0, "not a power of two"},
+		{PAGE, 4 * PAGE, 2 * PAGE, 0, "off VprAlignment"},
+		{2 * PAGE, 3 * PAGE, 2 * PAGE, 0, "off VprAlignment"},
+		{2 * PAGE, 0, 0, 0, "empty"},
+		{SCRIPTED_BAR_BYTES - PAGE, 2 * PAGE, 0, 0, "passes the end"},
+		{SCRIPTED_BAR_BYTES, 2 * PAGE, 0, 0, "passes the end"},
+		{PAGE, 4 * PAGE, 0, PAGE / 2, "VprReserveSize"},
+		{PAGE, 4 * PAGE, 0, 4 * PAGE, "VprReserveSize"},
+	};
+	static const DXGK_MEMORYRANGE invalid[] = {{16 * PAGE, PAGE}, {64 * PAGE, PAGE}};
+	const DXGK_SEGMENTFLAGS vpr = {.VprSupported = 1};
+	struct port_fixture *f = *state;
+	struct scripted_segment *s = &f->m->settings.segment[0];
+
+	version_2(f);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(wrong); i++) {
+		s->flags |= vpr.Value;
+		s->vpr_offset = wrong[i].offset;
+		s->vpr_bytes = wrong[i].bytes;
+		s->vpr_alignment = wrong[i].alignment;
+		s->vpr_reserve_bytes = wrong[i].reserve;
+		assert_refused(f, STATUS_INVALID_PARAMETER, "ALF-26", wrong[i].text);
+		s->flags &= ~vpr.Value; /* then nobody looks */
+		port_fixture_run(f);
+		assert_int_equal(vmm_port_caps(f->port)->segment[0].vpr.size_bytes, 0);
+		port_fixture_stop(f);
+	}
+	s[1].flags |= vpr.Value;
+	s[1].vpr_bytes = 4 * PAGE;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "ALF-26", "aperture");
+	s[1].flags &= ~vpr.Value;
+	s->flags |= vpr.Value;
+	s->vpr_offset = 16 * PAGE;
+	s->vpr_bytes = 32 * PAGE;
+	s->vpr_alignment = 0;
+	s->vpr_reserve_bytes = 4 * PAGE;
+	s->vpr_regions = 2;
+	f->m->settings.invalid[0] = invalid;
+	f->m->settings.invalid_counts[0] = 2;
+	port_fixture_run(f);
+	const struct vmm_port_segment *kept = &vmm_port_caps(f->port)->segment[0];
+	assert_int_equal(kept->vpr.alignment, PAGE);
+	assert_int_equal(kept->vpr.regions, 2);
+	/* The miniport's own part is taken out with what is invalid, which it covers here. */
+	assert_int_equal(kept->invalid_count, 2);
+	assert_int_equal(kept->invalid[0].offset, 16 * PAGE);
+	assert_int_equal(kept->invalid[0].size_bytes, 4 * PAGE);
+	assert_nothing_found(f);
+}
+
 /* SWZ-27: they do not exist from 2.0 on, so nothing is wanted of the miniport for them. */
 static void swz_27_swizzling_ranges_are_not_counted(void **state)
 {
@@ -241,6 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(versions_2_0_to_3_0_start),
 		TEST(gpu_virtual_addressing_is_not_supported),
+		TEST(pag_26_gpu_virtual_addressing_does_not_start),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
 		TEST(va_15_does_not_concern_1_x),
 		TEST(sch_09_the_physical_adapter_names_the_paging_node),
@@ -249,6 +327,7 @@ int main(void)
 		TEST(seg_24_flags_of_host_apertures_and_the_system),
 		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
 		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
+		TEST(alf_26_a_protected_range_is_checked_and_kept),
 		TEST(swz_27_swizzling_ranges_are_not_counted),
 	};
 
