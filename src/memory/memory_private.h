@@ -175,6 +175,22 @@ static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, 
 	return &memory->segment[id - 1];
 }
 
+/* ---- room.c ---- */
+struct vmm_search {
+	struct vmm_memory *memory;
+	struct vmm_segment *segment;
+	struct vmm_range_request request;
+	uint64_t preparation;
+	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
+	bool blocked;        /* something that could leave is in use by the GPU */
+	bool loss_allowed; /* nor is anything else: what cannot leave with its content may lose it (PAG-20) */
+	bool fragile; /* some such thing is there */
+	bool spared; /* the first look passed over what is offered and still needed by queued work */
+	bool compacted; /* what is free has been brought together as far as it can be (SPL-13) */
+};
+/* VMM_NO_VIDEO_MEMORY: there is none; search->blocked: but there will be when the GPU is done. */
+vmm_status vmm_room_find(struct vmm_search *search, struct vmm_room *room);
+
 /* ---- compact.c ---- */
 /*
  * Moves idle residents of a memory segment so that the request fits there in one piece. VMM_NO_VIDEO_MEMORY: it is of no
@@ -296,6 +312,8 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
  * Moves a resident instance to its backing store; the caller made sure that the GPU does not use it. VMM_PENDING: it
  * uses what is in the way (vmm_eviction_blocker).
  */
+vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint32_t reason, uint64_t preparation);
 vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint32_t reason);
 /* Leaves its segment without copying: destroyed or discarded content. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Residency: which segment an instance goes to, and who leaves for it.
- *
- * A victim is always idle (PAG-02): no packet whose preparation is done (its addresses are patched) uses it, on any
- * timeline. That paging packets run in order lets a victim's space be given away at once: the new owner's first paging command runs
- * after the victim's last, and the new owner's users wait for the former.
+ * Residency: which segment an instance goes to, what becomes of its content on the way there and on the way out. That paging
+ * packets run in order lets the space of who leaves be given away at once: the new owner's first paging command runs
+ * after the old one's last, and the new owner's users wait for the former.
  */
 #include "memory/memory_private.h"
 
@@ -378,8 +376,8 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 }
 
 /* PAG-25: the miniport hears of it before the content moves, and of it again if that fails. */
-static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t reason,
-			uint64_t preparation)
+vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instance *instance,
+				   uint32_t reason, uint64_t preparation)
 {
 	vmm_status status;
 
@@ -398,249 +396,7 @@ static vmm_status evict(struct vmm_memory *memory, struct vmm_instance *instance
 vmm_status vmm_residency_evict(struct vmm_memory *memory, struct vmm_instance *instance,
 			       uint32_t reason)
 {
-	return evict(memory, instance, reason, VMM_NO_PREPARATION);
-}
-
-/* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
-static bool content_is_dead(const struct vmm_instance *instance)
-{
-	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
-	       !instance->allocation->offer &&
-	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-}
-
-/* LOCK-48: from 2.0 on what the CPU holds in memory, and could see nowhere else, stays there. */
-static bool locked_stays(const struct vmm_memory *memory, const struct vmm_instance *instance)
-{
-	return memory->caps->wddm2 && instance->lock_count &&
-	       !vmm_resident_reaches_aperture(instance->allocation);
-}
-
-struct vmm_search {
-	struct vmm_memory *memory;
-	struct vmm_segment *segment;
-	struct vmm_range_request request;
-	uint64_t preparation;
-	bool locked_allowed; /* nothing else is left: what the CPU has locked may move under it (PAG-16) */
-	bool blocked;        /* something that could leave is in use by the GPU */
-	bool loss_allowed; /* nor is anything else: what cannot leave with its content may lose it (PAG-20) */
-	bool fragile; /* some such thing is there */
-	bool spared; /* the first look passed over what is offered and still needed by queued work */
-	bool compacted; /* what is free has been brought together as far as it can be (SPL-13) */
-};
-
-/*
- * An offered victim is not copied anywhere (OFR-09). The offer is one of the newest instance (REN-20): what a command
- * buffer may still name of an older one is kept. So is what queued work still needs (OFR-01); were that not to leave at
- * all, the head of the queue could wait for work behind it (SPL-13).
- */
-static bool may_discard(const struct vmm_instance *instance)
-{
-	return instance->allocation->offer && instance->state != VMM_INSTANCE_PREVIOUS &&
-	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-}
-
-static vmm_status push_out(struct vmm_search *search, struct vmm_instance *instance)
-{
-	struct vmm_memory *memory = search->memory;
-
-	/* REN-09: under pressure the pool gives its memory up, without a copy. */
-	if (content_is_dead(instance)) {
-		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-		memory->figures.evictions++;
-		return VMM_OK;
-	}
-	/* Of one that is kept and clean nothing is copied and nothing lost. */
-	if (!may_discard(instance) || (instance->kept && !instance->gpu_wrote))
-		return evict(memory, instance, VIDMM_RESIDENCY_PRESSURE, search->preparation);
-	vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DISCARDED);
-	instance->discarded = true;
-	memory->figures.discarded_bytes += instance->allocation->size_bytes;
-	vmm_event(memory->adapter->observe, VIDMM_EVENT_DISCARD, instance->allocation->owner,
-		  instance->handle, 0, instance->allocation->size_bytes, 0, 0, 0);
-	return VMM_OK;
-}
-
-/* Offered, and queued work wants it nevertheless (OFR-01). */
-static bool still_needed(const struct vmm_instance *instance)
-{
-	return instance->allocation->offer && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
-}
-
-static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
-{
-	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
-				       .now = search->memory->use_counter,
-				       .locked_allowed = search->locked_allowed};
-
-	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++) {
-		struct vmm_list *link;
-
-		vmm_list_for_each (link, &search->segment->lru[c]) {
-			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
-
-			/* Outside the window it is in nobody's way. */
-			if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
-				    search->request.low ||
-			    (search->request.high && i->offset >= search->request.high))
-				continue;
-			bool active = !vmm_instance_unused(i);
-			/* On a residency list: only if nobody else can leave (RES-08). */
-			bool spared = spare && (still_needed(i) ||
-						(i->allocation->listed && !i->allocation->offer));
-			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
-				       !content_is_dead(i) && !may_discard(i);
-			struct vmm_policy_victim victim = {
-				.size_bytes = i->allocation->size_bytes,
-				.idle_since = i->last_use,
-				.priority = i->allocation->priority,
-				.busy = active || spared,
-				.pinned = (fragile && !search->loss_allowed) ||
-					  locked_stays(search->memory, i),
-				.locked = i->lock_count != 0,
-				.wanted = i->wanted == search->preparation,
-			};
-
-			if (vmm_policy_take(&victim, &need))
-				return i;
-			search->blocked |= active && !victim.wanted;
-			search->spared |= spared;
-			search->fragile |= fragile;
-		}
-	}
-	return NULL;
-}
-
-/* Who can leave and keep what it has; what queued work still needs goes last. */
-static struct vmm_instance *next_easy_victim(struct vmm_search *search)
-{
-	vmm_offers_settle(search->memory);
-	search->spared = false;
-	struct vmm_instance *victim = look_for_victim(search, true);
-
-	return !victim && search->spared ? look_for_victim(search, false) : victim;
-}
-
-/* What the CPU has locked, and then what would lose its content, only if nothing need be waited for. */
-static struct vmm_instance *next_hard_victim(struct vmm_search *search)
-{
-	struct vmm_instance *victim = NULL;
-
-	if (!search->blocked && !search->locked_allowed) {
-		search->locked_allowed = true;
-		victim = look_for_victim(search, false);
-	}
-	if (!victim && !search->blocked && search->fragile && !search->loss_allowed) {
-		search->loss_allowed = true;
-		victim = look_for_victim(search, false);
-	}
-	return victim;
-}
-
-static struct vmm_instance *next_victim(struct vmm_search *search)
-{
-	struct vmm_instance *victim = next_easy_victim(search);
-
-	return victim ? victim : next_hard_victim(search);
-}
-
-/* SEG-05: whatever is mapped anywhere makes room when it is the limit of all apertures together that is reached. */
-static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
-{
-	struct vmm_search any = *search;
-	struct vmm_instance *victim = NULL;
-
-	any.request.low = any.request.high = 0;
-	victim = next_victim(&any);
-	for (uint32_t s = 0; s < search->memory->segment_count && !victim; s++) {
-		any.segment = &search->memory->segment[s];
-		if (any.segment->aperture && any.segment != search->segment)
-			victim = next_victim(&any);
-	}
-	search->blocked |= any.blocked;
-	return victim;
-}
-
-/*
- * VMM_OK: `victim` leaves, or without one there is room in one piece now. What is free is brought together once nobody can
- * leave, and before anything is lost for it.
- */
-static vmm_status find_victim(struct vmm_search *search, struct vmm_instance **victim)
-{
-	vmm_status status = VMM_NO_VIDEO_MEMORY;
-
-	if (vmm_unlikely(vmm_segment_is_over_limit(search->memory, search->segment,
-						   search->request.size_bytes))) {
-		*victim = next_mapped_victim(search);
-		return *victim ? VMM_OK : status;
-	}
-	*victim = next_easy_victim(search);
-	if (!*victim && !search->blocked && !search->compacted) {
-		search->compacted = true;
-		status = vmm_compact(search->memory, search->segment, &search->request,
-				     search->preparation);
-		if (status != VMM_NO_VIDEO_MEMORY)
-			return status;
-	}
-	if (!*victim)
-		*victim = next_hard_victim(search);
-	return *victim ? VMM_OK : status;
-}
-
-static vmm_status find_space(struct vmm_search *search, struct vmm_room *room)
-{
-	struct vmm_memory *memory = search->memory;
-
-	for (;;) {
-		vmm_status status = vmm_segment_allocate(memory, search->segment, &search->request,
-							 &room->node, &room->offset);
-		struct vmm_instance *victim;
-
-		if (status != VMM_NO_VIDEO_MEMORY)
-			return status;
-		status = find_victim(search, &victim);
-		if (!vmm_ok(status))
-			return status;
-		if (!victim)
-			continue;
-		status = push_out(search, victim);
-		if (status ==
-		    VMM_NOT_SUPPORTED) /* a locked one that cannot move without losing stores */
-			return VMM_NO_VIDEO_MEMORY;
-		if (status == VMM_PENDING) { /* PAG-17: its way out is in use */
-			search->blocked = true;
-			return VMM_NO_VIDEO_MEMORY;
-		}
-		if (!vmm_ok(status))
-			return status;
-	}
-}
-
-vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment *segment,
-				   const struct vmm_range_request *request, uint64_t preparation,
-				   struct vmm_room *room)
-{
-	struct vmm_search search = {.memory = memory,
-				    .segment = segment,
-				    .request = *request,
-				    .preparation = preparation};
-
-	if (request->size_bytes > segment->capacity_bytes)
-		return VMM_NO_VIDEO_MEMORY;
-	vmm_status status = find_space(&search, room);
-	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
-}
-
-vmm_status vmm_residency_make_room(struct vmm_memory *memory, struct vmm_segment *segment,
-				   const struct vmm_range_request *request)
-{
-	struct vmm_room room;
-	vmm_status status =
-		vmm_residency_take_room(memory, segment, request, VMM_NO_PREPARATION, &room);
-
-	if (status == VMM_OK)
-		vmm_segment_free(memory, segment, room.node);
-	return status;
+	return vmm_residency_evict_for(memory, instance, reason, VMM_NO_PREPARATION);
 }
 
 static vmm_status map_backing(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -700,7 +456,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	if (vmm_unlikely(instance->allocation->hinted_banks) && !search->request.low)
 		status = vmm_place_in_hinted_bank(memory, search->segment, &search->request, &room);
 	if (status == VMM_NO_VIDEO_MEMORY)
-		status = find_space(search, &room);
+		status = vmm_room_find(search, &room);
 	if (!vmm_ok(status))
 		return status;
 	enter_segment(memory, instance, search->segment, &room);
@@ -735,7 +491,7 @@ static vmm_status place_in_parts(struct vmm_search *search, struct vmm_instance 
 	for (uint32_t i = 0; i < count && status == VMM_NO_VIDEO_MEMORY; i++) {
 		search->request.low = part[i].low;
 		search->request.high = part[i].high;
-		search->locked_allowed = search->loss_allowed = false;
+		search->locked_allowed = search->loss_allowed = search->compacted = false;
 		status = place_in(search, instance);
 	}
 	return status;
@@ -888,7 +644,7 @@ static vmm_status reswizzle(struct vmm_memory *memory, struct vmm_instance *inst
 		return status;
 	if (!vmm_instance_unused(instance)) /* PAG-21: by the paging itself */
 		return VMM_PENDING;
-	status = evict(memory, instance, VIDMM_RESIDENCY_REFERENCED, preparation);
+	status = vmm_residency_evict_for(memory, instance, VIDMM_RESIDENCY_REFERENCED, preparation);
 	return status == VMM_OK && instance->allocation->content_lost /* PAG-20 */
 		       ? STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
 		       : status;
@@ -918,10 +674,11 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
-		vmm_status status = evict(memory, instance,
-					  instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
-							       : VIDMM_RESIDENCY_REFERENCED,
-					  preparation);
+		vmm_status status =
+			vmm_residency_evict_for(memory, instance,
+						instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
+								     : VIDMM_RESIDENCY_REFERENCED,
+						preparation);
 		/*
 		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
 		 * goes on seeing it there.
