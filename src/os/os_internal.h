@@ -209,7 +209,6 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 			     uint64_t deadline_ns);
 void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count);
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex);
-void vmm_os_linux_mutex_wake(_Atomic uint32_t *state);
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread);
 void vmm_os_linux_thread_join(struct vmm_os_thread *thread);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The linux back end's time and contended mutex: CLOCK_MONOTONIC and raw futexes. */
+/* The linux back end's time, which is CLOCK_MONOTONIC, and its contended mutex. */
 #include "os/os_internal.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <time.h>
 
 #define NS_PER_S 1000000000u
@@ -61,13 +60,8 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 	}
 	/*
 	 * State 2 from now on even if this was the only waiter: nobody knows, and a wake too many
-	 * is harmless.
+	 * is harmless. It waits as for anything else, so that it looks idle while the holder waits.
 	 */
 	while (atomic_exchange_explicit(&mutex->state, 2, memory_order_acquire) != 0)
-		vmm_os_linux_futex(&mutex->state, FUTEX_WAIT_BITSET, 2, NULL);
-}
-
-void vmm_os_linux_mutex_wake(_Atomic uint32_t *state)
-{
-	vmm_os_linux_futex(state, FUTEX_WAKE, 1, NULL);
+		(void)!vmm_os_linux_wait(mutex->os, &mutex->state, 2, VMM_OS_FOREVER);
 }

@@ -86,6 +86,7 @@ bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 {
 	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+	struct vmm_os *os;
 	uint32_t before;
 
 	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
@@ -98,13 +99,14 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 		vmm_os_sim_maybe_switch(mutex->os);
 		return;
 	}
+	os = mutex->os;
 	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
 	/*
 	 * From here on another thread may hold, release and free the mutex: only its address is
-	 * used.
+	 * used, and that of the world.
 	 */
 	if (vmm_unlikely(before == 2))
-		vmm_os_linux_mutex_wake(&mutex->state);
+		vmm_os_linux_wake(os, &mutex->state, 1);
 }
 
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex)

@@ -137,7 +137,10 @@ HRESULT client_deallocate(struct client_device *device, D3DKMT_HANDLE allocation
 {
 	D3DDDICB_DEALLOCATE args = {.NumAllocations = 1, .HandleList = &allocation};
 
-	return device->cb->pfnDeallocateCb(device->handle, &args);
+	HRESULT result = device->cb->pfnDeallocateCb(device->handle, &args);
+
+	client_settle(device->client); /* the worker tells the miniport */
+	return result;
 }
 
 HRESULT client_try_lock(struct client_device *device, D3DKMT_HANDLE *allocation, uint32_t flags,

@@ -36,7 +36,7 @@ static void start(struct timeout_world *t, void **state, world_setup *setup)
 	struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
 
 	if (*(uint32_t *)*state == VIDMM_HOST_LINUX)
-		tdr.delay_ms = 1500;
+		tdr.delay_ms = 3000;
 	timeout_start(t, state, setup, &tdr);
 }
 
