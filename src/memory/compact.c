@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room in one piece where what is free lies scattered (SPL-13): idle allocations move inside their memory segment, by a
- * Transfer whose two sides are both in it. Only when nobody can leave: content that goes to system memory may never be
- * wanted again, while what moves certainly stays in the way.
+ * Room in one piece where what is free lies scattered: idle allocations move inside their memory segment, by a Transfer whose
+ * two sides are both in it. It is for content that cannot leave (PAG-20) and would be lost otherwise.
  */
 #include "memory/memory_private.h"
 

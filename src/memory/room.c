@@ -156,8 +156,8 @@ static struct vmm_instance *next_mapped_victim(struct vmm_search *search)
 }
 
 /*
- * VMM_OK: `victim` leaves, or without one there is room in one piece now. What is free is brought together once nobody can
- * leave, and before anything is lost for it.
+ * VMM_OK: `victim` leaves, or without one there is room in one piece now. What is free is brought together before content is
+ * lost for it (PAG-20), and only then: a segment out of which everything idle has been sent packs better than one in which it moved.
  */
 static vmm_status find_victim(struct vmm_search *search, struct vmm_instance **victim)
 {
@@ -169,7 +169,7 @@ static vmm_status find_victim(struct vmm_search *search, struct vmm_instance **v
 		return *victim ? VMM_OK : status;
 	}
 	*victim = next_easy_victim(search);
-	if (!*victim && !search->blocked && !search->compacted) {
+	if (!*victim && !search->blocked && search->fragile && !search->compacted) {
 		search->compacted = true;
 		status = vmm_compact(search->memory, search->segment, &search->request,
 				     search->preparation);

@@ -486,6 +486,117 @@ static void pag_20_others_leave_before_somebody_loses_content(void **state)
 	world_stop(&w);
 }
 
+/* ---- room in one piece: what cannot leave moves ---- */
+
+static const struct client_options four_hundred = {.vram_bytes = 4 * PAGES * PAGE,
+						   .aperture_bytes = PAGES * PAGE,
+						   .registry = bare,
+						   .registry_count = 2};
+
+/* 100 pages free, 81 that cannot leave, 219 free. */
+static D3DKMT_HANDLE start_scattered(struct world *w, void **state)
+{
+	world_start(w, state, &four_hundred);
+	allocate_pinned(w, FIFTH, kinds[0], APERTURE);
+	D3DKMT_HANDLE first = allocate_in(&w->device, PAGES * PAGE, CPU, VRAM);
+	use_now(w, first, false);
+	D3DKMT_HANDLE fragile = allocate_through(w, 81);
+	assert_int_equal(client_deallocate(&w->device, first), S_OK);
+	client_idle(&w->client);
+	return fragile;
+}
+
+static void pag_20_what_cannot_leave_moves_if_that_makes_room(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE fragile = start_scattered(&w, state);
+	HANDLE kmd = probe_last_created();
+	D3DKMT_HANDLE large = allocate_in(&w.device, 250 * PAGE, CPU, VRAM);
+
+	probe_forget();
+	use_now(&w, large, true);
+	assert_int_equal(client_residency(&w.device, large), IN_VRAM);
+	assert_int_equal(client_residency(&w.device, fragile), IN_VRAM);
+	assert_true(world_statistics(&w).bytes_moved == 81 * PAGE);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
+	const DXGKARG_BUILDPAGINGBUFFER *move =
+		&probe_find_paging(DXGK_OPERATION_TRANSFER, kmd, 0)->paging;
+	uint64_t from = (uint64_t)move->Transfer.Source.SegmentAddress.QuadPart;
+	uint64_t to = (uint64_t)move->Transfer.Destination.SegmentAddress.QuadPart;
+	assert_int_equal(move->Transfer.Source.SegmentId, 1);
+	assert_int_equal(move->Transfer.Destination.SegmentId, 1);
+	assert_int_equal(move->Transfer.TransferSize, 81 * PAGE);
+	assert_true(from >= to + 81 * PAGE || to >= from + 81 * PAGE);
+	assert_int_equal(w.client.findings, 0);
+	client_expect(&w.device, fragile, 81 * PAGE, 81 << 20);
+	client_write(&w.device, fragile, 81 * PAGE, 0x5151);
+	use_now(&w, fragile, true);
+	client_expect(&w.device, fragile, 81 * PAGE, 0x5151);
+	vidmm_adapter_check(w.client.adapter);
+	world_stop(&w);
+}
+
+/* What has a way out takes it: nothing moves for that. */
+static void pag_20_nothing_moves_while_somebody_can_leave(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE fragile = start_scattered(&w, state);
+	D3DKMT_HANDLE other = allocate_in(&w.device, 90 * PAGE, CPU, VRAM);
+	D3DKMT_HANDLE large = allocate_in(&w.device, 219 * PAGE, CPU, VRAM);
+
+	use_now(&w, other, true);
+	use_now(&w, large, true);
+	D3DKMT_HANDLE next = allocate_in(&w.device, 100 * PAGE, CPU, VRAM);
+	use_now(&w, next, true);
+	assert_int_equal(client_residency(&w.device, other), EVICTED);
+	assert_int_equal(client_residency(&w.device, fragile), IN_VRAM);
+	assert_true(world_statistics(&w).bytes_moved == 0);
+	world_stop(&w);
+}
+
+/* It stays where it is, and the device that wants the room is in error (SPL-12). */
+static void pag_20_what_the_cpu_holds_does_not_move(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE fragile = start_scattered(&w, state);
+	D3DKMT_HANDLE large = allocate_in(&w.device, 250 * PAGE, CPU, VRAM);
+	const uint32_t *words = client_lock(&w.device, fragile, READ_ONLY);
+
+	client_reference(&w.context, large, true);
+	(void)client_try_submit(&w.context);
+	client_idle(&w.client);
+	assert_true(world_statistics(&w).bytes_moved == 0);
+	for (uint32_t i = 0; i < 81 * PAGE / 4; i++)
+		assert_int_equal(words[i], (81 << 20) + i);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
+static bool fail_moves(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	(void)context;
+	*status = STATUS_UNSUCCESSFUL;
+	return args->Operation == DXGK_OPERATION_TRANSFER &&
+	       args->Transfer.Source.SegmentId == args->Transfer.Destination.SegmentId;
+}
+
+static void pag_09_a_move_that_fails_ends_the_adapter(void **state)
+{
+	struct world w;
+
+	start_scattered(&w, state);
+	D3DKMT_HANDLE large = allocate_in(&w.device, 250 * PAGE, CPU, VRAM);
+	probe.answer_paging = fail_moves;
+	client_reference(&w.context, large, true);
+	(void)client_try_submit(&w.context);
+	client_idle(&w.client);
+	probe.answer_paging = NULL;
+	assert_int_equal(w.client.fatals, 1);
+	w.expect_fatal = true;
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
 static void ofr_04_what_is_offered_goes_first_although_it_could_not_pass(void **state)
 {
 	struct world w;
@@ -613,6 +724,10 @@ int main(void)
 		BOTH(pag_20_pnp_09_what_cannot_pass_an_overlay_loses_its_content),
 		BOTH(pag_20_an_overlay_that_leaves_room_costs_nothing),
 		BOTH(pag_20_others_leave_before_somebody_loses_content),
+		BOTH(pag_20_what_cannot_leave_moves_if_that_makes_room),
+		BOTH(pag_20_nothing_moves_while_somebody_can_leave),
+		BOTH(pag_20_what_the_cpu_holds_does_not_move),
+		BOTH(pag_09_a_move_that_fails_ends_the_adapter),
 		BOTH(ofr_04_what_is_offered_goes_first_although_it_could_not_pass),
 		BOTH(pag_20_a_queued_submission_that_needs_lost_content_is_not_executed),
 		BOTH(pag_20_what_the_cpu_holds_is_not_lost),

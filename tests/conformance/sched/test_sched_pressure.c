@@ -198,6 +198,31 @@ static void spl_13_more_than_fits_takes_turns(void **state)
 	world_stop(&w);
 }
 
+/* What the set already has in memory may have to move so that the rest finds a place in one piece. */
+static void spl_13_a_scattered_set_is_compacted(void **state)
+{
+	struct world w;
+	D3DKMT_HANDLE a[4];
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < 4; i++) { /* four quarters */
+		a[i] = world_allocate(&w, 4 * MIB, WORLD_MEMORY);
+		world_submit_write(&w.context, a[i], 0, 0x60 + i);
+	}
+	D3DKMT_HANDLE half = world_allocate(&w, 8 * MIB, WORLD_MEMORY);
+	world_use(&w.context, a[0]); /* every other quarter, and a half */
+	world_use(&w.context, a[2]);
+	world_write(&w.context, half, 0, 0x64);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 5);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(world_word(&w, a[i], 0), 0x60 + i);
+	assert_int_equal(world_word(&w, half, 0), 0x64);
+	world_stop(&w);
+}
+
 /* OFR-01: queued work keeps the content of what is offered behind it; it must not keep the queue from moving. */
 static void spl_13_what_is_offered_behind_queued_work_still_moves(void **state)
 {
@@ -340,6 +365,7 @@ int main(void)
 		ON_BOTH(spl_13_idle_memory_of_others_is_taken_first),
 		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
 		ON_BOTH(spl_13_more_than_fits_takes_turns),
+		ON_BOTH(spl_13_a_scattered_set_is_compacted),
 		ON_BOTH(spl_13_what_is_offered_behind_queued_work_still_moves),
 		ON_BOTH(pag_02_system_memory_that_will_come_back_is_waited_for),
 		ON_SIM(pag_02_what_is_about_to_be_closed_comes_back_too),
