@@ -148,6 +148,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 		vmm_sched_power_up(core);
 	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
 	atomic_store(&core->closed, true);
+	vmm_adapter_await_visitors(core);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_memory_evict_all(core);

@@ -34,8 +34,10 @@ static void release_reservations(struct vmm_process *core)
 
 	if (!atomic_load(&core->reserves))
 		return;
-	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++)
+	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++) {
 		vmm_budget_release(adapter, core);
+		vmm_adapter_put(adapter);
+	}
 }
 
 void vidmm_process_close(struct vidmm_process *process)

@@ -92,7 +92,22 @@ void vmm_adapter_withdraw(struct vmm_adapter *adapter)
 	vmm_os_mutex_unlock(&adapter->world->shared_lock);
 }
 
-struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid)
+void vmm_adapter_await_visitors(struct vmm_adapter *adapter)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->left);
+
+		vmm_os_mutex_lock(&adapter->world->shared_lock);
+		uint32_t inside = adapter->visitors;
+		vmm_os_mutex_unlock(&adapter->world->shared_lock);
+		if (!inside ||
+		    vmm_os_wait(adapter->os, &adapter->left, seen, VMM_OS_FOREVER,
+				"calls inside an adapter that stops", 0) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}
+
+struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid)
 {
 	struct vmm_adapter *found = NULL;
 	struct vmm_list *at;
@@ -104,6 +119,8 @@ struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid)
 		if (adapter->luid == luid)
 			found = adapter;
 	}
+	if (found)
+		found->visitors++;
 	vmm_os_mutex_unlock(&world->shared_lock);
 	return found;
 }
@@ -129,8 +146,24 @@ struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index)
 	vmm_list_for_each (at, &world->adapters)
 		if (!index--)
 			found = vmm_container_of(at, struct vmm_adapter, world_link);
+	if (found)
+		found->visitors++;
 	vmm_os_mutex_unlock(&world->shared_lock);
 	return found;
+}
+
+/* Told with the lock held: who stops the adapter frees it as soon as it has seen that nobody is inside. */
+void vmm_adapter_put(struct vmm_adapter *adapter)
+{
+	if (!adapter)
+		return;
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	adapter->visitors--;
+	atomic_fetch_add(&adapter->left, 1);
+	vmm_os_wake(world->os, &adapter->left, UINT32_MAX);
+	vmm_os_mutex_unlock(&world->shared_lock);
 }
 
 void vmm_adapter_finish(struct vmm_adapter *adapter)

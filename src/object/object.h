@@ -85,6 +85,8 @@ struct vmm_adapter {
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
 	struct vmm_list world_link; /* guarded by world->shared_lock */
+	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
+	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
@@ -374,11 +376,14 @@ void vmm_adapter_finish(struct vmm_adapter *adapter);
 /* From here on clients find it, until it is withdrawn. */
 void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid);
 void vmm_adapter_withdraw(struct vmm_adapter *adapter);
-/* NULL: none has that LUID. Who stops an adapter sees to it that nobody uses it any more. */
-struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid);
-uint32_t vmm_adapter_count(struct vmm_world *world);
-/* In the order of their start; NULL: there are fewer. */
+/* Waits until whoever found it before it was withdrawn has put it back. No lock held. */
+void vmm_adapter_await_visitors(struct vmm_adapter *adapter);
+/* It stays until vmm_adapter_put. NULL: none has that LUID. */
+struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid);
+/* The same, by the order of their start; NULL: there are fewer. */
 struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
+void vmm_adapter_put(struct vmm_adapter *adapter); /* NULL: nothing */
+uint32_t vmm_adapter_count(struct vmm_world *world);
 
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);

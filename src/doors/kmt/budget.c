@@ -12,11 +12,13 @@ struct subject {
 
 #define OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
 
+/* *adapter is kept even where this fails: vmm_adapter_put. */
 static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 		      struct vmm_adapter **adapter)
 {
 	struct vmm_observe *observe;
 
+	*adapter = NULL;
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
 	if (!call->process)
 		return STATUS_UNSUCCESSFUL;
@@ -61,6 +63,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryVideoMemoryInfo(D3DKMT_QUERYVIDEOMEMORYINFO
 		pData->CurrentReservation = info.reserved;
 		pData->AvailableForReservation = info.available;
 	}
+	vmm_adapter_put(adapter);
 	return vmm_kmt_leave(&call, status, args.hAdapter, 1, (uint64_t)args.MemorySegmentGroup);
 }
 
@@ -79,6 +82,7 @@ D3DKMTChangeVideoMemoryReservation(const D3DKMT_CHANGEVIDEOMEMORYRESERVATION *pD
 	if (NT_SUCCESS(status))
 		status = vmm_budget_reserve(adapter, call.process,
 					    (uint32_t)args.MemorySegmentGroup, args.Reservation);
+	vmm_adapter_put(adapter);
 	return vmm_kmt_leave(&call, status, args.hAdapter, args.Reservation,
 			     (uint64_t)args.MemorySegmentGroup);
 }

@@ -49,7 +49,7 @@ NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_
 /* For calls whose argument pointer is NULL: STATUS_INVALID_PARAMETER, and an event (HND-11). */
 NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
 
-/* The adapter that a handle of the process stands for; NULL: none, or it has stopped. */
+/* The adapter that a handle of the process stands for, kept until vmm_adapter_put; NULL: none, or it has stopped. */
 struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle);
 
 /*
