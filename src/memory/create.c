@@ -137,6 +137,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
 	a->flags = vmm_flags_kept(c->memory, info->Flags.Value);
+	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;

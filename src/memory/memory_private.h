@@ -27,6 +27,13 @@ enum {
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
+/* DXGK_ALLOCATIONINFOFLAGS2 */
+enum {
+	VMM_ALLOCATION2_SHARE_BACKING = 0x1,
+	VMM_ALLOCATION2_NOTIFY_EVICTION = 0x10, /* from here on: 3.2 */
+	VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP = 0x20,
+};
+
 /* A memory object out of which backing stores are carved. */
 struct vmm_arena {
 	struct vmm_os_memory memory;
@@ -212,6 +219,13 @@ const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
 					       const struct vmm_backing *backing, uint64_t *offset);
 void vmm_arenas_finish(struct vmm_memory *memory);
 
+/* Bytes of an instance, in whole pages, and where in an aperture they are. */
+struct vmm_paging_part {
+	uint64_t offset, size_bytes;
+	uint32_t segment;
+	uint64_t at;
+};
+
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
@@ -235,6 +249,14 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t to);
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident);
+/* PAG-29: NOTIFY_ALLOC with Eviction of those bytes, which the GPU reaches at that place. */
+vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instance *instance,
+				   const struct vmm_paging_part *part);
+/* Bytes of its backing pages, from that offset on, into an aperture and out of it; all in whole pages. */
+vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const struct vmm_paging_part *part);
+vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_paging_part *part);
 /* PAG-27: a Transfer of size 0 out of its memory segment. */
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
 /* What is collected will not be submitted; the buffers are in no aperture any more. */
@@ -249,6 +271,17 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 				 uint32_t segment, uint64_t offset);
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes);
+
+/* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
+/* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
+vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
+				       bool *told);
+/* It is in system memory without a place in the aperture, and nobody wants it there any more. */
+vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance);
+static inline bool vmm_notify_is_wanted(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(allocation->flags2 & VMM_ALLOCATION2_NOTIFY_EVICTION);
+}
 
 /* ---- segment.c: every range of a segment is taken and given back here, so that what is mapped is counted ---- */
 vmm_status vmm_segments_create(struct vmm_memory *memory);
@@ -647,8 +680,11 @@ struct vmm_flags_verdict {
 };
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
 /* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
-struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
-					       bool existing);
+struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,
+					       bool shared, bool only_apertures, bool existing);
+bool vmm_flags_are_built_wddm3(uint32_t flags2);
+/* 3.0: DXGK_ALLOCATIONINFOFLAGS2 of a new allocation; of an older miniport what stands there is not looked at. */
+uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
 bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags);
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */

@@ -303,6 +303,7 @@ struct vmm_allocation {
 	uint64_t size_bytes; /* rounded to pages (SEG-11) */
 	uint64_t alignment;
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */

@@ -976,6 +976,10 @@ void scripted_set_version(struct scripted_miniport *m, ULONG version)
 {
 	size_t end = sizeof(m->settings.table);
 
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM3_1)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiCreateNativeFence);
+	if (version < DXGKDDI_INTERFACE_VERSION_WDDM3_0)
+		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetAllocationBackingStore);
 	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
 		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetFlipQueueLogBuffer);
 	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
