@@ -144,7 +144,13 @@ struct vidmm_adapter_options {
 	 * clients, which the miniport must agree to in DxgkDdiLinkDevice (rules LNK; before 2.0 only). 0: one.
 	 */
 	uint32_t physical_adapters;
+	/*
+	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
+	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
+	 */
+	uint32_t features;
 };
+#define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,

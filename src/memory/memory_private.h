@@ -177,6 +177,12 @@ static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
 	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
 }
 
+/* ALF-30: its miniport has the address of its backing store, which therefore stays as long as it lives. */
+static inline bool vmm_is_shared_with_kmd(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags2 & VMM_ALLOCATION2_SHARE_BACKING) != 0;
+}
+
 static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, uint32_t id)
 {
 	return &memory->segment[id - 1];
@@ -225,6 +231,13 @@ struct vmm_paging_part {
 	uint32_t segment;
 	uint64_t at;
 };
+
+/* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
+/* The miniport hears the address; no lock held. Nothing for others. */
+NTSTATUS vmm_backing_share_tell(struct vmm_memory *memory, const struct vmm_allocation *allocation);
+/* The allocation ends: what its miniport was told of is the caller's, until that has been told of the end. */
+struct vmm_backing vmm_backing_share_take(struct vmm_allocation *allocation);
+void vmm_backing_share_free(struct vmm_memory *memory, struct vmm_backing *store);
 
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);

@@ -71,8 +71,14 @@ struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, 
 		wrong = "ShareBackingStoreWithKmd with existing memory";
 	else if (!only_apertures)
 		wrong = "ShareBackingStoreWithKmd on an allocation for more than the aperture";
-	else
-		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled"; /* C-36 */
+	else if (!vmm_port_feature_is_enabled(memory->adapter->port,
+					      DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD))
+		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled, or the miniport has not "
+			"asked whether it is"; /* C-36 */
+	else if (!memory->caps->set_backing_store)
+		wrong = "ShareBackingStoreWithKmd of a miniport without DxgkDdiSetAllocationBackingStore";
+	if (!wrong)
+		return (struct vmm_flags_verdict){NULL, NULL};
 	return (struct vmm_flags_verdict){"ALF-30", wrong};
 }
 

@@ -80,6 +80,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
 };
 
 static const char *const callback_names[] = {
