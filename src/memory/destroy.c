@@ -370,6 +370,7 @@ void vmm_memory_close_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_deallocation d = {0};
 
+	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);

@@ -165,6 +165,7 @@ struct vmm_memory {
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	struct vmm_trims *trims;       /* 2.x: NULL until somebody registers */
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
 	bool powering_down;   /* paging buffers are not mapped any more */
@@ -666,6 +667,14 @@ void vmm_budget_charge(struct vmm_ref *ref, bool listed);
 /* By how many bytes usage would exceed the budget with these additions. */
 uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count);
 void vmm_budgets_finish(struct vmm_memory *memory);
+
+/* ---- trim.c ---- */
+/* Around what may make a budget less; paging lock held. */
+void vmm_trims_before_budget(struct vmm_memory *memory);
+void vmm_trims_after_budget(struct vmm_memory *memory);
+/* The device ends: its notifications do. No lock held. */
+void vmm_trims_end(struct vmm_device *device);
+void vmm_trims_finish(struct vmm_memory *memory);
 
 /* ---- paging_queue.c ---- */
 struct vmm_paging_queue;

@@ -108,6 +108,7 @@ struct vmm_adapter {
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
@@ -169,6 +170,7 @@ struct vmm_device {
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	void *door;           /* owned by the door that created the device */
+	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
