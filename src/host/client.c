@@ -155,6 +155,18 @@ static vmm_status leave(const struct vmm_visit *visit, const struct vmm_device *
 	return status;
 }
 
+vidmm_status vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
+				   vidmm_trim_residency_set_fn *function)
+{
+	struct vmm_visit visit;
+	struct vmm_device *core;
+	vmm_status status = enter(&visit, device, &core);
+
+	if (vmm_ok(status))
+		status = vmm_umd_set_trim(&core, &visit, umd_device, function);
+	return leave(&visit, core, status);
+}
+
 vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtime_resource)
 {
 	struct vmm_visit visit;

@@ -65,11 +65,13 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *allocation)
 {
 	struct vmm_adapter *adapter = memory->adapter;
+	struct vmm_backing store = {0};
 
 	vmm_paging_lock(adapter);
 	bool last = --allocation->references == 0;
 	if (last) {
 		vmm_offer_cancel(allocation);
+		store = vmm_backing_share_take(allocation);
 		finish_instances(memory, allocation);
 		vmm_list_remove(&allocation->all);
 		adapter->allocation_count--;
@@ -82,6 +84,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	if (!allocation->gone)
 		vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1,
 					    false);
+	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_free(allocation);
 }
@@ -367,6 +370,7 @@ void vmm_memory_close_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_deallocation d = {0};
 
+	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);

@@ -42,6 +42,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 {
 	struct vmm_memory *memory = adapter->memory;
 
+	vmm_trims_finish(memory);
 	vmm_swizzle_finish(memory);
 	vmm_budgets_finish(memory);
 	vmm_paging_buffers_destroy(memory);

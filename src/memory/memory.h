@@ -245,6 +245,31 @@ NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *proce
 /* What of the group no other process may have (PRI-14); takes the place of an earlier one. */
 NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
 			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
+/* Trim notifications (RES-09): trim.c. D3DDDI_TRIMRESIDENCYSET_FLAGS. */
+enum { VMM_TRIM_PERIODIC = 0x1, VMM_TRIM_RESTART = 0x2, VMM_TRIM_TO_BUDGET = 0x4 };
+struct vmm_trim_client {
+	/* On a thread of the adapter's, no lock held. Gets a copy of this. */
+	void (*call)(const struct vmm_trim_client *client, uint32_t flags, uint64_t bytes);
+	void (*function)(void); /* the driver's own, for whoever called vmm_trim_register */
+	void *context, *owner;
+};
+NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
+			   uint32_t *handle) VMM_MUST_CHECK;
+/* The live handle of the device whose registration that is; NULL: none. */
+void *vmm_trim_device(struct vmm_process *process, uint32_t handle);
+/*
+ * When it returns its callback does not run, unless the caller is in it. Comes out of the device while that is paused; *device
+ * NULL: it has ended meanwhile. function: NULL, or whose registration it must be.
+ */
+NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_visit *visit, uint32_t handle,
+			     void (*function)(void)) VMM_MUST_CHECK;
+/* A device has submitted. */
+void vmm_trims_wake(struct vmm_adapter *adapter);
+static inline void vmm_trims_submitted(struct vmm_adapter *adapter)
+{
+	if (vmm_unlikely(atomic_load_explicit(&adapter->trims_asleep, memory_order_relaxed)))
+		vmm_trims_wake(adapter);
+}
 /* The process ends: its reservations do. */
 void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 

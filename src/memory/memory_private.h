@@ -27,6 +27,13 @@ enum {
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
 };
 
+/* DXGK_ALLOCATIONINFOFLAGS2 */
+enum {
+	VMM_ALLOCATION2_SHARE_BACKING = 0x1,
+	VMM_ALLOCATION2_NOTIFY_EVICTION = 0x10, /* from here on: 3.2 */
+	VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP = 0x20,
+};
+
 /* A memory object out of which backing stores are carved. */
 struct vmm_arena {
 	struct vmm_os_memory memory;
@@ -158,6 +165,7 @@ struct vmm_memory {
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	struct vmm_trims *trims;       /* 2.x: NULL until somebody registers */
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
 	bool powering_down;   /* paging buffers are not mapped any more */
@@ -168,6 +176,12 @@ struct vmm_memory {
 static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
 {
 	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
+}
+
+/* ALF-30: its miniport has the address of its backing store, which therefore stays as long as it lives. */
+static inline bool vmm_is_shared_with_kmd(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags2 & VMM_ALLOCATION2_SHARE_BACKING) != 0;
 }
 
 static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, uint32_t id)
@@ -212,6 +226,20 @@ const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
 					       const struct vmm_backing *backing, uint64_t *offset);
 void vmm_arenas_finish(struct vmm_memory *memory);
 
+/* Bytes of an instance, in whole pages, and where in an aperture they are. */
+struct vmm_paging_part {
+	uint64_t offset, size_bytes;
+	uint32_t segment;
+	uint64_t at;
+};
+
+/* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
+/* The miniport hears the address; no lock held. Nothing for others. */
+NTSTATUS vmm_backing_share_tell(struct vmm_memory *memory, const struct vmm_allocation *allocation);
+/* The allocation ends: what its miniport was told of is the caller's, until that has been told of the end. */
+struct vmm_backing vmm_backing_share_take(struct vmm_allocation *allocation);
+void vmm_backing_share_free(struct vmm_memory *memory, struct vmm_backing *store);
+
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
@@ -235,6 +263,14 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t to);
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident);
+/* PAG-29: NOTIFY_ALLOC with Eviction of those bytes, which the GPU reaches at that place. */
+vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instance *instance,
+				   const struct vmm_paging_part *part);
+/* Bytes of its backing pages, from that offset on, into an aperture and out of it; all in whole pages. */
+vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const struct vmm_paging_part *part);
+vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_paging_part *part);
 /* PAG-27: a Transfer of size 0 out of its memory segment. */
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
 /* What is collected will not be submitted; the buffers are in no aperture any more. */
@@ -249,6 +285,17 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_bac
 				 uint32_t segment, uint64_t offset);
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
 				  uint64_t size_bytes);
+
+/* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
+/* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
+vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
+				       bool *told);
+/* It is in system memory without a place in the aperture, and nobody wants it there any more. */
+vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance);
+static inline bool vmm_notify_is_wanted(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(allocation->flags2 & VMM_ALLOCATION2_NOTIFY_EVICTION);
+}
 
 /* ---- segment.c: every range of a segment is taken and given back here, so that what is mapped is counted ---- */
 vmm_status vmm_segments_create(struct vmm_memory *memory);
@@ -621,6 +668,14 @@ void vmm_budget_charge(struct vmm_ref *ref, bool listed);
 uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count);
 void vmm_budgets_finish(struct vmm_memory *memory);
 
+/* ---- trim.c ---- */
+/* Around what may make a budget less; paging lock held. */
+void vmm_trims_before_budget(struct vmm_memory *memory);
+void vmm_trims_after_budget(struct vmm_memory *memory);
+/* The device ends: its notifications do. No lock held. */
+void vmm_trims_end(struct vmm_device *device);
+void vmm_trims_finish(struct vmm_memory *memory);
+
 /* ---- paging_queue.c ---- */
 struct vmm_paging_queue;
 struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device, uint32_t handle);
@@ -647,8 +702,11 @@ struct vmm_flags_verdict {
 };
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
 /* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
-struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
-					       bool existing);
+struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,
+					       bool shared, bool only_apertures, bool existing);
+bool vmm_flags_are_built_wddm3(uint32_t flags2);
+/* 3.0: DXGK_ALLOCATIONINFOFLAGS2 of a new allocation; of an older miniport what stands there is not looked at. */
+uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
 bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags);
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */

@@ -425,6 +425,23 @@ vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *ins
 	return VMM_OK;
 }
 
+vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instance *instance,
+				   const struct vmm_paging_part *part)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_NOTIFY_ALLOC};
+
+	args.NotifyAlloc.hAllocation = instance->allocation->kmd_allocation;
+	args.NotifyAlloc.Flags.Eviction = 1;
+	args.NotifyAlloc.OffsetInBytes = part->offset;
+	args.NotifyAlloc.SizeInBytes = part->size_bytes;
+	memory->operand = instance;
+	vmm_status status = paging_build(memory, &args, NULL, 0);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_NOTIFY_ALLOC, part->size_bytes,
+			     (uint32_t[2]){part->segment, 0});
+	return status;
+}
+
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_TRANSFER};
@@ -450,26 +467,41 @@ static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t f
 	return (flags & 0x4) && vmm_memory_segment(memory, segment)->port->flags.CacheCoherent;
 }
 
-static vmm_status map(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
-		      uint64_t offset)
+vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const struct vmm_paging_part *part)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
-	uint64_t size = instance->allocation->size_bytes;
 
 	args.MapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.MapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
-	args.MapApertureSegment.SegmentId = segment;
-	args.MapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
-	args.MapApertureSegment.NumberOfPages = size >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.SegmentId = part->segment;
+	args.MapApertureSegment.OffsetInPages = part->at >> VMM_PAGE_SHIFT;
+	args.MapApertureSegment.NumberOfPages = part->size_bytes >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.pMdl = instance->backing.mdl;
+	args.MapApertureSegment.MdlOffset = (ULONG)(part->offset >> VMM_PAGE_SHIFT);
 	args.MapApertureSegment.Flags.CacheCoherent =
-		map_coherent(memory, segment, instance->allocation->flags);
+		map_coherent(memory, part->segment, instance->allocation->flags);
 	memory->operand = instance;
 	vmm_status status = paging_build(memory, &args, NULL, 0);
 	if (vmm_ok(status))
 		passage_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
-			      (uint32_t[2]){0, segment}, offset);
+			      (uint32_t[2]){0, part->segment}, part->at);
 	return status;
+}
+
+static struct vmm_paging_part all_of(const struct vmm_instance *instance, uint32_t segment,
+				     uint64_t offset)
+{
+	return (struct vmm_paging_part){
+		.size_bytes = instance->allocation->size_bytes, .segment = segment, .at = offset};
+}
+
+static vmm_status map(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+		      uint64_t offset)
+{
+	const struct vmm_paging_part part = all_of(instance, segment, offset);
+
+	return vmm_paging_map_part(memory, instance, &part);
 }
 
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -497,8 +529,8 @@ vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, u
 	return unmap_range(memory, &args, segment, offset, size_bytes);
 }
 
-static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
-			uint64_t offset)
+vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_paging_part *part)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {0};
 
@@ -507,12 +539,19 @@ static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance
 	args.UnmapApertureSegment.hDevice = instance->allocation->kmd_device;
 	args.UnmapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
 	memory->operand = instance;
-	vmm_status status =
-		unmap_range(memory, &args, segment, offset, instance->allocation->size_bytes);
+	vmm_status status = unmap_range(memory, &args, part->segment, part->at, part->size_bytes);
 	if (vmm_ok(status))
 		passage_event(memory, instance, VIDMM_PAGING_UNMAP_APERTURE,
-			      (uint32_t[2]){segment, 0}, offset);
+			      (uint32_t[2]){part->segment, 0}, part->at);
 	return status;
+}
+
+static vmm_status unmap(struct vmm_memory *memory, struct vmm_instance *instance, uint32_t segment,
+			uint64_t offset)
+{
+	const struct vmm_paging_part part = all_of(instance, segment, offset);
+
+	return vmm_paging_unmap_part(memory, instance, &part);
 }
 
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance)

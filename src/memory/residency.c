@@ -332,6 +332,7 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 			    uint32_t reason, uint64_t preparation)
 {
 	uint32_t old_segment = instance->segment;
+	bool told = false;
 	vmm_status status;
 
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
@@ -360,13 +361,14 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 			vmm_view_hide(instance);
 	} else {
 		vmm_swizzle_release(memory, instance);
-		status = vmm_paging_unmap(
-			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
+		status = vmm_notify_leaving_aperture(memory, instance, &told);
+		if (vmm_ok(status)) /* PAG-17: an aperture unmaps, nothing is copied */
+			status = vmm_paging_unmap(memory, instance);
 	}
 	if (status != VMM_OK)
 		return status;
 	vmm_residency_mark_paged(memory, instance,
-				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
+				 told || (instance->place == VMM_PLACE_MEMORY && !instance->kept));
 	vmm_kept_left_segment(instance);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;

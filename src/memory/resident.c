@@ -468,6 +468,18 @@ static bool may_depart(const struct vmm_ref *ref)
 	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
+/* Nothing moves; its miniport may have to do something about the content nevertheless (PAG-29). */
+static bool depart_from_system(struct vmm_memory *memory, struct vmm_ref *ref)
+{
+	if (vmm_likely(!vmm_notify_is_wanted(ref->allocation)) ||
+	    !vmm_resident_in_system(ref->instance))
+		return true;
+	if (ref->instance->lock_count || !may_depart(ref))
+		return false;
+	vmm_status status = vmm_notify_leaving_system(memory, ref->instance);
+	return status != VMM_PENDING && status != VMM_DEVICE_REMOVED;
+}
+
 /* Is there nothing more to be done about it? */
 static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 {
@@ -476,7 +488,7 @@ static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 	if (ref->allocation->listed || ref->allocation->pinned)
 		return true;
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE)
-		return true;
+		return depart_from_system(memory, ref);
 	/* What the CPU has would only be seen to move: it leaves when it is unlocked, or when somebody needs the room. */
 	if (instance->lock_count || !may_depart(ref))
 		return false;

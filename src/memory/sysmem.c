@@ -19,7 +19,7 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 	struct vmm_kept *kept;
 	vmm_status status;
 
-	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
+	if (!(allocation->flags & VMM_ALLOCATION_KEPT) && !vmm_is_shared_with_kmd(allocation))
 		return VMM_OK;
 	/* First the pages, of which there is a limit; then the note about each. */
 	status = section ? vmm_section_lock(memory, section, allocation->size_bytes,
@@ -39,7 +39,7 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 	kept->page_count = pages;
 	vmm_list_init(&kept->waiting);
 	instance->kept = kept;
-	if (vmm_is_existing(allocation))
+	if (vmm_is_existing(allocation) || vmm_is_shared_with_kmd(allocation))
 		instance->place = VMM_PLACE_SYSTEM; /* it has content: what is in the memory */
 	return VMM_OK;
 }

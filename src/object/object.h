@@ -110,6 +110,7 @@ struct vmm_adapter {
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
@@ -171,6 +172,7 @@ struct vmm_device {
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	void *door;           /* owned by the door that created the device */
+	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
@@ -305,6 +307,7 @@ struct vmm_allocation {
 	uint64_t size_bytes; /* rounded to pages (SEG-11) */
 	uint64_t alignment;
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */

@@ -80,6 +80,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
 };
 
 static const char *const callback_names[] = {
@@ -100,6 +101,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
+	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };
 
 static const char *const residency_names[] = {

@@ -47,6 +47,7 @@ static struct scripted_miniport *arriving; /* the next AddDevice's, armed when t
 static const char *const names[] = {
 	[VIDMM_DDI_ADD_DEVICE] = "add_device",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
 	[VIDMM_DDI_START_DEVICE] = "start_device",
 	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
 	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
@@ -144,6 +145,17 @@ static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, voi
 	call->args = NULL;
 	status = call->status;
 	return status;
+}
+
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
+				     const void *args, size_t size)
+{
+	return begin(m, ddi, NULL, args, size);
+}
+
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args)
+{
+	return end(m, call, args);
 }
 
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status, uint32_t times)
@@ -970,24 +982,4 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path)
 {
 	return DxgkInitialize(driver, path, &armed->settings.table);
-}
-
-void scripted_set_version(struct scripted_miniport *m, ULONG version)
-{
-	size_t end = sizeof(m->settings.table);
-
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetFlipQueueLogBuffer);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiCheckMultiPlaneOverlaySupport3);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN8)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetPowerComponentFState);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
-	m->settings.table.Version = version;
-	memset((char *)&m->settings.table + end, 0xA5, sizeof(m->settings.table) - end);
 }

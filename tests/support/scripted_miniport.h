@@ -153,6 +153,7 @@ struct scripted_call {
 		DXGKARG_QUERYCURRENTFENCE fence;
 		DXGKARG_PREEMPTCOMMAND preempt;
 		DXGKARG_CANCELCOMMAND cancel;
+		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -302,9 +303,15 @@ bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t
 
 /* Entries of the table that it has only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
+DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
+/* A call is recorded, and ends as the script says; for entries that are in another file. */
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
+				     const void *args, size_t size);
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args);
 
 /* Used by scripted_miniport.c. */
 uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
