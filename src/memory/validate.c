@@ -293,10 +293,11 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return not_built(&check, "a flag of the client's");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
-	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
-	    (info->Flags.Value & (LINK_MIRRORED | LINK_INSTANCED)))
-		return not_built(&check,
-				 "content on the adapters of a link besides its lead (PAG-22, "
-				 "PAG-23)");
+	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
+					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
+				      ? vmm_link_not_built(info->Flags.Value)
+				      : NULL;
+	if (on_link)
+		return not_built(&check, on_link);
 	return check_existing(&check, item);
 }
