@@ -31,6 +31,11 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(!instance->partial ||
 		   (!segment->aperture && instance->backing.address && instance->handover &&
 		    !instance->range_count && !instance->kept));
+	/* PAG-22, PAG-23 */
+	vmm_assert(!vmm_link_is_mirrored(allocation) ||
+		   instance->newest < vmm_link_copies(allocation));
+	vmm_assert(!instance->backing.address ||
+		   (instance->backing.parts != NULL) == vmm_link_is_instanced(allocation));
 	/* What an aperture maps are pages of the backing store. */
 	vmm_assert(!segment->aperture || instance->backing.address);
 }

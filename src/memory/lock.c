@@ -48,7 +48,7 @@ static NTSTATUS check_flags(const struct vmm_lock_attempt *a)
 
 static NTSTATUS check_pages(const struct vmm_lock_attempt *a)
 {
-	uint64_t pages = a->ref->allocation->size_bytes >> VMM_PAGE_SHIFT;
+	uint64_t pages = vmm_store_bytes(a->ref->allocation) >> VMM_PAGE_SHIFT; /* SWZ-30 */
 
 	for (uint32_t i = 0; i < a->request->page_count; i++) {
 		if (a->request->pages[i] < pages)
@@ -153,6 +153,8 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a)
 	if (a->instance->lock_count)
 		return vmm_lock_broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
 				      "AcquireAperture, but it is locked without");
+	if (vmm_unlikely((flags & USE_ALTERNATE_VA) && vmm_link_copies(allocation) > 1))
+		return not_built(a, "a second address of content on several adapters of a link");
 	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
 		return not_built(a, "a second address of the caller's own memory (ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
@@ -221,10 +223,11 @@ static bool paging_in_flight(struct vmm_lock_attempt *a)
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
 	return instance->place != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
-	       memory->segment[instance->segment - 1].cpu_memory;
+	       (memory->segment[instance->segment - 1].cpu_memory &&
+		vmm_link_copies(instance->allocation) == 1);
 }
 
-/* LOCK-49: a segment that the CPU cannot see is left for the lock. */
+/* LOCK-49: a segment that the CPU cannot see is left for the lock; so are those of several adapters (PAG-22, PAG-23). */
 static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 {
 	struct vmm_memory *memory = a->memory;
@@ -432,7 +435,7 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 		if (NT_SUCCESS(status) && !a.wait)
 			locked_bytes = request->page_count
 					       ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
-					       : a.ref->allocation->size_bytes;
+					       : vmm_store_bytes(a.ref->allocation);
 		if (waited_ns && !a.wait)
 			adapter->memory->figures.lock_waits++;
 		vmm_paging_unlock(adapter);

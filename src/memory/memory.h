@@ -22,17 +22,20 @@ struct vmm_paging_portion {
 	void *private_data;
 	uint32_t private_bytes, private_start, private_end;
 	bool synchronous; /* names a SynchronousPaging allocation: no render packet beside it (PAG-21) */
+	uint32_t physical; /* the adapter of a link on which it runs; 0: the lead, or no link */
+	uint64_t after;    /* number of the paging timeline that must be complete before; 0: none */
 };
 
 #define VMM_ALLOCATION_SYNCHRONOUS_PAGING 0x800u /* DXGK_ALLOCATIONINFOFLAGS.SynchronousPaging */
 
 struct vmm_memory_engine {
 	/*
-	 * Queues the portion on the paging timeline; returns its number (previous + 1). Paging lock held. The portion is
-	 * copied; the buffer behind it stays until the timeline has completed that number.
+	 * Queues the portions, at most one for each physical adapter, on the paging timeline as one number, which is complete
+	 * when all of them are; returns it (previous + 1). Paging lock held. The portions are copied; the buffers behind
+	 * them stay until the timeline has completed that number.
 	 */
 	uint64_t (*submit_paging)(struct vmm_adapter *adapter,
-				  const struct vmm_paging_portion *portion);
+				  const struct vmm_paging_portion *portions, uint32_t count);
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
@@ -332,10 +335,16 @@ vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t si
 					uint64_t *bus_address) VMM_MUST_CHECK;
 void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
 /* Maps a DMA buffer into the first aperture of the set that has room (DMA-05). Paging lock held. */
+struct vmm_dma_place {
+	uint32_t physical; /* the adapter of a link whose aperture it is; 0: the lead, or no link */
+	uint32_t segment, range;
+	uint64_t address;
+};
+/* place->physical in, the rest out. */
 vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
-				     uint32_t segment_set, uint32_t *segment, uint64_t *address,
-				     uint32_t *range) VMM_MUST_CHECK;
-void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range);
+				     uint32_t segment_set,
+				     struct vmm_dma_place *place) VMM_MUST_CHECK;
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_place *place);
 
 /* Walks every invariant and asserts it. Takes the paging lock itself. */
 void vmm_memory_check(struct vmm_adapter *adapter);

@@ -18,7 +18,10 @@ enum {
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
 	VMM_ALLOCATION_SWIZZLED =
 		0x80, /* 1.x, as the next; never set in what is kept of a 2.x allocation */
-	VMM_ALLOCATION_ALTERNATE = 0x400,            /* UseAlternateVA */
+	VMM_ALLOCATION_ALTERNATE = 0x400,      /* UseAlternateVA */
+	VMM_ALLOCATION_LINK_MIRRORED = 0x1000, /* below 2.0 alone, as the next */
+	VMM_ALLOCATION_LINK_INSTANCED = 0x2000,
+	VMM_ALLOCATION_LINKED = VMM_ALLOCATION_LINK_MIRRORED | VMM_ALLOCATION_LINK_INSTANCED,
 	VMM_ALLOCATION_ACCESSED_PHYSICALLY = 0x8000, /* from here on: 2.x */
 	VMM_ALLOCATION_NOTIFY_RESIDENCY = 0x10000,
 	VMM_ALLOCATION_HARDWARE_PROTECTED = 0x20000,
@@ -97,10 +100,15 @@ struct vmm_paging_buffer {
 };
 #define VMM_PAGING_BUFFERS_MAX 64u
 
-/* Where a DMA buffer is mapped. */
-struct vmm_dma_place {
-	uint32_t segment, range;
-	uint64_t address;
+/* The paging buffers of one physical adapter. */
+struct vmm_paging_lane {
+	uint32_t physical;
+	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
+	uint32_t buffer_count, current_buffer;
+	uint32_t start,
+		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
+	uint32_t private_start, private_write;
+	bool pending; /* commands were collected here since the last flush */
 };
 
 /* An address for the CPU that is not that of the instance's view: UseAlternateVA (SWZ-24). */
@@ -140,14 +148,12 @@ struct vmm_memory {
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_list allocations;   /* vmm_allocation.all */
 	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
-	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
-	uint32_t buffer_count, current_buffer;
-	uint32_t start,
-		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
-	uint32_t private_start, private_write;
-	bool pending;                 /* commands were collected since the last flush */
-	bool synchronous;             /* one of them names a SynchronousPaging allocation */
-	struct vmm_instance *operand; /* of the operation that is about to be built */
+	struct vmm_paging_lane lane[VMM_LINKS_MAX]; /* of each physical adapter, the lead's first */
+	uint32_t lane_count;
+	bool pending;     /* commands were collected since the last flush */
+	bool synchronous; /* one of them names a SynchronousPaging allocation */
+	uint64_t
+		after; /* what is collected runs when the paging timeline has completed that number; it only rises */
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
@@ -226,10 +232,10 @@ const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
 					       const struct vmm_backing *backing, uint64_t *offset);
 void vmm_arenas_finish(struct vmm_memory *memory);
 
-/* Bytes of an instance, in whole pages, and where in an aperture they are. */
+/* Bytes of an instance, in whole pages, and where in an aperture they are; of one adapter if it is a link's. */
 struct vmm_paging_part {
 	uint64_t offset, size_bytes;
-	uint32_t segment;
+	uint32_t physical, segment;
 	uint64_t at;
 };
 
@@ -249,7 +255,7 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
-/* A part of it, in whole pages, between the same places. */
+/* A part of its store, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
 /* SPECIAL_LOCK_TRANSFER between its place and those pages (SWZ-25). */
@@ -278,13 +284,17 @@ void vmm_paging_forget(struct vmm_memory *memory);
 vmm_status vmm_paging_map_current(struct vmm_memory *memory);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Leaves its memory segment on the adapters that did not copy it out (PAG-22); nothing for all others. */
+vmm_status vmm_paging_leave_mirrors(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */
 vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
 				       uint32_t aperture, uint64_t offset);
-vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
-				 uint32_t segment, uint64_t offset);
-vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
-				  uint64_t size_bytes);
+/* A buffer, on that physical adapter. */
+vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, uint32_t physical,
+				 const struct vmm_backing *backing, uint32_t segment,
+				 uint64_t offset);
+vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, uint32_t segment,
+				  uint64_t offset, uint64_t size_bytes);
 
 /* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
 /* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
@@ -568,6 +578,45 @@ void vmm_view_hide(struct vmm_instance *instance);
 /* As vmm_memory_dma_map_locked, where there is room; nobody is evicted for it. */
 vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
 				     uint32_t segment_set, struct vmm_dma_place *place);
+
+/* ---- link.c: content on every physical adapter of a link (PAG-22, PAG-23) ---- */
+/* On how many it is, always the first ones: all of them, or the lead alone. */
+static inline uint32_t vmm_link_copies(const struct vmm_allocation *allocation)
+{
+	return allocation->flags & VMM_ALLOCATION_LINKED ? allocation->adapter->physical_adapters
+							 : 1;
+}
+static inline bool vmm_link_is_mirrored(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_LINK_MIRRORED) &&
+	       allocation->adapter->physical_adapters > 1;
+}
+static inline bool vmm_link_is_instanced(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_LINK_INSTANCED) &&
+	       allocation->adapter->physical_adapters > 1;
+}
+/* Of its backing store, and of what the CPU sees: one part after the other if it is LinkInstanced (SWZ-30). */
+static inline uint64_t vmm_store_bytes(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(vmm_link_is_instanced(allocation))
+		       ? allocation->size_bytes * allocation->adapter->physical_adapters
+		       : allocation->size_bytes;
+}
+/* As vmm_backing_create, of the size that it needs. */
+vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance *instance,
+				 bool zero);
+void vmm_link_parts_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
+/* The pages that are that adapter's. */
+static inline void *vmm_link_mdl(const struct vmm_instance *instance, uint32_t physical)
+{
+	return vmm_unlikely(instance->backing.parts != NULL) ? instance->backing.parts[physical]
+							     : instance->backing.mdl;
+}
+/* Its store may still be written by the GPU of one adapter: what is built from here on runs on all of them after that. */
+void vmm_link_order(struct vmm_memory *memory, const struct vmm_instance *instance);
+/* NULL, or a property that is not built together with a link flag. */
+const char *vmm_link_not_built(uint32_t flags);
 
 /* ---- instance.c ---- */
 /* REN-14: Discard does not rename it. */

@@ -43,7 +43,7 @@ static bool has_good_store(const struct vmm_memory *memory, const struct vmm_ins
 /* Pages that read as zero, in the place of the segment's. */
 static vmm_status show_empty(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint64_t size = instance->allocation->size_bytes, offset;
+	uint64_t size = vmm_store_bytes(instance->allocation), offset;
 	vmm_status status = vmm_residency_give_backing(memory, instance);
 
 	if (!vmm_ok(status))

@@ -49,6 +49,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	instance->not_written = false; /* what was said of its last stay */
+	instance->newest = 0;
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
@@ -88,8 +89,7 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
 {
 	if (instance->backing.arena)
 		return VMM_OK;
-	return vmm_backing_create(memory, instance->allocation->size_bytes, true,
-				  &instance->backing);
+	return vmm_link_store_create(memory, instance, true);
 }
 
 /*
@@ -131,8 +131,7 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	if (memory->caps->wddm2)
 		return vmm_eviction_wddm2(memory, instance, preparation);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
-	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
-					       &instance->backing);
+	vmm_status status = vmm_link_store_create(memory, instance, false);
 
 	if (!vmm_ok(status))
 		return status;

@@ -15,7 +15,7 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 			   const void *system_memory, struct vmm_section *section)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
-	uint64_t pages = allocation->size_bytes >> VMM_PAGE_SHIFT;
+	uint64_t pages = vmm_store_bytes(allocation) >> VMM_PAGE_SHIFT;
 	struct vmm_kept *kept;
 	vmm_status status;
 
@@ -73,6 +73,9 @@ vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *i
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	instance->gpu_wrote = false;
+	/* PAG-22: what one adapter wrote is on the others before a GPU uses it again. */
+	if (vmm_unlikely(vmm_link_is_mirrored(instance->allocation)))
+		instance->kept->all = instance->handover = true;
 	return VMM_OK;
 }
 

@@ -295,10 +295,11 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 	if (!vmm_flags_are_built_wddm3(check.flags2)) /* no public page says what they ask for */
 		return not_built(&check, "NoImplicitSynchronization, DisablePartialResidency or "
 					 "RestrictedToSingleSegment");
-	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
-	    (info->Flags.Value & (LINK_MIRRORED | LINK_INSTANCED)))
-		return not_built(&check,
-				 "content on the adapters of a link besides its lead (PAG-22, "
-				 "PAG-23)");
+	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
+					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
+				      ? vmm_link_not_built(info->Flags.Value)
+				      : NULL;
+	if (on_link)
+		return not_built(&check, on_link);
 	return check_existing(&check, item);
 }

@@ -7,7 +7,7 @@
 
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint64_t size = instance->allocation->size_bytes;
+	uint64_t size = vmm_store_bytes(instance->allocation);
 	const struct vmm_os_memory *source;
 	uint64_t offset;
 	vmm_status status;
@@ -22,7 +22,7 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	if (instance->place == VMM_PLACE_MEMORY && !instance->kept && !instance->partial) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-		vmm_assert(segment->cpu_memory);
+		vmm_assert(segment->cpu_memory && vmm_link_copies(instance->allocation) == 1);
 		source = segment->cpu_memory;
 		offset = segment->cpu_offset + instance->offset;
 	} else {

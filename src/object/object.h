@@ -28,6 +28,7 @@
  * overtakes queued render work of its node, so the two cannot share an order).
  */
 #define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
 struct vmm_memory;
@@ -92,7 +93,7 @@ struct vmm_adapter {
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
-	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
@@ -101,6 +102,9 @@ struct vmm_adapter {
 		paging_lock; /* placement of every instance, segments, paging buffers, scheduler-class DDIs */
 	struct vmm_os_mutex
 		state_lock; /* queues, node progress, device lists; never held across a DDI */
+
+	/* The miniport's system context on each physical adapter, in which its paging runs (SCH-09); constant after start. */
+	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
 	_Atomic uint32_t
@@ -231,6 +235,7 @@ struct vmm_backing {
 	char *address;               /* our permanent mapping */
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
+	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
 };
 
 struct vmm_allocation;
@@ -252,10 +257,11 @@ struct vmm_instance {
 	bool discarded;      /* offered content was taken; reported by the next reclaim */
 	bool view_current;   /* the view shows the place of now */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
-	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
-	uint32_t range;      /* node in the segment's heap */
+	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
+	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
+	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
+	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint32_t range; /* node in the segment's heap */
 	uint32_t lock_count;
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
@@ -407,6 +413,12 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 {
 	return sequence <=
 	       atomic_load_explicit(&adapter->timeline[timeline].completed, memory_order_acquire);
+}
+
+/* Where the paging of a physical adapter runs: each has that node (SCH-09). */
+static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
+{
+	return adapter->paging_node + physical * (adapter->node_count / adapter->physical_adapters);
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };

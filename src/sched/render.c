@@ -284,8 +284,9 @@ static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_R
 		vmm_calling_process_set(s->adapter->os, context->device->process);
 
 	vmm_dma_pin(dma, true);
-	args->DmaBufferSegmentId = dma->segment; /* 0, and no address, while it has no place */
-	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address;
+	args->DmaBufferSegmentId =
+		dma->place.segment; /* 0, and no address, while it has no place */
+	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, args);
 	vmm_dma_pin(dma, false);
 	/* What waits at the head of the prepare queue may want its place. */
