@@ -28,8 +28,13 @@ struct access {
 	const D3DDDI_DEVICECALLBACKS *callbacks;
 	HANDLE handle;
 	D3DDDICB_CREATECONTEXT context;
-	D3DKMT_HANDLE allocation[2], gate;
-	uint32_t flags, failures;
+	D3DKMT_HANDLE gate;
+	uint32_t flags;
+	_Atomic uint32_t failures;
+	/* What a lock writes back, one for each thread. */
+	struct {
+		_Alignas(128) D3DKMT_HANDLE handle;
+	} allocation[2];
 	/* the partner on the second CPU */
 	pthread_t partner;
 	bool has_partner;
@@ -138,7 +143,7 @@ static void *partner_main(void *context)
 			sched_yield();
 			continue;
 		}
-		pairs(access, &access->allocation[1], begun - done);
+		pairs(access, &access->allocation[1].handle, begun - done);
 		done = begun;
 		atomic_store_explicit(&access->done, done, memory_order_release);
 	}
@@ -149,16 +154,16 @@ static bool prepare(struct access *access, enum kind kind)
 {
 	if (!open_device(access))
 		return false;
-	access->allocation[0] = allocate(access);
-	access->allocation[1] = allocate(access);
+	access->allocation[0].handle = allocate(access);
+	access->allocation[1].handle = allocate(access);
 	access->gate = allocate(access);
-	submit(access, access->allocation[0], 0);
-	submit(access, access->allocation[1], 0);
+	submit(access, access->allocation[0].handle, 0);
+	submit(access, access->allocation[1].handle, 0);
 	vidmm_adapter_wait_idle(access->adapter);
 	if (kind == DISCARDING)
 		access->flags = DISCARD | NO_EXISTING_REFERENCE;
 	if (kind == BUSY)
-		submit(access, access->allocation[0], access->gate);
+		submit(access, access->allocation[0].handle, access->gate);
 	if (kind == TWO_THREADS)
 		access->has_partner = !pthread_create(&access->partner, NULL, partner_main, access);
 	return !access->failures && (kind != TWO_THREADS || access->has_partner);
@@ -201,7 +206,7 @@ static void run_pairs(void *state, uint64_t steps)
 {
 	struct access *access = state;
 
-	pairs(access, &access->allocation[0], steps);
+	pairs(access, &access->allocation[0].handle, steps);
 }
 
 static void run_busy(void *state, uint64_t steps)
@@ -209,7 +214,7 @@ static void run_busy(void *state, uint64_t steps)
 	struct access *access = state;
 
 	for (uint64_t i = 0; i < steps; i++)
-		bench_use(lock(access, &access->allocation[0], DONOT_WAIT));
+		bench_use(lock(access, &access->allocation[0].handle, DONOT_WAIT));
 }
 
 static void run_both(void *state, uint64_t steps)
@@ -218,7 +223,7 @@ static void run_both(void *state, uint64_t steps)
 	uint64_t goal = atomic_load(&access->begun) + steps * PAIRS_A_STEP;
 
 	atomic_store_explicit(&access->begun, goal, memory_order_release);
-	pairs(access, &access->allocation[0], steps * PAIRS_A_STEP);
+	pairs(access, &access->allocation[0].handle, steps * PAIRS_A_STEP);
 	while (atomic_load_explicit(&access->done, memory_order_acquire) != goal)
 		;
 }

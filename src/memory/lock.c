@@ -406,10 +406,11 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	let_in(a);
+	vmm_gate_open(a->ref);
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
+static NTSTATUS lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_lock_attempt a = {.device = device,
@@ -421,8 +422,6 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 	uint64_t waited_ns = 0;
 	NTSTATUS status;
 
-	if (vmm_unlikely(adapter->wddm2))
-		return vmm_lock_wddm2(device, request);
 	for (;;) {
 		vmm_paging_lock(adapter);
 		/* LOCK-33: while it waited the adapter may have been reset. */
@@ -449,16 +448,72 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 	}
 }
 
+/*
+ * What a lock through an open gate may ask for: nothing that an idle allocation in view would have to be changed for. From 2.0
+ * on the rest of the flags say nothing (LOCK-51).
+ */
+static bool is_simple(const struct vmm_adapter *adapter, const struct vmm_lock_request *request)
+{
+	uint32_t special = adapter->wddm2 ? (uint32_t)RESERVED | ACQUIRE_APERTURE | USE_ALTERNATE_VA
+					  : ~(uint32_t)(READ_ONLY | WRITE_ONLY | DONOT_WAIT |
+							LOCK_ENTIRE | DONOT_EVICT);
+
+	return !(request->flags & special) &&
+	       (request->flags & (READ_ONLY | WRITE_ONLY)) != (READ_ONLY | WRITE_ONLY) &&
+	       (adapter->wddm2 || !(request->page_count | request->page_list_given));
+}
+
+bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+	uint64_t bytes;
+	char *address;
+
+	/* LOCK-33: who comes while the adapter is reset waits for the end of that. */
+	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
+		return false;
+	address = vmm_gate_lock(device, request->handle, &bytes);
+	if (vmm_unlikely(!address))
+		return false;
+	request->data = address;
+	vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+		  request->flags, 0, bytes, request->handle);
+	return true;
+}
+
+NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	if (vmm_likely(is_simple(adapter, request) && vmm_lock_at_gate(device, request)))
+		return STATUS_SUCCESS;
+	return vmm_unlikely(adapter->wddm2) ? vmm_lock_wddm2(device, request)
+					    : lock_in_full(device, request);
+}
+
+static struct vmm_ref *find_locked(const struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_ref *ref = vmm_gate_find(device, handle);
+
+	if (vmm_likely(ref != NULL))
+		return ref;
+	vmm_os_mutex_lock(&device->process->lock);
+	ref = vmm_ref_lookup_locked(device, handle);
+	if (!ref)
+		vmm_ref_report(device, handle, "LOCK-29", "unlock");
+	vmm_os_mutex_unlock(&device->process->lock);
+	return ref;
+}
+
 static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *handles,
 				    uint32_t index)
 {
-	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
+	struct vmm_ref *ref = find_locked(device, handles[index]);
 	uint32_t uses = 1;
 
-	if (!ref) {
-		vmm_ref_report(device, handles[index], "LOCK-29", "unlock");
+	if (!ref)
 		return STATUS_INVALID_PARAMETER;
-	}
+	vmm_gate_shut(ref->instance);
 	for (uint32_t i = 0; i < index; i++)
 		uses += handles[i] == handles[index];
 	if (ref->lock_count >= uses)
@@ -469,31 +524,38 @@ static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *h
 	return STATUS_INVALID_PARAMETER;
 }
 
+static void unlock_one(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_ref *ref = find_locked(device, handle);
+
+	ref->lock_count--;
+	ref->instance->lock_count--;
+	if (vmm_unlikely(ref->instance->kept != NULL))
+		vmm_kept_upload_soon(adapter->memory, ref->instance);
+	if (vmm_unlikely(adapter->wddm2))
+		vmm_lock_wddm2_released(ref->instance);
+	if (vmm_unlikely(ref->instance->partial != NULL))
+		vmm_partial_unlocked(adapter->memory, ref->instance);
+	vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handle, 0, 0, 0, 0, 0);
+}
+
 NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
 
+	if (vmm_likely(count == 1 && vmm_gate_unlock(device, handles[0]))) {
+		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[0], 0,
+			  0, 0, 0, 0);
+		return STATUS_SUCCESS;
+	}
 	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status);
 	     i++) /* LOCK-29: all are checked before any is released */
 		status = check_unlock_locked(device, handles, i);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
-		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
-
-		ref->lock_count--;
-		ref->instance->lock_count--;
-		if (vmm_unlikely(ref->instance->kept != NULL))
-			vmm_kept_upload_soon(adapter->memory, ref->instance);
-		if (vmm_unlikely(adapter->wddm2))
-			vmm_lock_wddm2_released(ref->instance);
-		if (vmm_unlikely(ref->instance->partial != NULL))
-			vmm_partial_unlocked(adapter->memory, ref->instance);
-		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
-			  0, 0, 0, 0);
-	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
+		unlock_one(device, handles[i]);
 	vmm_kept_upload_all(adapter->memory);
 	vmm_partial_settle_all(adapter->memory);
 	vmm_paging_unlock(adapter);

@@ -9,6 +9,7 @@
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
 
+#include "memory/gate.h"
 #include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"
@@ -293,7 +294,7 @@ bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
 /* SWZ-18, LKR-06: the CPU sees its linear image. It may be referenced when it is unlocked. */
 static inline bool vmm_memory_is_aperture_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & 0x040u); /* AcquireAperture */
+	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
 }
 
 /* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */

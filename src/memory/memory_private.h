@@ -468,7 +468,7 @@ static inline void vmm_alternate_drop(struct vmm_instance *instance)
 }
 static inline bool vmm_alternate_is_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+	return vmm_locks(instance) && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
 }
 /* Its content left under such a lock (SWZ-25). */
 static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
@@ -635,6 +635,10 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 void vmm_paging_queues_forget(struct vmm_ref *ref);
 void vmm_paging_queues_lose(struct vmm_device *device);
 void vmm_paging_queues_end(struct vmm_device *device);
+
+/* ---- lock.c ---- */
+/* Was there nothing to do but to count? Then that is done, by either version's rules. No lock held. */
+bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request);
 
 /* ---- lock2.c ---- */
 NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request); /* LOCK-51 */

@@ -14,7 +14,7 @@ enum { NO_EXISTING_REFERENCE = 0x100 };
 
 static bool idle(const struct vmm_instance *instance)
 {
-	return !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+	return !vmm_locks(instance) && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
 /*
@@ -36,7 +36,7 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 		if (idle(i)) {
 			if (!best || i->generation < best->generation)
 				best = i;
-		} else if (!i->lock_count && (!*busy || i->generation < (*busy)->generation)) {
+		} else if (!vmm_locks(i) && (!*busy || i->generation < (*busy)->generation)) {
 			*busy = i;
 		}
 	}
@@ -45,6 +45,8 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 
 static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
 {
+	if (instance->gate)
+		return instance->gate->ref;
 	vmm_os_mutex_lock(&device->process->lock);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, instance->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
@@ -134,8 +136,10 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_CURRENT && i != ref->instance)
-			i->state = VMM_INSTANCE_PREVIOUS;
+		if (i->state != VMM_INSTANCE_CURRENT || i == ref->instance)
+			continue;
+		vmm_gate_shut(i);
+		i->state = VMM_INSTANCE_PREVIOUS;
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;

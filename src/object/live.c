@@ -115,7 +115,7 @@ void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const voi
 			continue;
 		}
 		visit->word = vmm_os_thread_using(visit->os);
-		visit->before = atomic_exchange(visit->word, visit->handle);
+		visit->before = vmm_os_announce(visit->word, visit->handle);
 		/* Whoever ends or pauses it changes the slot before it looks at the words: one of the two sees the other. */
 		if (vmm_likely(atomic_load(&slot->handle) == visit->handle))
 			return atomic_load_explicit(&slot->object, memory_order_relaxed);

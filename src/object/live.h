@@ -4,8 +4,8 @@
  * a dead or an invented one is recognised without touching what it may once have named; and whoever ends an object
  * first waits until no thread is inside a call on it.
  *
- * A call announces itself in its thread's own word and then looks at the slot (one locked instruction); leaving is a
- * plain store. The slots are static: they outlive every world.
+ * A call announces itself in its thread's own word and then looks at the slot; leaving is a plain store. Neither is a
+ * locked instruction (vmm_os_announce). The slots are static: they outlive every world.
  */
 #ifndef VMM_OBJECT_LIVE_H
 #define VMM_OBJECT_LIVE_H

@@ -35,6 +35,8 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
+struct vmm_gate;
+struct vmm_gates;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -108,6 +110,7 @@ struct vmm_adapter {
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
@@ -168,8 +171,9 @@ struct vmm_device {
 	struct vmm_list paging_queues;
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
-	void *door;           /* owned by the door that created the device */
-	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
+	void *door;                        /* owned by the door that created the device */
+	void *sched_defaults;              /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -241,18 +245,20 @@ enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
-	uint8_t place;       /* enum vmm_place */
-	uint8_t segment;     /* id, in MEMORY and APERTURE */
-	uint8_t state;       /* enum vmm_instance_state */
-	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
-	bool discarded;      /* offered content was taken; reported by the next reclaim */
-	bool view_current;   /* the view shows the place of now */
-	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
-	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
-	uint32_t range;      /* node in the segment's heap */
-	uint32_t lock_count;
+	struct vmm_gate
+		*gate;   /* where locks are counted while there is nothing else to do; or NULL */
+	uint8_t place;   /* enum vmm_place */
+	uint8_t segment; /* id, in MEMORY and APERTURE */
+	uint8_t state;   /* enum vmm_instance_state */
+	uint8_t class_index;  /* enum vmm_policy_class of the list it is in */
+	bool discarded;       /* offered content was taken; reported by the next reclaim */
+	bool view_current;    /* the view shows the place of now */
+	bool gpu_wrote;       /* since it was paged in (PAG-13, PAG-31) */
+	bool handover;        /* the CPU had it: something is to be done before the GPU uses it */
+	uint8_t cache;        /* enum vmm_cache; of Cached allocations */
+	bool linear;          /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint32_t range;       /* node in the segment's heap */
+	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
@@ -348,7 +354,7 @@ struct vmm_ref {
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
-	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
 	/* From 2.0 on; guarded by the paging lock. */
 	uint32_t
 		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */

@@ -48,6 +48,7 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vm
 	}
 	o->shards = (void *)vmm_align_up((uintptr_t)o->shard_memory, _Alignof(struct shard));
 	o->config = *config;
+	o->unwanted_are_counted = config->threads && !config->hash;
 	*observe = o;
 	return VMM_OK;
 }
@@ -160,22 +161,31 @@ static void deliver(struct vmm_observe *o, uint64_t wanted, const struct vidmm_e
 	}
 }
 
+static bool is_stamped(const struct vmm_observe *o, uint32_t type)
+{
+	return o->config.hash || atomic_load_explicit(&o->wanted[type], memory_order_relaxed);
+}
+
+static void stamp_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	uint64_t wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
+
+	vmm_observe_spin_lock(o, &o->stamping);
+	stamp(o, event, text);
+	vmm_observe_spin_unlock(&o->stamping);
+	deliver(o, wanted, event, text);
+}
+
 static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
 	uint32_t own = own_shard();
-	uint64_t wanted;
 
 	if (vmm_likely(own != SHARD_SHARED))
 		count_own(&o->shards[own].types[event->type], event);
 	else
 		count_shared(&o->shards[SHARD_SHARED].types[event->type], event);
-	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
-	if (vmm_likely(!wanted && !o->config.hash))
-		return;
-	vmm_observe_spin_lock(o, &o->stamping);
-	stamp(o, event, text);
-	vmm_observe_spin_unlock(&o->stamping);
-	deliver(o, wanted, event, text);
+	if (vmm_unlikely(is_stamped(o, event->type)))
+		stamp_with_threads(o, event, text);
 }
 
 void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, const char *text)
@@ -199,17 +209,56 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
+static VMM_NOINLINE void note_in_full(struct vmm_observe *o, uint32_t what, uint64_t who,
+				      uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	struct vidmm_event event = {.type = (uint16_t)what,
+				    .reason = (uint16_t)(what >> 16),
+				    .process = (uint32_t)(who >> 32),
+				    .object = (uint32_t)who,
+				    .arg = {a, b, c, d}};
+
+	vmm_observe_emit_text(o, &event, NULL);
+}
+
+/* Of an event that nobody wants no structure is made: it would be written only to be added up from there. */
+void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t who, uint64_t a, uint64_t b,
+		      uint64_t c, uint64_t d)
+{
+	uint32_t type = what & 0xFFFF;
+	uint32_t own = thread_number;
+
+	/* A thread that has no number yet gets one there, too. */
+	if (vmm_unlikely(!o->unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
+			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
+			 atomic_load_explicit(&o->wanted[type], memory_order_relaxed))) {
+		note_in_full(o, what, who, a, b, c, d);
+		return;
+	}
+	struct counter *counter = &o->shards[own].types[type];
+
+	add_own(&counter->count, 1);
+	if (a)
+		add_own(&counter->sum[0], a);
+	if (b)
+		add_own(&counter->sum[1], b);
+	if (c)
+		add_own(&counter->sum[2], c);
+	if (d)
+		add_own(&counter->sum[3], d);
+}
+
 uint64_t vmm_observe_begin(struct vmm_observe *o, uint32_t type)
 {
-	if (o->config.threads && !o->config.hash &&
+	if (vmm_likely(o->unwanted_are_counted) &&
 	    !atomic_load_explicit(&o->wanted[type], memory_order_relaxed))
 		return VMM_OBSERVE_UNTIMED;
 	return o->config.clock(o->config.clock_context);
 }
 
-uint64_t vmm_observe_elapsed(struct vmm_observe *o, uint64_t began)
+uint64_t vmm_observe_since(struct vmm_observe *o, uint64_t began)
 {
-	return began == VMM_OBSERVE_UNTIMED ? 0 : o->config.clock(o->config.clock_context) - began;
+	return o->config.clock(o->config.clock_context) - began;
 }
 
 static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)

@@ -51,19 +51,23 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
  */
 #define VMM_OBSERVE_UNTIMED UINT64_MAX
 uint64_t vmm_observe_begin(struct vmm_observe *observe, uint32_t type);
-uint64_t vmm_observe_elapsed(struct vmm_observe *observe, uint64_t began);
+uint64_t vmm_observe_since(struct vmm_observe *observe, uint64_t began);
+static inline uint64_t vmm_observe_elapsed(struct vmm_observe *observe, uint64_t began)
+{
+	return vmm_likely(began == VMM_OBSERVE_UNTIMED) ? 0 : vmm_observe_since(observe, began);
+}
+
+/* As vmm_observe_emit, of numbers: `what` is type and reason, `who` process and object (vmm_event packs them). */
+void vmm_observe_note(struct vmm_observe *observe, uint32_t what, uint64_t who, uint64_t a,
+		      uint64_t b, uint64_t c, uint64_t d);
 
 /* The everyday form: type, process, object handle, reason and up to four numbers. */
 static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
 			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,
 			     uint64_t d)
 {
-	struct vidmm_event e = {.type = (uint16_t)type,
-				.reason = (uint16_t)reason,
-				.process = process,
-				.object = object,
-				.arg = {a, b, c, d}};
-	vmm_observe_emit(observe, &e);
+	vmm_observe_note(observe, type | reason << 16, (uint64_t)process << 32 | object, a, b, c,
+			 d);
 }
 
 /*

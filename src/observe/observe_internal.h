@@ -35,6 +35,7 @@ struct subscriber {
 struct vmm_observe {
 	/* constant after create */
 	struct vmm_observe_config config;
+	bool unwanted_are_counted; /* and get neither time nor number: threads, no hash */
 	void *shard_memory;
 	struct shard *shards;
 

@@ -45,8 +45,14 @@ HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDICB_UNLOCK args = *data;
-	status = vmm_umd_copy_in(args.phAllocations, args.NumAllocations, VMM_UMD_HANDLES_MAX,
-				 sizeof(uint32_t), local, sizeof(local), &handles);
+	if (vmm_likely(args.NumAllocations == 1 && args.phAllocations)) {
+		local[0] = args.phAllocations[0];
+		handles = local;
+	} else {
+		status = vmm_umd_copy_in(args.phAllocations, args.NumAllocations,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
+					 sizeof(local), &handles);
+	}
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call.device, handles, args.NumAllocations);
 	uint32_t first = handles ? ((const uint32_t *)handles)[0] : 0;

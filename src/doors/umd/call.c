@@ -31,6 +31,8 @@ static const struct {
 
 HRESULT vmm_umd_hresult(NTSTATUS status)
 {
+	if (vmm_likely(status == STATUS_SUCCESS))
+		return S_OK;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(translations); i++)
 		if (translations[i].status == status)
 			return translations[i].result;
