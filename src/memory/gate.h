@@ -4,6 +4,8 @@
  * count (idle, in its place, in view, not offered) has an open gate: one word with the handle, the number of locks and
  * the bit that says so. A lock or unlock is then one compare-and-swap of that word.
  *
+ * The gate of one that the GPU uses may say so: then who will not wait is turned away with no more than a look.
+ *
  * Who holds the paging lock and wants to know the number of locks, or changes anything that a lock would have to look at,
  * shuts the gate first; from then on everything is as it would be without gates, until a lock under the paging lock finds
  * that there is nothing to do any more. docs/locking.md has the protocol.
@@ -15,11 +17,12 @@
 
 #include "object/object.h"
 
-/* handle << 32 | version << 17 | open << 16 | locks; the version tells two openings of one gate apart */
+/* handle << 32 | version << 18 | busy << 17 | open << 16 | locks; the version tells two openings of one gate apart */
 #define VMM_GATE_LOCKS_MAX    0xFFFFu
 #define VMM_GATE_OPEN         0x10000u
-#define VMM_GATE_VERSION      0x20000u
-#define VMM_GATE_VERSION_MASK 0xFFFE0000u
+#define VMM_GATE_BUSY         0x20000u
+#define VMM_GATE_VERSION      0x40000u
+#define VMM_GATE_VERSION_MASK 0xFFFC0000u
 #define VMM_GATE_HANDLE_SHIFT 32
 
 struct vmm_gate {
@@ -27,10 +30,12 @@ struct vmm_gate {
 	/* what a lock gives out and tells; written before the gate opens */
 	_Atomic(char *) address;
 	_Atomic uint64_t size_bytes;
+	/* what a lock would wait for, while it says busy: timeline << 56 | packet */
+	_Atomic uint64_t packet;
 	/* guarded by the paging lock */
 	struct vmm_ref *ref; /* NULL: of nobody */
 	struct vmm_instance *instance;
-	bool open; /* the bit of the word, for those who hold the lock */
+	bool open, busy; /* the bits of the word, for those who hold the lock */
 };
 
 /* Of one device, by the index of the handle. */
@@ -94,12 +99,16 @@ static inline bool vmm_gate_unlock(const struct vmm_device *device, uint32_t han
 	return false;
 }
 
+/* Does the gate say that the GPU is still at it? If so, which packet a lock would wait for. No lock held. */
+bool vmm_gate_is_busy(const struct vmm_device *device, uint32_t handle, uint32_t *timeline,
+		      uint64_t *sequence);
+
 /* ---- all that follows: paging lock held ---- */
-void vmm_gate_shut_open(struct vmm_gate *gate);
+void vmm_gate_say_nothing(struct vmm_gate *gate);
 static inline void vmm_gate_shut(const struct vmm_instance *instance)
 {
-	if (vmm_unlikely(instance->gate && instance->gate->open))
-		vmm_gate_shut_open(instance->gate);
+	if (vmm_unlikely(instance->gate && (instance->gate->open | instance->gate->busy)))
+		vmm_gate_say_nothing(instance->gate);
 }
 /* How many locks there are; it stays so while the paging lock is held. */
 static inline uint32_t vmm_locks(const struct vmm_instance *instance)
@@ -115,10 +124,29 @@ static inline uint32_t vmm_locks_now(const struct vmm_instance *instance)
 	return atomic_load_explicit(&instance->gate->word, memory_order_relaxed) &
 	       VMM_GATE_LOCKS_MAX;
 }
-/* The ref's handle has been looked up by its gate; NULL: it has none. */
-struct vmm_ref *vmm_gate_find(const struct vmm_device *device, uint32_t handle);
+/* The ref that the handle names, by its gate; NULL: it has none. */
+static inline struct vmm_ref *vmm_gate_find(const struct vmm_device *device, uint32_t handle)
+{
+	const struct vmm_gate *gate = vmm_gate_of(device, handle);
+
+	return vmm_likely(gate && gate->ref && gate->ref->handle == handle) ? gate->ref : NULL;
+}
+/* Of an instance with a gate: does the CPU see it where it is? */
+bool vmm_gate_is_in_view(const struct vmm_instance *instance);
+/* Gives the ref's instance a gate if it is of a kind that it could ever be open for. */
+void vmm_gate_bind(struct vmm_ref *ref);
 /* Opens the gate of the ref's instance if nothing speaks against it. */
 void vmm_gate_open(struct vmm_ref *ref);
+/* The same without a look: there is a gate, all else was looked at in this hold of the lock, and this before it: */
+void vmm_gate_open_now(struct vmm_ref *ref);
+/* Is all that submissions use marked as used? If one is on its way, what it names is not yet (vmm_sched_render). */
+static inline bool vmm_gate_may_open(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->submissions) ==
+	       atomic_load_explicit(&adapter->captured, memory_order_acquire);
+}
+/* A lock of it was turned away for that packet, and for no other reason. */
+void vmm_gate_turned_away(struct vmm_ref *ref, uint32_t timeline, uint64_t sequence);
 /* The instance, or its handle, is about to go. */
 void vmm_gate_unbind(struct vmm_instance *instance);
 /* Is everything as an open gate says? */

@@ -198,6 +198,8 @@ static NTSTATUS synchronize(struct vmm_lock_attempt *a)
 	if (f & DONOT_WAIT) {
 		vmm_event(a->device->adapter->observe, VIDMM_EVENT_WAIT, a->device->process->id,
 			  a->request->handle, VIDMM_WAIT_DECLINED, 0, a->timeline, a->sequence, 0);
+		if (use == VMM_USE_ANY)
+			vmm_gate_turned_away(a->ref, a->timeline, a->sequence);
 		return STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
 	a->wait = true;
@@ -333,7 +335,8 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 					  &a->address);
 	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
 		return STATUS_SUCCESS;
-	return vmm_view_show(a->memory, instance);
+	return vmm_likely(instance->view_current) ? STATUS_SUCCESS
+						  : vmm_view_show(a->memory, instance);
 }
 
 /* Nothing can fail any more. From here to the unlock the caller has an address (LOCK-03, LOCK-04). */
@@ -410,6 +413,49 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	return STATUS_SUCCESS;
 }
 
+/*
+ * A discard lock of one whose gate is open, so that nothing speaks against a lock, and of which an instance is idle and in view:
+ * what attempt() would do. Returns its size; 0: it is not as simple as that, and nothing has happened.
+ */
+static uint64_t discard_in_short(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_ref *ref = vmm_gate_find(device, request->handle);
+
+	if (!ref || !ref->instance->gate->open || vmm_allocation_keeps_its_name(ref->allocation) ||
+	    vmm_device_lost(device) || !vmm_gate_may_open(device->adapter))
+		return 0;
+	struct vmm_instance *instance = vmm_rename_ready(ref->allocation, request->flags);
+	if (!instance || instance->lock_count)
+		return 0;
+	ref = instance->gate->ref;
+	vmm_rename_commit(device, ref, request->handle);
+	ref->lock_count = instance->lock_count = 1;
+	instance->lock_flags = request->flags;
+	instance->lock_data = request->private_data;
+	request->handle = ref->handle;
+	request->data = instance->view.address;
+	vmm_gate_open_now(ref);
+	return ref->allocation->size_bytes;
+}
+
+static bool discard_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint32_t old_handle = request->handle;
+	uint32_t rest = request->flags & ~(uint32_t)(DISCARD | NO_EXISTING_REFERENCE);
+
+	if (!vmm_lock_is_plain(adapter, rest, request))
+		return false;
+	vmm_paging_lock(adapter);
+	uint64_t bytes = discard_in_short(device, request);
+	vmm_paging_unlock(adapter);
+	if (!bytes)
+		return false;
+	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+			request->flags, 0, bytes, old_handle);
+	return true;
+}
+
 static NTSTATUS lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -440,55 +486,33 @@ static NTSTATUS lock_in_full(struct vmm_device *device, struct vmm_lock_request 
 			if (vmm_ok(status))
 				continue;
 		} else if (NT_SUCCESS(status)) {
-			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
-				  request->handle, 0, request->flags, waited_ns, locked_bytes,
-				  old_handle);
+			vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
+					request->handle, 0, request->flags, waited_ns, locked_bytes,
+					old_handle);
 		}
 		return status;
 	}
 }
 
-/*
- * What a lock through an open gate may ask for: nothing that an idle allocation in view would have to be changed for. From 2.0
- * on the rest of the flags say nothing (LOCK-51).
- */
-static bool is_simple(const struct vmm_adapter *adapter, const struct vmm_lock_request *request)
-{
-	uint32_t special = adapter->wddm2 ? (uint32_t)RESERVED | ACQUIRE_APERTURE | USE_ALTERNATE_VA
-					  : ~(uint32_t)(READ_ONLY | WRITE_ONLY | DONOT_WAIT |
-							LOCK_ENTIRE | DONOT_EVICT);
-
-	return !(request->flags & special) &&
-	       (request->flags & (READ_ONLY | WRITE_ONLY)) != (READ_ONLY | WRITE_ONLY) &&
-	       (adapter->wddm2 || !(request->page_count | request->page_list_given));
-}
-
-bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+/* Whose gate is not open. */
+NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	const struct vmm_adapter *adapter = device->adapter;
-	uint64_t bytes;
-	char *address;
+	uint32_t timeline;
+	uint64_t sequence;
 
-	/* LOCK-33: who comes while the adapter is reset waits for the end of that. */
-	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
-		return false;
-	address = vmm_gate_lock(device, request->handle, &bytes);
-	if (vmm_unlikely(!address))
-		return false;
-	request->data = address;
-	vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
-		  request->flags, 0, bytes, request->handle);
-	return true;
-}
-
-NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
-{
-	struct vmm_adapter *adapter = device->adapter;
-
-	if (vmm_likely(is_simple(adapter, request) && vmm_lock_at_gate(device, request)))
+	if (vmm_unlikely(adapter->wddm2))
+		return vmm_lock_wddm2(device, request);
+	/* LOCK-08 */
+	if ((request->flags & DONOT_WAIT) && vmm_lock_is_plain(adapter, request->flags, request) &&
+	    vmm_gate_is_busy(device, request->handle, &timeline, &sequence)) {
+		vmm_event_often(adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
+				request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);
+		return STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
+	if ((request->flags & DISCARD) && discard_at_gate(device, request))
 		return STATUS_SUCCESS;
-	return vmm_unlikely(adapter->wddm2) ? vmm_lock_wddm2(device, request)
-					    : lock_in_full(device, request);
+	return lock_in_full(device, request);
 }
 
 static struct vmm_ref *find_locked(const struct vmm_device *device, uint32_t handle)
@@ -540,16 +564,12 @@ static void unlock_one(struct vmm_device *device, uint32_t handle)
 	vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handle, 0, 0, 0, 0, 0);
 }
 
-NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count)
+NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
+				   uint32_t count)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	if (vmm_likely(count == 1 && vmm_gate_unlock(device, handles[0]))) {
-		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[0], 0,
-			  0, 0, 0, 0);
-		return STATUS_SUCCESS;
-	}
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status);
 	     i++) /* LOCK-29: all are checked before any is released */

@@ -43,9 +43,10 @@ static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
 		if (!a->ref)
 			vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
 		vmm_os_mutex_unlock(&process->lock);
+		if (!a->ref)
+			return STATUS_INVALID_PARAMETER;
+		vmm_gate_bind(a->ref);
 	}
-	if (!a->ref)
-		return STATUS_INVALID_PARAMETER;
 	a->instance = a->ref->instance;
 	vmm_gate_shut(a->instance);
 	return STATUS_SUCCESS;

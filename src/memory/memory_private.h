@@ -538,6 +538,8 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 /* ---- rename.c ---- */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for);
+/* The instance that a discard lock gets where it needs nothing but to be taken; NULL: it is not as simple as that. */
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
@@ -635,10 +637,6 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 void vmm_paging_queues_forget(struct vmm_ref *ref);
 void vmm_paging_queues_lose(struct vmm_device *device);
 void vmm_paging_queues_end(struct vmm_device *device);
-
-/* ---- lock.c ---- */
-/* Was there nothing to do but to count? Then that is done, by either version's rules. No lock held. */
-bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request);
 
 /* ---- lock2.c ---- */
 NTSTATUS vmm_lock_wddm2(struct vmm_device *device, struct vmm_lock_request *request); /* LOCK-51 */

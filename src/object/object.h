@@ -121,6 +121,13 @@ struct vmm_adapter {
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
 
+/* The live handle of a device by its D3DKMT handle, to be found without a lock. */
+struct vmm_device_name {
+	_Atomic uint32_t handle; /* 0: of nobody, or just being changed */
+	_Atomic(void *) live;
+};
+#define VMM_DEVICE_NAMES 16u /* power of two */
+
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
@@ -130,7 +137,8 @@ struct vmm_process {
 	char name[32];
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
-	struct vmm_list devices; /* guarded by lock */
+	struct vmm_list devices;                               /* guarded by lock */
+	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
@@ -393,6 +401,24 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 		    const char *what);
 
 /*
+ * A device by its handle, without a lock: what live.h knows it by, which may have ended by now. NULL: look it up. It gets its
+ * name when it has been looked up, and loses it with its handle; process lock held.
+ */
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live);
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle);
+static inline void *vmm_device_by_name(const struct vmm_process *process, uint32_t handle)
+{
+	const struct vmm_device_name *name =
+		&process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+
+	if (!handle || atomic_load_explicit(&name->handle, memory_order_acquire) != handle)
+		return NULL;
+	void *live = atomic_load_explicit(&name->live, memory_order_acquire);
+	/* Who writes another one has taken the name away before. */
+	return atomic_load_explicit(&name->handle, memory_order_relaxed) == handle ? live : NULL;
+}
+
+/*
  * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
  * process's. Returns what it was before; give that back afterwards.
  */
@@ -411,6 +437,18 @@ enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
 /* The first timeline on which that use is not complete, and the packet; false: idle. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
+/* As that for any use, without a question. */
+static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		if (vmm_unlikely(!vmm_timeline_done(
+			    adapter, t,
+			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+			return false;
+	return true;
+}
 /*
  * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
  * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.
