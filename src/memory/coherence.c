@@ -52,7 +52,7 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 	if (instance->cache == VMM_CACHE_CPU)
 		flush(memory, instance, seen, VIDMM_FLUSH_TO_GPU);
 	/* Locked in an aperture both have it (LOCK-37), and before each use the CPU may have written again. */
-	instance->handover = instance->lock_count && instance->place == VMM_PLACE_APERTURE;
+	instance->handover = vmm_locks(instance) && instance->place == VMM_PLACE_APERTURE;
 	instance->cache = instance->handover ? VMM_CACHE_CPU : VMM_CACHE_GPU;
 }
 

@@ -54,8 +54,7 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		vmm_assert(i->lock_count ==
-			   0); /* its handles are gone, and their locks with them */
+		vmm_assert(vmm_locks(i) == 0); /* its handles are gone, and their locks with them */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
@@ -137,6 +136,7 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
 /* LOCK-30, Q-04: what a handle has locked is let go with it. */
 static void drop_locks(struct vmm_ref *ref)
 {
+	vmm_gate_unbind(ref->instance);
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
 	if (ref->device->adapter->wddm2)
@@ -388,4 +388,5 @@ void vmm_memory_close_device(struct vmm_device *device)
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));
+	vmm_gates_free(device);
 }

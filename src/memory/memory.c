@@ -64,7 +64,8 @@ void vmm_paging_lock(struct vmm_adapter *adapter)
 void vmm_paging_unlock(struct vmm_adapter *adapter)
 {
 	/* Sequence numbers of collected commands are promises; nobody may wait for one that is not queued. */
-	vmm_memory_flush_locked(adapter);
+	if (vmm_unlikely(adapter->memory->pending))
+		vmm_memory_flush_locked(adapter);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	adapter->memory->engine->kick(adapter);
 }

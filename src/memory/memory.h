@@ -9,6 +9,7 @@
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
 
+#include "memory/gate.h"
 #include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"
@@ -140,13 +141,64 @@ struct vmm_lock_request {
 	bool page_list_given;  /* pPages was not NULL */
 	void *data;            /* out */
 };
-NTSTATUS vmm_memory_lock(struct vmm_device *device,
-			 struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
+				 struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
+				   uint32_t count) VMM_MUST_CHECK;
+
+/*
+ * May it go through an open gate? It asks for nothing that an idle allocation in view would have to be changed for: of the
+ * flags of WDDM 1.x ReadOnly or WriteOnly, DonotWait, LockEntire and DonotEvict; from 2.0 on AcquireAperture, UseAlternateVA and
+ * reserved bits are refused, and the rest say nothing (LOCK-51).
+ */
+static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
+				     const struct vmm_lock_request *request)
+{
+	uint32_t special = vmm_unlikely(adapter->wddm2) ? 0xFFFFFA40u : ~0x037u;
+
+	return !(flags & special) && (flags & 0x3) != 0x3 &&
+	       (vmm_unlikely(adapter->wddm2) || !(request->page_count | request->page_list_given));
+}
+
+/* Was there nothing to do but to count? Then that is done, by either version's rules. */
+static inline bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+	uint64_t bytes;
+	char *address;
+
+	/* LOCK-33: who comes while the adapter is reset waits for the end of that. */
+	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
+		return false;
+	address = vmm_gate_lock(device, request->handle, &bytes);
+	if (vmm_unlikely(!address))
+		return false;
+	request->data = address;
+	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+			request->flags, 0, bytes, request->handle);
+	return true;
+}
+
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock(struct vmm_device *device,
+						      struct vmm_lock_request *request)
+{
+	if (vmm_likely(vmm_lock_is_plain(device->adapter, request->flags, request) &&
+		       vmm_lock_at_gate(device, request)))
+		return STATUS_SUCCESS;
+	return vmm_memory_lock_in_full(device, request);
+}
 /* From 2.0 on (lock2.c); of the request handle and flags, whose place must be empty. */
 NTSTATUS vmm_memory_lock2(struct vmm_device *device,
 			  struct vmm_lock_request *request) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles,
-			   uint32_t count) VMM_MUST_CHECK;
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_unlock(struct vmm_device *device,
+							const uint32_t *handles, uint32_t count)
+{
+	if (vmm_unlikely(count != 1 || !vmm_gate_unlock(device, handles[0])))
+		return vmm_memory_unlock_in_full(device, handles, count);
+	vmm_event_often(device->adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id,
+			handles[0], 0, 0, 0, 0, 0);
+	return STATUS_SUCCESS;
+}
 
 /* ---- offer, reclaim, priority, residency (offer.c); take the locks themselves ---- */
 struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
@@ -321,7 +373,7 @@ bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
 /* SWZ-18, LKR-06: the CPU sees its linear image. It may be referenced when it is unlocked. */
 static inline bool vmm_memory_is_aperture_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & 0x040u); /* AcquireAperture */
+	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
 }
 
 /* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */

@@ -525,7 +525,7 @@ static inline void vmm_alternate_drop(struct vmm_instance *instance)
 }
 static inline bool vmm_alternate_is_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+	return vmm_locks(instance) && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
 }
 /* Its content left under such a lock (SWZ-25). */
 static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
@@ -634,6 +634,8 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 /* ---- rename.c ---- */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for);
+/* The instance that a discard lock gets where it needs nothing but to be taken; NULL: it is not as simple as that. */
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);

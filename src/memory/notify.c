@@ -77,7 +77,7 @@ static vmm_status tell_part(struct vmm_memory *memory, struct vmm_instance *inst
 vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	uint64_t size = instance->allocation->size_bytes;
-	struct vmm_paging_part part;
+	struct vmm_paging_part part = {0};
 	vmm_range_node node = VMM_RANGE_NONE;
 	vmm_status status;
 

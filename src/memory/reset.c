@@ -59,6 +59,7 @@ static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
 
 	vmm_status status = VMM_OK;
 
+	vmm_gate_shut(instance);
 	if (instance->kept)
 		return;
 	/* From 2.0 on there is a store, whose content is of before. */
@@ -70,12 +71,12 @@ static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
 		status = vmm_alternate_abandon(memory, instance);
 	if (vmm_ok(status) && !instance->view_current)
 		return;
-	if (vmm_ok(status) && instance->lock_count) {
+	if (vmm_ok(status) && vmm_locks(instance)) {
 		status = show_empty(memory, instance);
 		if (vmm_ok(status))
 			return;
 	}
-	if (instance->lock_count)
+	if (vmm_locks(instance))
 		vmm_reason(
 			memory->adapter->observe, VMM_NO_MEMORY, a->owner, instance->handle,
 			"TDR-11: no system memory for the %llu bytes that 0x%08x shows to the CPU while its adapter is reset: "
@@ -94,6 +95,7 @@ static void lose(struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
 
+	vmm_gate_shut(instance);
 	if (!vmm_alternate_is_special(instance))
 		instance->linear = false;
 	if (a->offer) {
@@ -109,7 +111,7 @@ static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instanc
 			(instance->kept && !instance->gpu_wrote && !is_moving(memory, instance));
 	bool backed = survives || instance->kept || instance->view_current ||
 		      vmm_alternate_is_special(instance) ||
-		      (instance->partial && instance->lock_count);
+		      (instance->partial && vmm_locks(instance));
 
 	if (vmm_unlikely(instance->partial != NULL))
 		vmm_partial_drop(memory, instance);

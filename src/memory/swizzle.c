@@ -106,7 +106,7 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	for (uint32_t id = 0; id < memory->range_count; id++) {
 		const struct vmm_swizzling_range *range = &memory->ranges[id];
 
-		if (!range->owner || range->owner == for_whom || range->owner->lock_count)
+		if (!range->owner || range->owner == for_whom || vmm_locks(range->owner))
 			continue;
 		if (oldest == memory->range_count ||
 		    range->last_use < memory->ranges[oldest].last_use)

@@ -147,7 +147,7 @@ bool vmm_kept_unlocked(struct vmm_instance *instance)
 {
 	const struct vmm_kept *kept = instance->kept;
 
-	if (!kept || instance->lock_count || !(kept->all || kept->some))
+	if (!kept || vmm_locks(instance) || !(kept->all || kept->some))
 		return false;
 	instance->handover = true;
 	return true;

@@ -36,13 +36,14 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 
 void vmm_view_hide(struct vmm_instance *instance)
 {
+	vmm_gate_shut(instance);
 	if (!instance->view_current || instance->kept) /* PAG-14: the system copy stays in view */
 		return;
 	/*
 	 * The memory behind the view gets another owner. A stale pointer then faults instead of reaching it (decision 6).
 	 * While locked the caller shows the new place before anybody can look.
 	 */
-	if (!instance->lock_count)
+	if (!vmm_locks(instance))
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
 }

@@ -175,6 +175,28 @@ void vmm_adapter_finish(struct vmm_adapter *adapter)
 	vmm_os_mutex_finish(&adapter->submit_lock);
 }
 
+static struct vmm_device_name *name_of(struct vmm_process *process, uint32_t handle)
+{
+	return &process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+}
+
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
+	atomic_store_explicit(&name->live, live, memory_order_release);
+	atomic_store_explicit(&name->handle, handle, memory_order_release);
+}
+
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	if (atomic_load_explicit(&name->handle, memory_order_relaxed) == handle)
+		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
+}
+
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)
 {
 	struct vmm_ref *ref =

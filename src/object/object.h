@@ -36,6 +36,8 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
+struct vmm_gate;
+struct vmm_gates;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -115,6 +117,7 @@ struct vmm_adapter {
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
+	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
@@ -125,6 +128,13 @@ struct vmm_adapter {
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
 
+/* The live handle of a device by its D3DKMT handle, to be found without a lock. */
+struct vmm_device_name {
+	_Atomic uint32_t handle; /* 0: of nobody, or just being changed */
+	_Atomic(void *) live;
+};
+#define VMM_DEVICE_NAMES 16u /* power of two */
+
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
@@ -134,7 +144,8 @@ struct vmm_process {
 	char name[32];
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
-	struct vmm_list devices; /* guarded by lock */
+	struct vmm_list devices;                               /* guarded by lock */
+	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
@@ -175,9 +186,10 @@ struct vmm_device {
 	struct vmm_list paging_queues;
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
-	void *door;           /* owned by the door that created the device */
-	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
-	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
+	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
+	void *door;                        /* owned by the door that created the device */
+	uint32_t umd_trim;                 /* its registration for trim notifications; 0: none */
+	void *sched_defaults;              /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -250,9 +262,11 @@ enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
-	uint8_t place;       /* enum vmm_place */
-	uint8_t segment;     /* id, in MEMORY and APERTURE */
-	uint8_t state;       /* enum vmm_instance_state */
+	struct vmm_gate
+		*gate;   /* where locks are counted while there is nothing else to do; or NULL */
+	uint8_t place;   /* enum vmm_place */
+	uint8_t segment; /* id, in MEMORY and APERTURE */
+	uint8_t state;   /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
 	bool discarded;      /* offered content was taken; reported by the next reclaim */
 	bool view_current;   /* the view shows the place of now */
@@ -262,7 +276,7 @@ struct vmm_instance {
 	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
 	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
 	uint32_t range; /* node in the segment's heap */
-	uint32_t lock_count;
+	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
@@ -359,7 +373,7 @@ struct vmm_ref {
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
-	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
 	/* From 2.0 on; guarded by the paging lock. */
 	uint32_t
 		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */
@@ -401,6 +415,24 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 		    const char *what);
 
 /*
+ * A device by its handle, without a lock: what live.h knows it by, which may have ended by now. NULL: look it up. It gets its
+ * name when it has been looked up, and loses it with its handle; process lock held.
+ */
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live);
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle);
+static inline void *vmm_device_by_name(const struct vmm_process *process, uint32_t handle)
+{
+	const struct vmm_device_name *name =
+		&process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+
+	if (!handle || atomic_load_explicit(&name->handle, memory_order_acquire) != handle)
+		return NULL;
+	void *live = atomic_load_explicit(&name->live, memory_order_acquire);
+	/* Who writes another one has taken the name away before. */
+	return atomic_load_explicit(&name->handle, memory_order_relaxed) == handle ? live : NULL;
+}
+
+/*
  * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
  * process's. Returns what it was before; give that back afterwards.
  */
@@ -425,6 +457,18 @@ enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
 /* The first timeline on which that use is not complete, and the packet; false: idle. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
+/* As that for any use, without a question. */
+static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		if (vmm_unlikely(!vmm_timeline_done(
+			    adapter, t,
+			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+			return false;
+	return true;
+}
 /*
  * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
  * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.

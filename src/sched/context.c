@@ -270,6 +270,7 @@ static void unlink_device(struct vmm_device *device)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&device->process_link);
+	vmm_device_drop_name_locked(process, device->handle);
 	vmm_handle_destroy(&process->handles, device->handle);
 	vmm_os_mutex_unlock(&process->lock);
 }

@@ -180,11 +180,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
 		return vmm_kmt_refuse("D3DKMTLock2", "no argument");
 	struct vmm_lock_request request = {.handle = pData->hAllocation,
 					   .flags = pData->Flags.Value};
-	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
+	NTSTATUS status =
+		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
-	return vmm_kmt_leave(&call, status, request.handle, 1, request.flags);
+	return vmm_kmt_leave_often(&call, status, request.handle, 1, request.flags);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
@@ -194,8 +195,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTUnlock2", "no argument");
 	uint32_t handle = pData->hAllocation;
-	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
+	NTSTATUS status =
+		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call.device, &handle, 1);
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return vmm_kmt_leave_often(&call, status, handle, 1, 0);
 }
