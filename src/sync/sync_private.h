@@ -36,8 +36,9 @@ struct vmm_sync_object {
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
-	bool narrow;                /* of 32 bits (MFN-06): the lower half of the word */
-	_Atomic uint64_t last;      /* narrow: what was stored, in 64 bits */
+	bool narrow; /* of 32 bits (MFN-06): the lower half of the word */
+	_Atomic uint64_t
+		last; /* narrow: what was stored, in 64 bits; otherwise a guess at the word */
 	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
 	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */

@@ -220,7 +220,7 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 	vmm_os_mutex_lock(&process->lock);
 	status = vmm_sync_find_device_locked(caller, &device);
 	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
-		struct vmm_sync_object *object;
+		struct vmm_sync_object *object = NULL;
 
 		status = find_one(process, list->handles[i], list->values[i], &object);
 		if (vmm_likely(status == VMM_OK))
@@ -262,7 +262,7 @@ static vmm_status fill_locked(struct vmm_process *process, struct vmm_sync_wait 
 	for (uint32_t i = 0; i < list->count; i++)
 		wait->nodes[i] = (struct vmm_sync_node){.wait = wait, .value = list->values[i]};
 	for (uint32_t i = 0; i < list->count; i++) {
-		struct vmm_sync_object *object;
+		struct vmm_sync_object *object = NULL;
 		vmm_status status = find_one(process, list->handles[i], list->values[i], &object);
 
 		if (!vmm_ok(status))

@@ -5,8 +5,6 @@
  */
 #include "doors/kmt/kmt_private.h"
 
-#include <string.h>
-
 _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 		       D3DDDI_SEMAPHORE == (int)VMM_SYNC_SEMAPHORE &&
 		       D3DDDI_FENCE == (int)VMM_SYNC_FENCE &&
@@ -146,8 +144,13 @@ static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arra
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (vmm_likely(list->count <= LOCAL_ITEMS)) {
-		memcpy(arrays->local_handles, handles, list->count * sizeof(uint32_t));
-		memcpy(arrays->local_values, values, list->count * sizeof(uint64_t));
+		const volatile uint32_t *handle = handles;
+		const volatile uint64_t *value = values;
+
+		for (uint32_t i = 0; i < list->count; i++) {
+			arrays->local_handles[i] = handle[i];
+			arrays->local_values[i] = value[i];
+		}
 		return STATUS_SUCCESS;
 	}
 	NTSTATUS status = vmm_copy_in(handles, list->count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
@@ -162,6 +165,8 @@ static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arra
 
 static void arrays_done(const struct arrays *arrays)
 {
+	if (vmm_likely(!arrays->handles && !arrays->values))
+		return;
 	vmm_free(arrays->handles);
 	vmm_free(arrays->values);
 }
