@@ -94,7 +94,11 @@ enum vidmm_door {
 	VIDMM_DOOR_EVICT,
 	VIDMM_DOOR_WAIT_FROM_CPU,
 	VIDMM_DOOR_LOCK2,
-	VIDMM_DOOR_UNLOCK2
+	VIDMM_DOOR_UNLOCK2,
+	/* synchronization objects */
+	VIDMM_DOOR_CREATE_SYNC,
+	VIDMM_DOOR_DESTROY_SYNC,
+	VIDMM_DOOR_SIGNAL_FROM_CPU
 };
 
 enum vidmm_ddi {
@@ -180,8 +184,9 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP,
-	VIDMM_WAIT_POWER,   /* for the adapter to leave or to enter a state of low power */
-	VIDMM_WAIT_DECLINED /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_POWER,    /* for the adapter to leave or to enter a state of low power */
+	VIDMM_WAIT_DECLINED, /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_FENCE     /* a thread for the values of fences; object: the first of them */
 };
 
 enum vidmm_recovery {

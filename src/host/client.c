@@ -58,6 +58,7 @@ void vidmm_process_close(struct vidmm_process *process)
 	}
 	vmm_kmt_forget(core);
 	release_reservations(core);
+	vmm_sync_end_process(core);
 	vmm_process_destroy(core);
 }
 

@@ -278,17 +278,6 @@ NTSTATUS vmm_memory_update_property(struct vmm_device *device,
 				    struct vmm_property_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
-/* Blocks until all of them, or with `any` one of them, have reached their values (MFN-11, MFN-14). */
-struct vmm_fence_wait {
-	const uint32_t *handles;
-	const uint64_t *values;
-	uint32_t count;
-	bool any;
-	bool begun;
-};
-/* Comes out of the device while that is paused (PNP-05), and goes in again; *device NULL: it has ended meanwhile. */
-NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *visit,
-			       struct vmm_fence_wait *wait) VMM_MUST_CHECK;
 /* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;

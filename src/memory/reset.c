@@ -6,6 +6,7 @@
  * A pointer that the CPU holds stays good: it shows system memory from now on, empty where the content was in video memory.
  */
 #include "memory/memory_private.h"
+#include "sync/sync.h"
 
 typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
 
@@ -182,6 +183,7 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 		if (!vmm_device_lost(device))
 			continue;
 		vmm_paging_queues_lose(device);
+		vmm_sync_lose_device(device);
 		vmm_resident_lose(device);
 	}
 	vmm_os_mutex_unlock(&adapter->state_lock);

@@ -474,7 +474,7 @@ static bool depart_from_system(struct vmm_memory *memory, struct vmm_ref *ref)
 	if (vmm_likely(!vmm_notify_is_wanted(ref->allocation)) ||
 	    !vmm_resident_in_system(ref->instance))
 		return true;
-	if (ref->instance->lock_count || !may_depart(ref))
+	if (vmm_locks(ref->instance) || !may_depart(ref))
 		return false;
 	vmm_status status = vmm_notify_leaving_system(memory, ref->instance);
 	return status != VMM_PENDING && status != VMM_DEVICE_REMOVED;

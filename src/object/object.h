@@ -4,7 +4,7 @@
  * allocations and their instances: their structures, handles and references. It decides nothing about memory
  * or scheduling; those modules keep their own state in the members that are marked as theirs.
  *
- * Locks, outermost first (docs/locking.md): submit, paging, state, process.
+ * Locks, outermost first (docs/locking.md): submit, paging, state, process, sync.
  */
 #ifndef VMM_OBJECT_OBJECT_H
 #define VMM_OBJECT_OBJECT_H
@@ -20,6 +20,7 @@
 #define VMM_RANK_PAGING  20u
 #define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
+#define VMM_RANK_SYNC    45u
 #define VMM_RANK_SHARED  50u
 
 #define VMM_NODES_MAX     4u
@@ -47,6 +48,7 @@ struct vmm_world {
 	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
 	struct vmm_handle_table shared;  /* global handles of shared resources */
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
+	struct vmm_os_mutex sync_lock;   /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -93,6 +95,7 @@ struct vmm_adapter {
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
+	bool narrow_fences;         /* its GPU stores 32 bits at once: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
 	uint32_t node_count, paging_node;     /* constant after start; the lead's */
@@ -144,7 +147,8 @@ struct vmm_process {
 	char name[32];
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
-	struct vmm_list devices;                               /* guarded by lock */
+	struct vmm_list devices; /* guarded by lock */
+	struct vmm_list syncs;   /* of sync: what is no device's; guarded by lock */
 	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
@@ -187,9 +191,13 @@ struct vmm_device {
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
-	void *door;                        /* owned by the door that created the device */
-	uint32_t umd_trim;                 /* its registration for trim notifications; 0: none */
-	void *sched_defaults;              /* owned by sched: DXGK_DEVICEINFO figures */
+	struct vmm_list sleepers;          /* struct vmm_sleeper; guarded by process->lock */
+	/* Of sync: what was made or opened on it; the pages of its fences, and waits that an event ends (sync_lock). */
+	struct vmm_list syncs; /* guarded by process->lock */
+	struct vmm_list sync_pages, sync_waits;
+	void *door;           /* owned by the door that created the device */
+	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
+	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
 /* A runtime resource of one device. Its allocations are its refs. */
@@ -480,6 +488,18 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
+/*
+ * A thread that may sleep for ever inside a device. Whoever wants it out sets its condition first and disturbs the device
+ * then; the sleeper puts itself into the list, and looks for such conditions then: one of the two sees the other.
+ */
+enum { VMM_SLEEPER_DONE = 1, VMM_SLEEPER_DISTURBED = 2 };
+struct vmm_sleeper {
+	struct vmm_list link;   /* in device->sleepers */
+	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
+};
+void vmm_device_disturb(struct vmm_device *device);
+/* All its devices; no lock from the state lock on. */
+void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /* Sleeps while the adapter is being reset. The submit lock held at most. */

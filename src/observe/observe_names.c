@@ -42,6 +42,9 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
 	[VIDMM_DOOR_LOCK2] = "lock2",
 	[VIDMM_DOOR_UNLOCK2] = "unlock2",
+	[VIDMM_DOOR_CREATE_SYNC] = "create_sync",
+	[VIDMM_DOOR_DESTROY_SYNC] = "destroy_sync",
+	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
 };
 
 static const char *const ddi_names[] = {
@@ -128,6 +131,7 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_STOP] = "stop",
 	[VIDMM_WAIT_POWER] = "power",
 	[VIDMM_WAIT_DECLINED] = "declined",
+	[VIDMM_WAIT_FENCE] = "fence",
 };
 
 static const char *const queue_names[] = {"render", "paging"};

@@ -230,6 +230,12 @@ void vmm_os_fill_u32(void *destination, uint32_t pattern,
  */
 uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64_t length);
 
+/* ---- events of clients: eventfds, by their descriptors ---- */
+/* One of our own for the same event. VMM_INVALID_HANDLE: the number is not a descriptor of an eventfd. */
+vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
+void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
+void vmm_os_event_close(int event);
+
 /* ---- memory of others ---- */
 /*
  * Can every page of the range be read and written? It is not touched in the asking, and has its pages from then on. False

@@ -100,6 +100,7 @@ struct vmm_port_caps {
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	bool cross_adapter_resource;        /* since 1.3 */
+	bool no_64bit_atomics;              /* since 2.0 (MFN-06) */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	/*

@@ -462,5 +462,6 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -3,6 +3,7 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u

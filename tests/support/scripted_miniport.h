@@ -20,7 +20,7 @@
  * aperture has a page table. A wrong order or address shows as wrong bytes or in `faults`.
  *
  * Threads: DDIs may come from any; scripted_* functions from the test. Compiled into a test's own
- * program: sources ../../support/scripted_miniport.c, scripted_gpu.c and scripted_order.c, dependency vmm_port_dep.
+ * program: sources `scripted_miniport` of the root's meson.build, dependency vmm_port_dep.
  */
 #ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 #define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H

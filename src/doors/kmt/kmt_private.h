@@ -5,6 +5,7 @@
 #include "doors/kmt/kmt.h"
 #include "memory/memory.h"
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 /* The default for everything else is hidden: what clients link against says so. */
 #define KMT_API __attribute__((visibility("default")))

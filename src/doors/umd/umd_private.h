@@ -5,6 +5,7 @@
 #include "doors/umd/umd.h"
 #include "memory/memory.h"
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 /* Bounds on what a caller may make us copy; far above what any driver asks for. */
 #define VMM_UMD_ALLOCATIONS_MAX   65536u
@@ -91,6 +92,7 @@ HRESULT APIENTRY vmm_umd_destroy_context(HANDLE device, const D3DDDICB_DESTROYCO
 void vmm_umd_fill_offer(D3DDDI_DEVICECALLBACKS *table);       /* offer.c */
 void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table); /* allocate.c */
 void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table);   /* residency.c */
+void vmm_umd_fill_sync(D3DDDI_DEVICECALLBACKS *table);        /* sync.c */
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
 
 #endif
