@@ -191,6 +191,16 @@ static void *partner_main(void *context)
 	return NULL;
 }
 
+/* Two instances, of which the GPU has used the newer one last: the other is retired and idle. */
+static void prepare_renaming(struct access *access)
+{
+	access->flags = DISCARD;
+	pairs(access, &access->allocation[0].handle, 1);
+	submit(access, access->allocation[0].handle, 0);
+	vidmm_adapter_wait_idle(access->adapter);
+	access->flags = DISCARD | NO_EXISTING_REFERENCE;
+}
+
 static bool prepare(struct access *access, enum kind kind)
 {
 	if (!open_device(access))
@@ -204,7 +214,7 @@ static bool prepare(struct access *access, enum kind kind)
 	if (kind == THUNKS && !open_thunk(access))
 		return false;
 	if (kind == DISCARDING)
-		access->flags = DISCARD | NO_EXISTING_REFERENCE;
+		prepare_renaming(access);
 	if (kind == BUSY)
 		submit(access, access->allocation[0].handle, access->gate);
 	if (kind == TWO_THREADS)

@@ -44,12 +44,22 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 	return best;
 }
 
+/* What from_pool() would come to where the one that it would like best is idle: the current one is the last that it would take. */
 struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags)
 {
-	struct vmm_instance *busy;
-	struct vmm_instance *pick = from_pool(allocation, flags & NO_EXISTING_REFERENCE, &busy);
+	bool any_state = flags & NO_EXISTING_REFERENCE;
+	struct vmm_instance *pick = NULL;
+	struct vmm_list *link;
 
-	return pick && pick->gate && vmm_gate_is_in_view(pick) ? pick : NULL;
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (i->state == VMM_INSTANCE_RETIRED ||
+		    (any_state && i->state == VMM_INSTANCE_PREVIOUS))
+			if (!pick || i->generation < pick->generation)
+				pick = i;
+	}
+	return pick && pick->gate && idle(pick) && vmm_gate_is_in_view(pick) ? pick : NULL;
 }
 
 static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
@@ -146,10 +156,11 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state != VMM_INSTANCE_CURRENT || i == ref->instance)
+		if (i->state != VMM_INSTANCE_CURRENT)
 			continue;
 		vmm_gate_shut(i);
 		i->state = VMM_INSTANCE_PREVIOUS;
+		break; /* there is one at most */
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;

@@ -132,7 +132,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 		vmm_progress_signal(adapter);
 }
 
-void vmm_sched_kick(struct vmm_adapter *adapter)
+static VMM_NOINLINE void kick(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
@@ -152,6 +152,14 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 		if (atomic_fetch_add(&sched->kicks, 0) == seen)
 			return;
 	}
+}
+
+void vmm_sched_kick(struct vmm_adapter *adapter)
+{
+	const struct vmm_sched *sched = adapter->sched;
+
+	if (vmm_unlikely(atomic_load(&sched->ready_count) || atomic_load(&sched->chores)))
+		kick(adapter);
 }
 
 /* A number is complete when it is on every physical adapter, and so is every number before it. */
