@@ -48,6 +48,9 @@ static const char *const names[] = {
 	[VIDMM_DDI_ADD_DEVICE] = "add_device",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
+	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
+	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
+	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",
 	[VIDMM_DDI_START_DEVICE] = "start_device",
 	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
 	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
@@ -907,6 +910,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiResetFromTimeout = reset_from_timeout,
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
+	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
 };
 
 static void default_settings(struct scripted_settings *s)
