@@ -206,9 +206,13 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	const uint32_t *allocations;
 	uint32_t count;
 };
-/* flags: D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none. */
+struct vmm_offer_request {
+	uint32_t priority;
+	uint32_t flags;   /* D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none */
+	bool immediately; /* OFR-16: fails if work that is queued still uses one */
+};
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority, uint32_t flags) VMM_MUST_CHECK;
+			  const struct vmm_offer_request *request) VMM_MUST_CHECK;
 /* Per entry, by how bad it is: D3DDDI_RECLAIM_RESULT, of which older calls know only "nothing" and "something". */
 enum vmm_reclaim_result { VMM_RECLAIM_OK, VMM_RECLAIM_DISCARDED, VMM_RECLAIM_NOT_COMMITTED };
 struct vmm_reclaim_request {

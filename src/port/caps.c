@@ -132,6 +132,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 
 	kept->interface_version = port->version->number;
 	kept->wddm2 = vmm_port_is_wddm2(port);
+	kept->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
 	kept->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
 	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
 	kept->non_cpu_visible_primary =

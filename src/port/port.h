@@ -95,6 +95,7 @@ struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool wddm2;                 /* that is 2.0 or later */
 	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
+	bool validate_property;     /* it has DxgkDdiValidateUpdateAllocationProperty (PRI-15) */
 	bool set_backing_store;     /* it has DxgkDdiSetAllocationBackingStore (ALF-30) */
 	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
@@ -236,6 +237,9 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
+/* PRI-15; in the table (caps.validate_property). STATUS_INVALID_PARAMETER: it is refused. */
+NTSTATUS vmm_port_validate_property(struct vmm_port *port,
+				    const DXGKARG_VALIDATEUPDATEALLOCPROPERTY *args);
 /* ALF-30; in the table (caps.set_backing_store). */
 NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, void *address);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,

@@ -879,6 +879,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiResetFromTimeout = reset_from_timeout,
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
+	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
 };
 
 static void default_settings(struct scripted_settings *s)

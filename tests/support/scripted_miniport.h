@@ -154,6 +154,7 @@ struct scripted_call {
 		DXGKARG_PREEMPTCOMMAND preempt;
 		DXGKARG_CANCELCOMMAND cancel;
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
+		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -314,6 +315,7 @@ uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args);
 /* Entries of the table that it has only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
 DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
+DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;

@@ -37,3 +37,14 @@ NTSTATUS APIENTRY scripted_set_backing_store(IN_CONST_HANDLE adapter,
 		m, scripted_begin(m, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, args, sizeof(*args)),
 		NULL);
 }
+
+NTSTATUS APIENTRY scripted_validate_property(IN_CONST_HANDLE adapter,
+					     IN_CONST_PDXGKARG_VALIDATEUPDATEALLOCPROPERTY args)
+{
+	struct scripted_miniport *m = adapter;
+
+	return scripted_end(m,
+			    scripted_begin(m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, args,
+					   sizeof(*args)),
+			    NULL);
+}
