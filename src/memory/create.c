@@ -89,6 +89,8 @@ static NTSTATUS check_answer(struct creation *c)
 
 	if (request->heap_bytes)
 		status = vmm_standard_check(c->device, request, &c->infos[0]);
+	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++) /* SEG-19 */
+		c->infos[i].SupportedReadSegmentSet = c->infos[i].SupportedWriteSegmentSet;
 	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
 						 &asker);
@@ -152,6 +154,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	vmm_footprint_describe(c->memory, a, info->PitchAlignedSize);
 	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)

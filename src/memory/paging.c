@@ -166,8 +166,31 @@ static void note_operand(struct vmm_memory *memory, struct vmm_instance *operand
 }
 
 /*
- * Has the miniport write one operation (PAG-07, PAG-08). The instance, if any, is idle in the sense of the operation: the
- * callers only page what no prepared packet uses, so a BUSY answer is repeated once with AllocationIsIdle.
+ * PAG-08: until the GPU is done with all it has been given that names the instance, or pages it. Whatever waits for this
+ * operation itself is not among that.
+ */
+VMM_COLD static vmm_status wait_until_idle(struct vmm_memory *memory,
+					   const struct vmm_instance *operand)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+	vmm_status status = VMM_OK;
+
+	if (!operand || memory->resetting) /* after a reset nothing is with the GPU */
+		return VMM_OK;
+	vmm_memory_flush_locked(adapter);
+	for (uint32_t t = 0; t <= adapter->node_count && vmm_ok(status); t++) {
+		uint64_t last = atomic_load_explicit(&operand->queued[t], memory_order_relaxed);
+
+		last = vmm_min_u64(last, memory->engine->last_prepared(adapter, t));
+		if (!vmm_timeline_done(adapter, t, last))
+			status = memory->engine->wait_locked(adapter, t, last, VIDMM_WAIT_SPACE);
+	}
+	return status;
+}
+
+/*
+ * Has the miniport write one operation (PAG-07, PAG-08). No prepared packet uses the instance, if any, but one may list it;
+ * so a BUSY answer is repeated once, with AllocationIsIdle, when none does.
  */
 static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args,
 			       UINT *idle_flag, UINT idle_bit)
@@ -206,6 +229,10 @@ static vmm_status paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUF
 			return VMM_OK;
 		if (status == STATUS_GRAPHICS_ALLOCATION_BUSY && idle_flag &&
 		    !(*idle_flag & idle_bit)) {
+			vmm_status idle = wait_until_idle(memory, operand);
+
+			if (!vmm_ok(idle))
+				return idle;
 			*idle_flag |= idle_bit;
 			continue;
 		}
@@ -340,7 +367,12 @@ vmm_status vmm_paging_special(struct vmm_memory *memory, struct vmm_instance *in
 vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};
-	uint64_t size = instance->allocation->size_bytes;
+	/* SEG-10: all that it takes there, not what its content has. */
+	uint64_t size =
+		vmm_unlikely(
+			vmm_memory_segment(memory, instance->segment)->port->flags.PitchAlignment)
+			? instance->allocation->pitch_bytes
+			: instance->allocation->size_bytes;
 
 	/* PAG-05, Q-14: the first content of a memory segment is a fill with zero, so that nothing of a former owner shows. */
 	args.Fill.hAllocation = instance->allocation->kmd_allocation;

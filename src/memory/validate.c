@@ -21,7 +21,8 @@ enum {
 	LINK_MIRRORED = 0x1000,
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
-	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
+	/* ALF-02: bits 15 to 18 count as reserved below 2.0, bit 14 came with 1.3 */
+	RESERVED_1_X = (int)0xFFFF8000,
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
 		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED,
@@ -75,9 +76,11 @@ static bool history_buffer_is_valid(const struct check *c)
 /* What the bits mean that changed with 2.0 (ALF-01). */
 static NTSTATUS check_flags_1_x(const struct check *c)
 {
-	uint32_t f = c->info->Flags.Value;
+	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
 
-	if (f & (uint32_t)RESERVED_1_X)
+	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		reserved |= HISTORY_BUFFER;
+	if (f & reserved)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
@@ -203,6 +206,9 @@ static NTSTATUS check_segments(const struct check *c)
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
 		return refuse(c, "SEG-20",
 			      "EvictionSegmentSet names something that is not an aperture segment");
+	const struct vmm_flags_verdict size = vmm_footprint_check(c->memory, i);
+	if (size.rule)
+		return refuse(c, size.rule, size.what);
 	for (uint32_t p = 0; p < 5; p++) {
 		uint32_t id = i->PreferredSegment.Value >> (6 * p) & 0x1F;
 
