@@ -146,7 +146,9 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
 	if (!c->memory->caps->wddm2) /* else the same word is PhysicalAdapterIndex (C-10) */
 		a->renaming_limit = info->MaximumRenamingListLength;
-	a->priority = info->AllocationPriority;
+	a->priority = c->request->items[index].flags & VMM_ALLOCATE_OVERRIDE_PRIORITY
+			      ? c->request->items[index].priority
+			      : info->AllocationPriority; /* PRI-02 */
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;

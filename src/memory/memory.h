@@ -55,12 +55,15 @@ void vmm_paging_lock(struct vmm_adapter *adapter);
 void vmm_paging_unlock(struct vmm_adapter *adapter);
 
 /* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
+#define VMM_ALLOCATE_OVERRIDE_PRIORITY 0x4u /* D3DDDI_ALLOCATIONINFO2.Flags.OverridePriority, 2.2 */
 struct vmm_allocate_item {
 	void *private_data; /* our copy */
 	uint32_t private_bytes;
 	const void *system_memory; /* pSystemMem */
 	uint32_t flags;            /* D3DDDI_ALLOCATIONINFO Flags.Value */
 	uint32_t source_id;        /* VidPnSourceId */
+	bool newer;                /* D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
+	uint32_t priority;         /* with OverridePriority among the flags */
 	uint32_t handle;           /* out */
 };
 struct vmm_allocate_request {

@@ -28,6 +28,7 @@ enum {
 		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
+	OVERRIDE_PRIORITY = VMM_ALLOCATE_OVERRIDE_PRIORITY,
 };
 
 struct check {
@@ -273,6 +274,15 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 
+/* The client's own priority came with 2.2, and in the newer structure alone (PRI-02). */
+static uint32_t known_client_flags(const struct check *c, const struct vmm_allocate_item *item)
+{
+	bool may_override = item->newer &&
+			    c->memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_2;
+
+	return PRIMARY | STEREO | (may_override ? OVERRIDE_PRIORITY : 0);
+}
+
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker)
@@ -295,8 +305,10 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		status = check_segments(&check);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
+	if (item->flags & ~known_client_flags(&check, item))
 		return not_built(&check, "a flag of the client's");
+	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
+		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
 	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
