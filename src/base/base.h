@@ -55,6 +55,9 @@ static inline bool vmm_ok(vmm_status status)
 VMM_NORETURN VMM_COLD void vmm_assert_failed(const char *expression, const char *file, int line);
 #define vmm_assert(cond) ((cond) ? (void)0 : vmm_assert_failed(#cond, __FILE__, __LINE__))
 
+/* Of segments that have Use64KBPages (SEG-11). */
+#define VMM_LARGE_PAGE_SIZE ((uint64_t)64 << 10)
+
 /* Host page: the granularity of MDLs, apertures and CPU views. */
 #define VMM_PAGE_SHIFT 12u
 #define VMM_PAGE_SIZE  ((uint64_t)1 << VMM_PAGE_SHIFT)

@@ -86,8 +86,9 @@ vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 	struct vmm_range_compaction plan = {.may_move = may_move, .context = &mover};
 	vmm_status status;
 
-	/* What may lie in a protected range, and what may not, is for placement to say (ALF-26). */
-	if (segment->aperture || segment->port->vpr.size_bytes)
+	/* What may lie in a protected range, and what may not, is for placement to say (ALF-26). Nor is pitch moved (SEG-10). */
+	if (segment->aperture || segment->port->vpr.size_bytes ||
+	    segment->port->flags.PitchAlignment)
 		return VMM_NO_VIDEO_MEMORY;
 	status = vmm_range_plan_compaction(segment->heap, request, &plan);
 	return vmm_ok(status) ? carry_out(&mover, &plan) : status;

@@ -92,6 +92,8 @@ static NTSTATUS check_answer(struct creation *c)
 
 	if (request->heap_bytes)
 		status = vmm_standard_check(c->device, request, &c->infos[0]);
+	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++) /* SEG-19 */
+		c->infos[i].SupportedReadSegmentSet = c->infos[i].SupportedWriteSegmentSet;
 	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
 						 &asker);
@@ -148,7 +150,9 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
 	if (!c->memory->caps->wddm2) /* else the same word is PhysicalAdapterIndex (C-10) */
 		a->renaming_limit = info->MaximumRenamingListLength;
-	a->priority = info->AllocationPriority;
+	a->priority = c->request->items[index].flags & VMM_ALLOCATE_OVERRIDE_PRIORITY
+			      ? c->request->items[index].priority
+			      : info->AllocationPriority; /* PRI-02 */
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
@@ -156,6 +160,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	vmm_footprint_describe(c->memory, a, info->PitchAlignedSize);
 	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)

@@ -40,6 +40,11 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
+	/*
+	 * The last packet of the timeline that is prepared: those behind it may wait for paging, and so cannot be waited for by
+	 * whoever pages. Paging lock held.
+	 */
+	uint64_t (*last_prepared)(struct vmm_adapter *adapter, uint32_t timeline);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -54,12 +59,15 @@ void vmm_paging_lock(struct vmm_adapter *adapter);
 void vmm_paging_unlock(struct vmm_adapter *adapter);
 
 /* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
+#define VMM_ALLOCATE_OVERRIDE_PRIORITY 0x4u /* D3DDDI_ALLOCATIONINFO2.Flags.OverridePriority, 2.2 */
 struct vmm_allocate_item {
 	void *private_data; /* our copy */
 	uint32_t private_bytes;
 	const void *system_memory; /* pSystemMem */
 	uint32_t flags;            /* D3DDDI_ALLOCATIONINFO Flags.Value */
 	uint32_t source_id;        /* VidPnSourceId */
+	bool newer;                /* D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
+	uint32_t priority;         /* with OverridePriority among the flags */
 	uint32_t handle;           /* out */
 };
 struct vmm_allocate_request {

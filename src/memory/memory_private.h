@@ -343,9 +343,8 @@ vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segmen
 uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes);
 /* A new allocation with CreateInVpr: its sets keep what can serve it. */
 void vmm_protected_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation);
-/* What it takes in the worst of its segments. */
-uint64_t vmm_protected_bytes(const struct vmm_memory *memory,
-			     const struct vmm_allocation *allocation);
+/* In whole units of its range. */
+uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes);
 uint64_t vmm_protected_room(const struct vmm_segment *segment);
 /* Is the range kept for what is protected? */
 bool vmm_protected_is_kept(const struct vmm_segment *segment);
@@ -751,6 +750,21 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance);
 struct vmm_flags_verdict {
 	const char *rule, *what; /* NULL: nothing is wrong */
 };
+
+/* ---- what of a segment it takes (footprint.c; SEG-10, SEG-11) ---- */
+uint64_t vmm_footprint_page(const struct vmm_segment *segment);
+uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
+			     const struct vmm_allocation *allocation);
+/* In the worst of its segments. */
+uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
+			       const struct vmm_allocation *allocation);
+/* Where nothing of that PitchAlignedSize goes. */
+uint32_t vmm_footprint_closed_set(const struct vmm_memory *memory, uint64_t pitch_bytes);
+struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
+					     const DXGK_ALLOCATIONINFO *info);
+void vmm_footprint_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation,
+			    uint64_t pitch_aligned_bytes);
+
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
 /* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
 struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,

@@ -187,6 +187,29 @@ static void note_operand(struct vmm_memory *memory, struct vmm_instance *operand
 		      vmm_paging_sequence(memory));
 }
 
+/*
+ * PAG-08: until the GPU is done with all it has been given that names the instance, or pages it. Whatever waits for this
+ * operation itself is not among that.
+ */
+VMM_COLD static vmm_status wait_until_idle(struct vmm_memory *memory,
+					   const struct vmm_instance *operand)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+	vmm_status status = VMM_OK;
+
+	if (!operand || memory->resetting) /* after a reset nothing is with the GPU */
+		return VMM_OK;
+	vmm_memory_flush_locked(adapter);
+	for (uint32_t t = 0; t <= adapter->node_count && vmm_ok(status); t++) {
+		uint64_t last = atomic_load_explicit(&operand->queued[t], memory_order_relaxed);
+
+		last = vmm_min_u64(last, memory->engine->last_prepared(adapter, t));
+		if (!vmm_timeline_done(adapter, t, last))
+			status = memory->engine->wait_locked(adapter, t, last, VIDMM_WAIT_SPACE);
+	}
+	return status;
+}
+
 /* PAG-08: AllocationIsIdle, where the operation has it. */
 static UINT *idle_flag(DXGKARG_BUILDPAGINGBUFFER *args, UINT *bit)
 {
@@ -238,7 +261,8 @@ static void aim_at_buffer(const struct vmm_memory *memory, const struct vmm_pagi
 
 /*
  * Has the miniport write one operation for one adapter (PAG-07, PAG-08). The instance, if any, is idle in the sense of the
- * operation: the callers only page what no prepared packet uses, so a BUSY answer is repeated once with AllocationIsIdle.
+ * operation: no prepared packet uses it, but one may list it; so a BUSY answer is repeated once, with AllocationIsIdle, when
+ * none does.
  */
 static vmm_status build_on(struct vmm_memory *memory, struct vmm_paging_lane *lane,
 			   DXGKARG_BUILDPAGINGBUFFER *args, struct vmm_instance *operand)
@@ -258,6 +282,10 @@ static vmm_status build_on(struct vmm_memory *memory, struct vmm_paging_lane *la
 		if (NT_SUCCESS(status))
 			return VMM_OK;
 		if (status == STATUS_GRAPHICS_ALLOCATION_BUSY && idle && !(*idle & idle_bit)) {
+			vmm_status waited = wait_until_idle(memory, operand);
+
+			if (!vmm_ok(waited))
+				return waited;
 			*idle |= idle_bit;
 			continue;
 		}
@@ -453,7 +481,12 @@ static vmm_status fill_on(struct vmm_memory *memory, struct vmm_instance *instan
 			  uint32_t physical)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_FILL};
-	uint64_t size = instance->allocation->size_bytes;
+	/* SEG-10: all that it takes there, not what its content has. */
+	uint64_t size =
+		vmm_unlikely(
+			vmm_memory_segment(memory, instance->segment)->port->flags.PitchAlignment)
+			? instance->allocation->pitch_bytes
+			: instance->allocation->size_bytes;
 
 	/* PAG-05, Q-14: the first content of a memory segment is a fill with zero, so that nothing of a former owner shows. */
 	args.Fill.hAllocation = instance->allocation->kmd_allocation;

@@ -10,8 +10,8 @@
 static bool ends_in_kept_memory(const struct vmm_segment *segment,
 				const struct vmm_instance *instance)
 {
-	uint64_t last =
-		segment->port->gpu_base + instance->offset + instance->allocation->size_bytes - 1;
+	uint64_t last = segment->port->gpu_base + instance->offset +
+			vmm_footprint_bytes(segment, instance->allocation) - 1;
 
 	return last <= segment->port->system_memory_end;
 }

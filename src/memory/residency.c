@@ -537,7 +537,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
 		    !vmm_allocation_is_physical(allocation))
 			return place_in_system(memory, instance);
-		if (allocation->size_bytes > search.segment->capacity_bytes)
+		if (search.request.size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in_parts(&search, instance);
 		if (status != VMM_NO_VIDEO_MEMORY)

@@ -178,7 +178,7 @@ static void demand(struct vmm_residency_demand *demand, const struct vmm_allocat
 {
 	const struct vmm_memory *memory = allocation->adapter->memory;
 	uint32_t set = vmm_resident_set(allocation);
-	uint64_t bytes = vmm_protected_bytes(memory, allocation);
+	uint64_t bytes = vmm_footprint_largest(memory, allocation);
 
 	/* What can be in system memory without a place in the aperture takes nothing of the segments. */
 	if (!vmm_allocation_is_physical(allocation) && (set & aperture_set(memory)))

@@ -129,7 +129,9 @@ static struct properties wanted(const struct update *u)
 	struct properties p = now(u->ref->allocation);
 
 	if (r->mask & SET_SEGMENTS)
-		p.read_set = p.write_set = r->set;
+		p.read_set = p.write_set =
+			r->set &
+			~vmm_footprint_closed_set(u->memory, u->ref->allocation->pitch_bytes);
 	if ((r->mask & SET_PREFERRED) && p.preferred != r->preferred) {
 		p.preferred = r->preferred;
 		p.hinted_banks = 0; /* they were of the segment preferred before (SEG-14) */
@@ -172,7 +174,7 @@ static NTSTATUS check_segments(const struct update *u, const struct properties *
 	uint32_t count = u->memory->segment_count;
 	uint32_t all = count == 32 ? UINT32_MAX : (1u << count) - 1;
 
-	if ((r->mask & SET_SEGMENTS) && (!r->set || (r->set & ~all)))
+	if ((r->mask & SET_SEGMENTS) && (!p->write_set || (r->set & ~all)))
 		return broke(u, "an empty segment set, or one that names a segment that does not "
 				"exist"); /* SEG-19 */
 	if (vmm_is_shared_with_kmd(u->ref->allocation) && leaves_apertures(u->memory, p))

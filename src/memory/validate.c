@@ -21,12 +21,14 @@ enum {
 	LINK_MIRRORED = 0x1000,
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
-	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
+	/* ALF-02: bits 15 to 18 count as reserved below 2.0, bit 14 came with 1.3 */
+	RESERVED_1_X = (int)0xFFFF8000,
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
 		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
+	OVERRIDE_PRIORITY = VMM_ALLOCATE_OVERRIDE_PRIORITY,
 };
 
 struct check {
@@ -75,9 +77,11 @@ static bool history_buffer_is_valid(const struct check *c)
 /* What the bits mean that changed with 2.0 (ALF-01). */
 static NTSTATUS check_flags_1_x(const struct check *c)
 {
-	uint32_t f = c->info->Flags.Value;
+	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
 
-	if (f & (uint32_t)RESERVED_1_X)
+	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		reserved |= HISTORY_BUFFER;
+	if (f & reserved)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
@@ -203,6 +207,9 @@ static NTSTATUS check_segments(const struct check *c)
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
 		return refuse(c, "SEG-20",
 			      "EvictionSegmentSet names something that is not an aperture segment");
+	const struct vmm_flags_verdict size = vmm_footprint_check(c->memory, i);
+	if (size.rule)
+		return refuse(c, size.rule, size.what);
 	for (uint32_t p = 0; p < 5; p++) {
 		uint32_t id = i->PreferredSegment.Value >> (6 * p) & 0x1F;
 
@@ -267,6 +274,15 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 
+/* The client's own priority came with 2.2, and in the newer structure alone (PRI-02). */
+static uint32_t known_client_flags(const struct check *c, const struct vmm_allocate_item *item)
+{
+	bool may_override = item->newer &&
+			    c->memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_2;
+
+	return PRIMARY | STEREO | (may_override ? OVERRIDE_PRIORITY : 0);
+}
+
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker)
@@ -288,8 +304,10 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		status = check_segments(&check);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
+	if (item->flags & ~known_client_flags(&check, item))
 		return not_built(&check, "a flag of the client's");
+	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
+		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
 	if (!vmm_flags_are_built_wddm3(check.flags2)) /* no public page says what they ask for */

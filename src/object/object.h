@@ -332,7 +332,8 @@ struct vmm_queued_offer {
 
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
-	uint64_t size_bytes; /* rounded to pages (SEG-11) */
+	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
+	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
 	uint64_t alignment;
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */

@@ -198,6 +198,13 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
+	if (flags.PitchAlignment && flags.Aperture) {
+		vmm_reason(
+			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not built",
+			id, flags.Value);
+		return STATUS_NOT_SUPPORTED;
+	}
 	return vmm_port_is_wddm2(port) ? vmm_port_check_segment_flags2(port, id, flags)
 				       : STATUS_SUCCESS;
 }
@@ -301,6 +308,8 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 		s->flags.CpuVisible = 0; /* SEG-08 */
 	else
 		s->flags.CacheCoherent = 0; /* SEG-09 */
+	if (s->flags.PitchAlignment)
+		s->flags.CpuVisible = 0; /* SEG-10, Q-26: its bytes there are in the GPU's order */
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
 	s->size_bytes = d->Size;

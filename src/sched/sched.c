@@ -5,6 +5,7 @@ static uint64_t submit_paging(struct vmm_adapter *adapter,
 			      const struct vmm_paging_portion *portions, uint32_t count);
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason);
+static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline);
 
 static void wake(struct vmm_adapter *adapter)
 {
@@ -14,6 +15,7 @@ static void wake(struct vmm_adapter *adapter)
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
+	.last_prepared = last_prepared,
 	.kick = vmm_sched_kick,
 	.wake = wake,
 };
@@ -151,6 +153,26 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
 	for (uint32_t t = 0; t <= adapter->node_count; t++)
 		vmm_sched_wait(adapter, t, atomic_load(&adapter->timeline[t].queued), reason);
+}
+
+/* Packets are numbered when they join the list, and prepared in its order. */
+static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline)
+{
+	const struct vmm_sched *sched = adapter->sched;
+	const struct vmm_list *at;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	uint64_t last = atomic_load(&adapter->timeline[timeline].queued);
+	vmm_list_for_each (at, &sched->prepare) {
+		const struct vmm_dma *dma = vmm_container_of(at, const struct vmm_dma, packet.link);
+
+		if (dma->packet.timeline == timeline) {
+			last = dma->packet.sequence - 1;
+			break;
+		}
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return last;
 }
 
 /* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */

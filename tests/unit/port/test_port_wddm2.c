@@ -244,6 +244,27 @@ static void seg_26_ranges_must_be_whole_pages_of_the_segment(void **state)
 	}
 }
 
+/* A segment of 64 KiB pages has whole ones of those (SEG-11). */
+static void seg_26_seg_11_of_large_pages_whole_ones(void **state)
+{
+	static const DXGK_MEMORYRANGE wrong = {PAGE, 16 * PAGE}, right = {16 * PAGE, 32 * PAGE};
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.segment[0].flags |= 0x800;
+	f->m->settings.invalid_counts[0] = 1;
+	f->m->settings.invalid[0] = &wrong;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "of 65536 each");
+	f->m->settings.invalid[0] = &right;
+	port_fixture_run(f);
+	port_fixture_stop(f);
+	f->m->settings.invalid_counts[0] = 0;
+	f->m->settings.segment[0].flags &= ~0x800u;
+	f->m->settings.segment[1].flags |= 0x800;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "aperture of 64 KiB pages is not built"));
+}
+
 static void alf_26_a_protected_range_is_checked_and_kept(void **state)
 {
 	static const struct {
@@ -330,6 +351,7 @@ int main(void)
 		TEST(seg_24_flags_of_host_apertures_and_the_system),
 		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
 		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
+		TEST(seg_26_seg_11_of_large_pages_whole_ones),
 		TEST(alf_26_a_protected_range_is_checked_and_kept),
 		TEST(swz_27_swizzling_ranges_are_not_counted),
 	};
