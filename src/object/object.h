@@ -20,7 +20,7 @@
 #define VMM_RANK_PAGING  20u
 #define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
-#define VMM_RANK_SYNC    45u
+#define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
 #define VMM_NODES_MAX     4u
@@ -45,6 +45,7 @@ struct vmm_world {
 	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
 	struct vmm_handle_table shared;  /* global handles of shared resources */
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
+	struct vmm_list sync_shares;     /* of sync: NT handles; guarded by the shared lock */
 	struct vmm_os_mutex sync_lock;   /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
@@ -131,7 +132,7 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
-	struct vmm_list syncs;   /* of sync: what is no device's; guarded by lock */
+	struct vmm_list syncs;   /* of sync: what is no device's; guarded by world->sync_lock */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
@@ -172,10 +173,8 @@ struct vmm_device {
 	struct vmm_list paging_queues;
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
-	struct vmm_list sleepers; /* struct vmm_sleeper; guarded by process->lock */
-	/* Of sync: what was made or opened on it; the pages of its fences, and waits that an event ends (sync_lock). */
-	struct vmm_list syncs; /* guarded by process->lock */
-	struct vmm_list sync_pages, sync_waits;
+	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
 	void *door;           /* owned by the door that created the device */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
@@ -434,7 +433,7 @@ struct vmm_sleeper {
 	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
 };
 void vmm_device_disturb(struct vmm_device *device);
-/* All its devices; no lock from the state lock on. */
+/* All its devices; takes the state lock. */
 void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
