@@ -8,6 +8,8 @@ BUILD_PACKAGES=(
 	libzstd-dev libjansson-dev libpopt-dev libcmocka-dev directx-headers-dev
 )
 # shellcheck disable=SC2034 # used by ./x
+MODEL_PACKAGES=(spin)
+# shellcheck disable=SC2034 # used by ./x
 CLANG_PACKAGES=(clang libclang-rt-14-dev)
 
 die() {

@@ -98,7 +98,9 @@ enum vidmm_door {
 	/* synchronization objects */
 	VIDMM_DOOR_CREATE_SYNC,
 	VIDMM_DOOR_DESTROY_SYNC,
-	VIDMM_DOOR_SIGNAL_FROM_CPU
+	VIDMM_DOOR_SIGNAL_FROM_CPU,
+	VIDMM_DOOR_SHARE_OBJECTS,
+	VIDMM_DOOR_OPEN_SYNC
 };
 
 enum vidmm_ddi {

@@ -20,7 +20,7 @@
 #define VMM_RANK_PAGING  20u
 #define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
-#define VMM_RANK_SYNC    45u
+#define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
 #define VMM_NODES_MAX     4u
@@ -48,6 +48,7 @@ struct vmm_world {
 	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
 	struct vmm_handle_table shared;  /* global handles of shared resources */
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
+	struct vmm_list sync_shares;     /* of sync: NT handles; guarded by the shared lock */
 	struct vmm_os_mutex sync_lock;   /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
@@ -148,7 +149,7 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
-	struct vmm_list syncs;   /* of sync: what is no device's; guarded by lock */
+	struct vmm_list syncs;   /* of sync: what is no device's; guarded by world->sync_lock */
 	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
@@ -191,10 +192,8 @@ struct vmm_device {
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
-	struct vmm_list sleepers;          /* struct vmm_sleeper; guarded by process->lock */
-	/* Of sync: what was made or opened on it; the pages of its fences, and waits that an event ends (sync_lock). */
-	struct vmm_list syncs; /* guarded by process->lock */
-	struct vmm_list sync_pages, sync_waits;
+	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -499,7 +498,7 @@ struct vmm_sleeper {
 	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
 };
 void vmm_device_disturb(struct vmm_device *device);
-/* All its devices; no lock from the state lock on. */
+/* All its devices; takes the state lock. */
 void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;

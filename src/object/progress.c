@@ -111,16 +111,17 @@ void vmm_progress_signal(struct vmm_adapter *adapter)
 
 void vmm_device_disturb(struct vmm_device *device)
 {
+	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&device->process->lock);
+	vmm_os_mutex_lock(lock);
 	vmm_list_for_each (link, &device->sleepers) {
 		struct vmm_sleeper *sleeper = vmm_container_of(link, struct vmm_sleeper, link);
 
 		atomic_fetch_or(&sleeper->state, VMM_SLEEPER_DISTURBED);
 		vmm_os_wake(device->adapter->os, &sleeper->state, UINT32_MAX);
 	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_os_mutex_unlock(lock);
 }
 
 void vmm_adapter_disturb(struct vmm_adapter *adapter)

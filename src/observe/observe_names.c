@@ -45,6 +45,8 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_CREATE_SYNC] = "create_sync",
 	[VIDMM_DOOR_DESTROY_SYNC] = "destroy_sync",
 	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
+	[VIDMM_DOOR_SHARE_OBJECTS] = "share_objects",
+	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
 };
 
 static const char *const ddi_names[] = {

@@ -236,6 +236,21 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
 void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
 void vmm_os_event_close(int event);
 
+/* ---- tokens: descriptors that stand for an object of ours, passed on and closed like any other ---- */
+struct vmm_os_token {
+	int fd;                 /* ours */
+	uint64_t device, inode; /* what all its handles have in common */
+};
+/* The name is what /proc shows. */
+vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token) VMM_MUST_CHECK;
+void vmm_os_token_destroy(struct vmm_os_token *token);
+/* A new handle: a descriptor of the caller's from 3 on, closed on exec. */
+vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *handle) VMM_MUST_CHECK;
+/* Is a handle of it open, in whatever process? */
+bool vmm_os_token_is_out(const struct vmm_os_token *token);
+/* What a number names, without a descriptor of ours. VMM_INVALID_HANDLE: nothing that could be a token. */
+vmm_status vmm_os_token_identify(uint64_t handle, struct vmm_os_token *token) VMM_MUST_CHECK;
+
 /* ---- memory of others ---- */
 /*
  * Can every page of the range be read and written? It is not touched in the asking, and has its pages from then on. False

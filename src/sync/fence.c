@@ -70,13 +70,12 @@ bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
 	return vmm_unlikely(atomic_load(&object->waiters) != 0);
 }
 
-bool vmm_sync_raise_to_maximum(struct vmm_sync_object *object)
+void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object)
 {
-	if (!object->narrow)
-		return vmm_sync_raise(object, UINT64_MAX, false);
-	vmm_os_mutex_lock(&object->world->sync_lock);
+	if (!object->narrow) {
+		(void)vmm_sync_raise(object, UINT64_MAX, false);
+		return;
+	}
 	atomic_store(narrow_word(object), UINT32_MAX);
 	atomic_store(&object->at_maximum, true);
-	vmm_os_mutex_unlock(&object->world->sync_lock);
-	return atomic_load(&object->waiters) != 0;
 }

@@ -122,3 +122,17 @@ bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint3
 	       check_reserved(version, flags, refusal) && check_sharing(type, flags, refusal) &&
 	       check_fit(type, flags, refusal);
 }
+
+bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
+		       struct vmm_sync_refusal *refusal)
+{
+	/* SFL-34: these are the object's, and not looked at here. */
+	const uint32_t others = VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY | VMM_SYNC_CROSS_ADAPTER |
+				VMM_SYNC_UNWAIT_ON_LAST;
+
+	if (!check_reserved(version, flags, refusal))
+		return false;
+	if (flags & VMM_SYNC_SIGNAL_BY_KMD)
+		return refuse(refusal, "SFL-34", "SignalByKmd is for creation only");
+	return check_fit(type, flags & ~others, refusal);
+}

@@ -9,39 +9,28 @@ static bool is_poisoned(const struct vmm_sync *sync)
 	       !(sync->flags & (VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_MAX_ON_TDR));
 }
 
-static uint32_t count_locked(const struct vmm_device *device)
-{
-	const struct vmm_list *link;
-	uint32_t count = 0;
-
-	vmm_list_for_each (link, &device->syncs)
-		count++;
-	return count;
-}
-
-/* One after the other, each going to the end of the list; those that come or go meanwhile do so at a lost device. */
+/* Whoever waits for them is woken without the lock, so the list is gone through again when many were: the value says who is done. */
 void vmm_sync_lose_device(struct vmm_device *device)
 {
-	struct vmm_process *process = device->process;
+	struct vmm_world *world = device->process->world;
+	struct vmm_sync_batch batch;
+	struct vmm_list *link;
+	bool all;
 
-	vmm_os_mutex_lock(&process->lock);
-	for (uint32_t left = count_locked(device); left && !vmm_list_empty(&device->syncs);
-	     left--) {
-		struct vmm_list *link = device->syncs.next;
-		struct vmm_sync_object *object =
-			vmm_container_of(link, struct vmm_sync, link)->object;
-		bool poisoned = is_poisoned(vmm_container_of(link, struct vmm_sync, link));
+	vmm_sync_batch_init(&batch, world->os);
+	do {
+		all = true;
+		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_list_for_each (link, &device->syncs) {
+			struct vmm_sync *sync = vmm_container_of(link, struct vmm_sync, link);
 
-		vmm_list_remove(link);
-		vmm_list_push_back(&device->syncs, link);
-		if (!poisoned || !vmm_sync_raise_to_maximum(object))
-			continue;
-		vmm_sync_get(object);
-		vmm_os_mutex_unlock(&process->lock);
-		vmm_sync_deliver(object);
-		vmm_sync_put(object);
-		vmm_os_mutex_lock(&process->lock);
-	}
-	vmm_os_mutex_unlock(&process->lock);
+			if (!all || !is_poisoned(sync))
+				continue;
+			vmm_sync_raise_to_maximum_locked(sync->object);
+			all = vmm_sync_deliver_locked(sync->object, &batch);
+		}
+		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
 	vmm_device_disturb(device);
 }

@@ -115,10 +115,9 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			   names[request->type]);
 		return VMM_NOT_SUPPORTED;
 	}
-	if (request->flags & (VMM_SYNC_SHARED | VMM_SYNC_TOP_OF_PIPELINE)) {
+	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE) {
 		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-			   "create monitored fence: flags 0x%x: %s is not built", request->flags,
-			   request->flags & VMM_SYNC_SHARED ? "sharing" : "TopOfPipeline");
+			   "create monitored fence: TopOfPipeline is not built");
 		return VMM_NOT_SUPPORTED;
 	}
 	return VMM_OK;
@@ -133,20 +132,25 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	vmm_free(object);
 }
 
-static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t flags,
+					   uint64_t value)
 {
-	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
 	struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
 
-	if (!sync || !object || !vmm_ok(vmm_sync_slot_take(device, &object->slot))) {
-		vmm_free(sync);
+	if (!object)
+		return NULL;
+	/* MFN-39: what others may see shares its memory with nothing else. */
+	vmm_status status = flags & VMM_SYNC_SHARED
+				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
+				    : vmm_sync_slot_take(device, &object->slot);
+	if (!vmm_ok(status)) {
 		vmm_free(object);
 		return NULL;
 	}
 	object->world = device->process->world;
 	object->type = VMM_SYNC_MONITORED_FENCE;
 	object->flags = flags;
-	object->openings = 1;
+	object->luid = device->adapter->luid;
 	atomic_init(&object->references, 1);
 	object->word =
 		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
@@ -157,22 +161,92 @@ static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, ui
 		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
 	else
 		atomic_store(object->word, value); /* MFN-02 */
+	return object;
+}
+
+/* SHR-32: each opening has an address of its own. */
+static vmm_status map_own(struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	vmm_status status = vmm_os_view_reserve(object->world->os, VMM_PAGE_SIZE, &sync->view);
+
+	if (vmm_ok(status))
+		status = vmm_os_view_map(&sync->view, 0, &object->slot.page->memory, 0,
+					 VMM_PAGE_SIZE);
+	if (!vmm_ok(status))
+		return status;
+	vmm_os_view_read_only(&sync->view);
+	sync->address = sync->view.address + object->slot.offset;
+	return VMM_OK;
+}
+
+/* Not published yet; takes a reference of its own. */
+static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
+				     struct vmm_sync_object *object, uint32_t flags)
+{
+	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
+
+	if (!sync)
+		return NULL;
 	vmm_list_init(&sync->link);
 	sync->object = object;
-	sync->process = device->process;
+	sync->process = process;
 	sync->device = device;
 	sync->flags = flags;
-	sync->address = object->slot.page->view.address + object->slot.offset;
+	if (!(object->flags & VMM_SYNC_SHARED))
+		sync->address = object->slot.page->view.address + object->slot.offset;
+	else if (device && !vmm_ok(map_own(sync))) {
+		vmm_os_view_release(&sync->view);
+		vmm_free(sync);
+		return NULL;
+	}
+	vmm_sync_get(object);
+	vmm_os_mutex_lock(&object->world->sync_lock);
+	object->openings++;
+	vmm_os_mutex_unlock(&object->world->sync_lock);
+	return sync;
+}
+
+static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+{
+	struct vmm_sync_object *object = make_object(device, flags, value);
+
+	if (!object)
+		return NULL;
+	struct vmm_sync *sync = make_opening(device->process, device, object, flags);
+	vmm_sync_put(object);
 	return sync;
 }
 
 static uint32_t publish_locked(struct vmm_sync *sync)
 {
+	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
+
 	sync->handle = vmm_handle_create(&sync->process->handles, VMM_HANDLE_SYNC, sync);
-	if (sync->handle)
-		vmm_list_push_back(sync->device ? &sync->device->syncs : &sync->process->syncs,
-				   &sync->link);
+	if (!sync->handle)
+		return 0;
+	vmm_os_mutex_lock(lock);
+	vmm_list_push_back(sync->device ? &sync->device->syncs : &sync->process->syncs,
+			   &sync->link);
+	vmm_os_mutex_unlock(lock);
 	return sync->handle;
+}
+
+static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **address)
+{
+	struct vmm_process *process = sync->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	uint32_t number = publish_locked(sync);
+	void *at = sync->address; /* from now on anybody may destroy it */
+	vmm_os_mutex_unlock(&process->lock);
+	if (!number) {
+		vmm_sync_end(sync);
+		return VMM_NO_MEMORY;
+	}
+	*handle = number;
+	*address = at;
+	return VMM_OK;
 }
 
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
@@ -184,17 +258,15 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 	struct vmm_sync *sync = make_fence(device, request->flags, request->value);
 	if (!sync)
 		return VMM_NO_MEMORY;
-	vmm_os_mutex_lock(&device->process->lock);
-	uint32_t handle = publish_locked(sync);
-	void *address = sync->address; /* from now on anybody may destroy it */
-	vmm_os_mutex_unlock(&device->process->lock);
-	if (!handle) {
-		vmm_sync_end(sync);
-		return VMM_NO_MEMORY;
-	}
-	request->handle = handle;
-	request->cpu_address = address;
-	return VMM_OK;
+	return publish(sync, &request->handle, &request->cpu_address);
+}
+
+vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
+				struct vmm_sync_open *open, uint32_t flags)
+{
+	struct vmm_sync *sync = make_opening(process, open->device, object, flags);
+
+	return sync ? publish(sync, &open->handle, &open->cpu_address) : VMM_NO_MEMORY;
 }
 
 /* ---- the end ---- */
@@ -218,14 +290,21 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_os_mutex_unlock(lock);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
+	if (object->flags & VMM_SYNC_NT_SECURITY)
+		vmm_sync_shares_collect(object->world);
+	vmm_os_view_release(&sync->view);
 	vmm_sync_put(object);
 	vmm_free(sync);
 }
 
 static void unlink_locked(struct vmm_sync *sync)
 {
+	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
+
 	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
+	vmm_os_mutex_unlock(lock);
 }
 
 vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
@@ -258,6 +337,7 @@ static void end_list(struct vmm_process *process, struct vmm_list *list)
 	for (;;) {
 		struct vmm_sync *sync = NULL;
 
+		/* With the process's lock nothing comes or goes. */
 		vmm_os_mutex_lock(&process->lock);
 		if (!vmm_list_empty(list)) {
 			sync = vmm_container_of(list->next, struct vmm_sync, link);

@@ -33,6 +33,23 @@ static struct vmm_sync_page *make_page(struct vmm_os *os)
 	return page;
 }
 
+vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot)
+{
+	struct vmm_sync_page *page = vmm_calloc(1, sizeof(*page));
+
+	if (!page)
+		return VMM_NO_MEMORY;
+	vmm_list_init(&page->link);
+	vmm_status status = vmm_os_memory_create(os, "shared fence", VMM_PAGE_SIZE, &page->memory);
+	if (!vmm_ok(status)) {
+		vmm_free(page);
+		return status;
+	}
+	page->references = 1;
+	*slot = (struct vmm_sync_slot){.page = page};
+	return VMM_OK;
+}
+
 static bool take_from(struct vmm_sync_page *page, struct vmm_sync_slot *slot)
 {
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(page->used); i++) {

@@ -61,6 +61,10 @@ struct vmm_sync_refusal {
 bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint32_t flags,
 			 struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
 
+/* The same for an opening of an object that exists (SFL-34). */
+bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
+		       struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
+
 /* ---- objects of clients (object.c) ---- */
 
 struct vmm_sync_request {
@@ -90,6 +94,38 @@ void vmm_sync_end_device(struct vmm_device *device);
 void vmm_sync_end_process(struct vmm_process *process);
 /* TDRS-01: its fences have their largest value; paging and state locks held at most. */
 void vmm_sync_lose_device(struct vmm_device *device);
+
+/* ---- sharing by NT handles (share.c) ---- */
+
+/* Ours; length in units, 0: no name. */
+struct vmm_sync_name {
+	const uint16_t *text;
+	uint32_t length;
+};
+#define VMM_SYNC_NAME_MAX 32767u
+/*
+ * A new NT handle, the caller's to close. VMM_INVALID_PARAMETER and a finding: not an object that may be shared (SHR-06);
+ * VMM_OBJECT_NAME_COLLISION: the name is in use (SHR-24); VMM_NO_MEMORY.
+ */
+vmm_status vmm_sync_share(struct vmm_process *process, uint32_t object,
+			  const struct vmm_sync_name *name, uint64_t *handle) VMM_MUST_CHECK;
+/* Another handle for what has the name (SHR-21): VMM_OBJECT_NAME_NOT_FOUND, VMM_ACCESS_DENIED. */
+vmm_status vmm_sync_handle_of_name(struct vmm_process *process, const struct vmm_sync_name *name,
+				   uint32_t access, uint64_t *handle) VMM_MUST_CHECK;
+struct vmm_sync_open {
+	uint64_t nt_handle;
+	struct vmm_device
+		*device; /* NULL: the first form, which has no flags and gives no addresses */
+	uint32_t flags, affinity;
+	/* out */
+	uint32_t handle;
+	void *cpu_address; /* NULL: it has none */
+};
+/* VMM_INVALID_HANDLE: not an NT handle of a synchronization object (SHR-13). */
+vmm_status vmm_sync_open_shared(struct vmm_process *process,
+				struct vmm_sync_open *open) VMM_MUST_CHECK;
+/* No process is left: whatever handles are still open name nothing any more. */
+void vmm_sync_end_world(struct vmm_world *world);
 
 /* ---- signals and waits of the CPU ---- */
 

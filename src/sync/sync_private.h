@@ -23,6 +23,8 @@ struct vmm_sync_slot {
 };
 /* A slot of the device's; reads as 0. */
 vmm_status vmm_sync_slot_take(struct vmm_device *device, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
+/* In memory of its own, of which no client has a view yet. */
+vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
 void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slot);
 void vmm_sync_pages_end(struct vmm_device *device);
 
@@ -31,6 +33,7 @@ void vmm_sync_pages_end(struct vmm_device *device);
 struct vmm_sync_object {
 	struct vmm_world *world;
 	uint32_t type, flags; /* of its creation */
+	uint32_t luid;        /* of the adapter that it was made on */
 	_Atomic uint32_t references;
 	uint32_t openings; /* handles of all processes; guarded by the sync lock */
 	/* Fences. The word is what clients read. */
@@ -50,10 +53,11 @@ struct vmm_sync {
 	struct vmm_process *process;
 	struct vmm_device *device; /* NULL: of no device (SYN-14) */
 	uint32_t handle;
-	uint32_t flags;       /* of this opening (SFL-17a) */
-	bool owned;           /* by us: clients can only wait for it (MFN-35) */
-	void *address;        /* of the value in the client */
-	struct vmm_list link; /* in device->syncs or process->syncs; guarded by process->lock */
+	uint32_t flags;          /* of this opening (SFL-17a) */
+	bool owned;              /* by us: clients can only wait for it (MFN-35) */
+	void *address;           /* of the value in the client */
+	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
+	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
 };
 
 static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
@@ -67,6 +71,12 @@ static inline void vmm_sync_get(struct vmm_sync_object *object)
 	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
 }
 void vmm_sync_put(struct vmm_sync_object *object);
+
+/* Another opening of the object, published. */
+vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
+				struct vmm_sync_open *open, uint32_t flags) VMM_MUST_CHECK;
+/* Objects that only NT handles kept, and of which none is left (share.c). */
+void vmm_sync_shares_collect(struct vmm_world *world);
 
 /* ---- values (fence.c) ---- */
 
@@ -91,7 +101,7 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
  */
 bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind);
 /* TDRS-01, TDRS-02 */
-bool vmm_sync_raise_to_maximum(struct vmm_sync_object *object);
+void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
 
 /* ---- waits (wait.c) ---- */
 
@@ -144,6 +154,8 @@ bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait);
 bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait);
 /* Ends the waits whose values are there. No sync lock held. */
 void vmm_sync_deliver(struct vmm_sync_object *object);
+/* The same with the sync lock held, into a batch. False: that is full. */
+bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch);
 /* SFL-27: ends the CPU's waits. False: the batch was full, more are left. Sync lock held. */
 bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch);
 /* The event waits of a device that ends. */

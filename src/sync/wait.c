@@ -101,8 +101,7 @@ void vmm_sync_batch_flush(struct vmm_sync_batch *batch)
 	batch->count = 0;
 }
 
-/* False: the batch is full. */
-static bool deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
+bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
 	uint64_t value = vmm_sync_value(object);
 
@@ -126,7 +125,7 @@ void vmm_sync_deliver(struct vmm_sync_object *object)
 	vmm_sync_batch_init(&batch, object->world->os);
 	do {
 		vmm_os_mutex_lock(&object->world->sync_lock);
-		all = deliver_locked(object, &batch);
+		all = vmm_sync_deliver_locked(object, &batch);
 		vmm_os_mutex_unlock(&object->world->sync_lock);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
@@ -328,10 +327,8 @@ static vmm_status await(struct vmm_device *device, struct waiting *w)
 		if (!vmm_ok(status))
 			break;
 	}
-	vmm_os_mutex_lock(&device->process->lock);
-	vmm_list_remove(&w->sleeper.link);
-	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_os_mutex_lock(&w->wait.world->sync_lock);
+	vmm_list_remove(&w->sleeper.link);
 	bool done = !vmm_sync_wait_withdraw_locked(&w->wait);
 	vmm_os_mutex_unlock(&w->wait.world->sync_lock);
 	return done ? w->wait.status : status;
