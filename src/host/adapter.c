@@ -150,6 +150,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	atomic_store(&core->closed, true);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_sched_close_displays(core);
 	vmm_memory_evict_all(core);
 	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);

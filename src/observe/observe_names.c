@@ -16,7 +16,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
-	[VIDMM_EVENT_RANGE] = "range",
+	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 };
 
 static const char *const door_names[] = {
@@ -42,6 +42,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
 	[VIDMM_DOOR_LOCK2] = "lock2",
 	[VIDMM_DOOR_UNLOCK2] = "unlock2",
+	[VIDMM_DOOR_PRESENT] = "present",
 };
 
 static const char *const ddi_names[] = {
@@ -80,6 +81,9 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_PRESENT] = "present",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = "set_vidpn_source_address",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = "set_vidpn_source_visibility",
 };
 
 static const char *const callback_names[] = {

@@ -69,6 +69,8 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 		.NodeOrdinal = dma->context->ordinal,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
+	if (vmm_unlikely(dma->present))
+		vmm_present_fill_submit(dma, s);
 }
 
 /* The patch locations from `first` to before `end`: those of the packet. */
@@ -106,6 +108,15 @@ void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
+/* DMA-32: nothing for the hardware. It completes when all before it has; then the flip is due. */
+static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_prepare_unqueue(sched, dma);
+	dma->packet.cancelled = true;
+	dma->packet.fence = 0;
+	vmm_queue_ready(sched, &dma->packet);
+}
+
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -124,6 +135,10 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_memory_flush_locked(adapter);
 	if (dma->context->node == adapter->paging_node)
 		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
+	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {
+		flip_in_turn(sched, dma);
+		return VMM_OK;
+	}
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);
 	status = patch(adapter, dma, packet, dma->patch_start, dma->patch_end);
