@@ -199,6 +199,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 	return status;
 }
 
+const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index, uint64_t *size_bytes)
+{
+	return vmm_port_bar_memory(adapter->core.port, index, size_bytes);
+}
+
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)
 {
 	vmm_sched_wait_idle(&adapter->core, VIDMM_WAIT_STOP);
