@@ -133,6 +133,8 @@ struct vidmm_adapter_options {
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
+	/* 1: findings also for what takes time to find, in proportion to the lists of each submission (PAT-10). */
+	uint32_t verify;
 	/*
 	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
 	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259

@@ -64,6 +64,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
 		goto out_sched;
+	core->verify = o->verify != 0;
 	status = vmm_watch_start(core, o->tdr);
 	if (vmm_ok(status))
 		return status;

@@ -710,6 +710,7 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
+/* DMA-17, DMA-18: an address of the segment's space. */
 void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address)
 {
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE) {

@@ -88,6 +88,7 @@ struct vmm_adapter {
 	struct vmm_list world_link; /* guarded by world->shared_lock */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
+	bool verify;                /* what takes time is looked at, too; constant after start */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */

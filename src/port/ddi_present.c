@@ -41,7 +41,8 @@ static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_PRESENT *befo
 		(long long)commands, before->DmaSize, (long long)private_data,
 		before->DmaBufferPrivateDataSize, (long long)patches,
 		(unsigned long long)patch_bytes);
-	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_PRESENT, commands, before->DmaSize);
+	vmm_port_overflow(port, VIDMM_DDI_PRESENT, commands, before->DmaSize, private_data,
+			  before->DmaBufferPrivateDataSize);
 	return STATUS_DEVICE_REMOVED;
 }
 

@@ -54,7 +54,8 @@ static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *befor
 		before->DmaBufferPrivateDataSize, (long long)patches,
 		(unsigned long long)before->PatchLocationListOutSize *
 			sizeof(*before->pPatchLocationListOut));
-	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, commands, before->DmaSize);
+	vmm_port_overflow(port, VIDMM_DDI_RENDER, commands, before->DmaSize, private_data,
+			  before->DmaBufferPrivateDataSize);
 	return STATUS_DEVICE_REMOVED;
 }
 

@@ -35,13 +35,20 @@
 struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: below */
 #define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
 #define VMM_PORT_FATAL_VIDSCH   0x119u
 #define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
 #define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
+
+/* First parameters of VIDMM. Those that the published list of the stop code has bear its numbers; the others are ours. */
+#define VMM_PORT_VIDMM_PAGING_STATUS    0xBu  /* p2: operation, p3: status */
+#define VMM_PORT_VIDMM_DMA_OVERFLOW     0x12u /* p2: bytes advanced, p3: room */
+#define VMM_PORT_VIDMM_PRIVATE_OVERFLOW 0x13u /* likewise */
+#define VMM_PORT_VIDMM_CONTRACT         0x16u /* p2: bytes used, p3: room (DMA-30) */
+#define VMM_PORT_VIDMM_OTHER(ddi)       (0x1000u + (uint32_t)(ddi))
 
 #define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
 #define VMM_PORT_REASON_ENGINE  0x141u

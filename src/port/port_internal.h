@@ -286,6 +286,11 @@ static inline bool vmm_port_advanced(const void *start, const void *now, uint64_
 	return distance <= room_bytes && distance % element_bytes == 0;
 }
 
+/* DMA-28: one of them is out of bounds, or if neither is a list. */
+void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
+		       uint64_t command_room, uint64_t private_data,
+		       uint64_t private_room) VMM_COLD;
+
 /* ---- into the miniport and back ---- */
 
 struct vmm_port_call {

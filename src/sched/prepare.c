@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preparation: what the packet uses is made resident (gather.c), the allocation list gets the final addresses, the
- * packet its fence, the miniport patches (PAT-11), and the packet joins its node.
- * Packets are prepared strictly in call order; the first one that must wait for the GPU holds up the rest.
+ * packet its fence, the miniport patches (PAT-11), and the packet joins its node; nothing that it needs moves from then on (SUB-02).
+ * Packets are prepared strictly in call order (SUB-04); the first one that must wait for the GPU holds up the rest.
  */
 #include "sched/sched_private.h"
 

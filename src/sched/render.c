@@ -462,9 +462,8 @@ VMM_COLD static NTSTATUS breaks_contract(const struct vmm_submission *s, const s
 		"%s on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
 		"GuaranteedDmaBufferContract",
 		DDI_NAME(s), s->context->handle, dma->used_bytes, s->context->dma_bytes);
-	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM,
-		       s->present ? VIDMM_DDI_PRESENT : VIDMM_DDI_RENDER, dma->used_bytes,
-		       s->context->dma_bytes);
+	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_CONTRACT,
+		       dma->used_bytes, s->context->dma_bytes);
 	return STATUS_DEVICE_REMOVED;
 }
 
@@ -478,6 +477,9 @@ static NTSTATUS translate_all(struct vmm_submission *s)
 		struct vmm_dma *dma = s->piece[s->pieces - 1], *next;
 
 		status = translate(s, dma, &multipass);
+		if (vmm_unlikely(s->adapter->verify) &&
+		    (NT_SUCCESS(status) || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
+			vmm_verify_piece(s, dma);
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
 		if (s->context->device->one_buffer)
@@ -524,6 +526,8 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 						  : capture_list(s, s->piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(s);
+	if (vmm_unlikely(s->adapter->verify))
+		vmm_verify_end(s);
 	if (NT_SUCCESS(status))
 		commit(s, true);
 	vmm_os_mutex_unlock(&adapter->submit_lock);

@@ -20,6 +20,9 @@ struct vmm_submission {
 	uint32_t pieces;
 	uint32_t patches, queued;
 	uint32_t reserved; /* bits of an allocation list entry */
+	/* verify.c: the entries that some patch location names, and the newest piece. */
+	uint64_t *named;
+	const struct vmm_dma *written;
 };
 
 /* A present under way. */
@@ -43,6 +46,9 @@ struct vmm_translated {
 
 /* The list, and all that is translated, into pieces that are queued (DMA-29). No lock held. */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
+/* verify.c: one piece has been translated; all have been. */
+void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
+void vmm_verify_end(struct vmm_submission *s) VMM_COLD;
 /* present.c: one call of DxgkDdiPresent into one DMA buffer. */
 NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *dma,
 			       struct vmm_translated *t) VMM_MUST_CHECK;
