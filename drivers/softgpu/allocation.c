@@ -35,6 +35,17 @@ static uint32_t all_segments(const struct softgpu_adapter *adapter)
 	return adapter->settings.aperture_bytes ? 0x3 : VRAM_BIT;
 }
 
+/* Rows of pixels, one behind the other. */
+static int picture_is_valid(const struct softgpu_allocation *wish)
+{
+	uint64_t row = (uint64_t)wish->width * SOFTGPU_PIXEL_BYTES;
+
+	if (!wish->width || !wish->height)
+		return wish->width == wish->height;
+	return !(wish->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y)) &&
+	       row <= UINT32_MAX && wish->height <= wish->size_bytes / row;
+}
+
 static int layout_is_valid(const struct softgpu_allocation *wish)
 {
 	uint32_t tiled = wish->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y);
@@ -58,7 +69,7 @@ static int wish_is_valid(const struct softgpu_adapter *adapter,
 	       !(set & ~all_segments(adapter)) &&
 	       (!preferred || (preferred <= 2 && (set >> (preferred - 1) & 1))) &&
 	       !(wish->alignment & (wish->alignment - 1)) && wish->alignment <= ALIGNMENT_LIMIT &&
-	       layout_is_valid(wish);
+	       layout_is_valid(wish) && picture_is_valid(wish);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -126,6 +137,8 @@ static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIO
 	allocation->size_bytes = size_of(&wish);
 	allocation->tile_mode = tile_mode(&wish);
 	allocation->stride_bytes = wish.stride_bytes;
+	allocation->picture =
+		(struct softgpu_picture){wish.width, wish.height, wish.width * SOFTGPU_PIXEL_BYTES};
 	describe(&wish, info);
 	info->hAllocation = allocation;
 	return STATUS_SUCCESS;
@@ -180,7 +193,7 @@ NTSTATUS APIENTRY softgpu_destroy_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* The device knows bytes, no pixels: a linear allocation is one row. */
+/* What is no picture is bytes: a linear allocation is one row. */
 NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_DESCRIBEALLOCATION pDescribe)
 {
@@ -189,6 +202,17 @@ NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 		allocation->stride_bytes ? allocation->stride_bytes : allocation->size_bytes;
 
 	(void)hAdapter;
+	if (allocation->picture.width) {
+		pDescribe->Width = allocation->picture.width;
+		pDescribe->Height = allocation->picture.height;
+		pDescribe->Format = D3DDDIFMT_X8R8G8B8;
+		pDescribe->MultisampleMethod.NumSamples = 1;
+		pDescribe->MultisampleMethod.NumQualityLevels = 0;
+		pDescribe->RefreshRate.Numerator = 0;
+		pDescribe->RefreshRate.Denominator = 0;
+		pDescribe->PrivateDriverFormatAttribute = 0;
+		return STATUS_SUCCESS;
+	}
 	pDescribe->Width = width > UINT32_MAX ? UINT32_MAX : (UINT)width;
 	pDescribe->Height = (UINT)(allocation->size_bytes / width);
 	pDescribe->Format = D3DDDIFMT_UNKNOWN;

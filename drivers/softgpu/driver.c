@@ -4,14 +4,6 @@
  */
 #include "softgpu_private.h"
 
-/* Nothing is shown anywhere: Present is in the table because every render adapter must have it. */
-NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESENT pPresent)
-{
-	(void)hContext;
-	(void)pPresent;
-	return STATUS_NOT_SUPPORTED;
-}
-
 NTSTATUS softgpu_add_device(const PDEVICE_OBJECT PhysicalDeviceObject, PVOID *MiniportDeviceContext)
 {
 	struct softgpu_adapter *adapter =
@@ -72,6 +64,8 @@ static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiReleaseSwizzlingRange = softgpu_release_swizzling_range;
 	data->DxgkDdiRender = softgpu_render;
 	data->DxgkDdiPresent = softgpu_present;
+	data->DxgkDdiSetVidPnSourceAddress = softgpu_set_vidpn_source_address;
+	data->DxgkDdiSetVidPnSourceVisibility = softgpu_set_vidpn_source_visibility;
 	data->DxgkDdiPatch = softgpu_patch;
 	data->DxgkDdiSubmitCommand = softgpu_submit_command;
 	data->DxgkDdiPreemptCommand = softgpu_preempt_command;

@@ -76,5 +76,6 @@ VOID softgpu_dpc_routine(IN_CONST_PVOID MiniportDeviceContext)
 {
 	struct softgpu_adapter *adapter = MiniportDeviceContext;
 
+	softgpu_display_dpc(&adapter->display);
 	adapter->dxgk.DxgkCbNotifyDpc(adapter->dxgk.DeviceHandle);
 }

@@ -45,6 +45,10 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.MaxAllocationListSlotId = SOFTGPU_SLOTS;
 	caps.ApertureSegmentCommitLimit = (SIZE_T)settings->aperture_bytes;
 	caps.NumberOfSwizzlingRanges = settings->swizzling_ranges;
+	if (settings->source_count && settings->flip_mmio) {
+		caps.FlipCaps.FlipOnVSyncMmIo = 1;
+		caps.FlipCaps.FlipImmediateMmIo = 1;
+	}
 	caps.SchedulingCaps.MultiEngineAware = 1;
 	caps.SchedulingCaps.PreemptionAware = settings->preemption_aware != 0;
 	caps.MemoryManagementCaps.PagingNode = settings->paging_node;

@@ -24,6 +24,7 @@
 #include <d3dkmddi.h>
 #include <dispmprt.h>
 
+#include "display.h"
 #include "memory.h"
 #include "softgpu_hw.h"
 
@@ -39,6 +40,7 @@ struct softgpu_settings {
 	uint32_t allocation_list_size, patch_location_list_size;
 	uint32_t paging_buffer_bytes, paging_buffer_segment, paging_node;
 	uint32_t prepatch, per_engine_tdr, preemption_aware;
+	uint32_t source_count, refresh_hz, flip_mmio;
 	uint32_t interface_version;
 };
 
@@ -47,6 +49,7 @@ struct softgpu_packet {
 	uint32_t length; /* bytes */
 	uint32_t fence;
 	uint32_t is_paging;     /* privileged commands are legal */
+	uint32_t source;        /* of a flip */
 	uint32_t is_preemption; /* no commands: answer the preemption request `fence` */
 };
 
@@ -103,6 +106,8 @@ struct softgpu_adapter {
 	/* Acquire and Release are never concurrent (SWZ-28). */
 	struct softgpu_range *ranges;
 
+	struct softgpu_display display;
+
 	KSPIN_LOCK report_lock; /* appending to a REPORT, from any engine */
 };
 
@@ -120,6 +125,7 @@ struct softgpu_driver_allocation {
 	uint64_t size_bytes; /* whole pages */
 	enum softgpu_tile_mode tile_mode;
 	uint32_t stride_bytes;
+	struct softgpu_picture picture;
 };
 
 /* One allocation as one device knows it: the first member is what Render needs of it. */
@@ -164,6 +170,9 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 				const struct softgpu_hw_stamps *stamps, uint32_t fence);
 
+/* blit.c */
+NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgpu_hw_blit *blit);
+
 /* The DDI. driver.c */
 DXGKDDI_ADD_DEVICE softgpu_add_device;
 DXGKDDI_REMOVE_DEVICE softgpu_remove_device;
@@ -196,13 +205,16 @@ DXGKDDI_ACQUIRESWIZZLINGRANGE softgpu_acquire_swizzling_range;
 DXGKDDI_RELEASESWIZZLINGRANGE softgpu_release_swizzling_range;
 /* render.c, patch.c, paging.c */
 DXGKDDI_RENDER softgpu_render;
-DXGKDDI_PRESENT softgpu_present;
 DXGKDDI_PATCH softgpu_patch;
 DXGKDDI_BUILDPAGINGBUFFER softgpu_build_paging_buffer;
 /* submit.c */
 DXGKDDI_SUBMITCOMMAND softgpu_submit_command;
 DXGKDDI_PREEMPTCOMMAND softgpu_preempt_command;
 DXGKDDI_QUERYCURRENTFENCE softgpu_query_current_fence;
+/* present.c, display.c */
+DXGKDDI_PRESENT softgpu_present;
+DXGKDDI_SETVIDPNSOURCEADDRESS softgpu_set_vidpn_source_address;
+DXGKDDI_SETVIDPNSOURCEVISIBILITY softgpu_set_vidpn_source_visibility;
 /* reset.c */
 DXGKDDI_RESETFROMTIMEOUT softgpu_reset_from_timeout;
 DXGKDDI_RESTARTFROMTIMEOUT softgpu_restart_from_timeout;

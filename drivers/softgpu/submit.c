@@ -52,6 +52,7 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 	struct softgpu_packet packet = {
 		.fence = pSubmitCommand->SubmissionFenceId,
 		.is_paging = pSubmitCommand->Flags.Paging,
+		.source = pSubmitCommand->VidPnSourceId,
 	};
 
 	if (!engine || !locate(pSubmitCommand, &packet))

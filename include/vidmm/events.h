@@ -68,7 +68,10 @@ enum vidmm_event_type {
 	/* A swizzling range changed hands, or could not be had. object: allocation; reason: enum vidmm_range_reason; a: RangeId,
 	 * b: VIDMM_RANGE_RECLAIMED: the allocation that gets it, VIDMM_RANGE_REFUSED: status. */
 	VIDMM_EVENT_RANGE = 24,
-	VIDMM_EVENT_TYPE_COUNT = 25
+	/* A source shows another primary. object: its handle; reason: enum vidmm_display_reason; a: VidPnSourceId, b: segment,
+	 * c: GPU address, d: how many have been shown there before. */
+	VIDMM_EVENT_DISPLAY = 25,
+	VIDMM_EVENT_TYPE_COUNT = 26
 };
 
 enum vidmm_door {
@@ -100,7 +103,8 @@ enum vidmm_door {
 	VIDMM_DOOR_DESTROY_SYNC,
 	VIDMM_DOOR_SIGNAL_FROM_CPU,
 	VIDMM_DOOR_SHARE_OBJECTS,
-	VIDMM_DOOR_OPEN_SYNC
+	VIDMM_DOOR_OPEN_SYNC,
+	VIDMM_DOOR_PRESENT
 };
 
 enum vidmm_ddi {
@@ -141,9 +145,12 @@ enum vidmm_ddi {
 	VIDMM_DDI_SET_ALLOCATION_BACKING_STORE,
 	VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY,
 	VIDMM_DDI_MAP_CPU_HOST_APERTURE,
-	VIDMM_DDI_UNMAP_CPU_HOST_APERTURE
+	VIDMM_DDI_UNMAP_CPU_HOST_APERTURE,
+	VIDMM_DDI_PRESENT,
+	VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS,
+	VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY
 };
-#define VIDMM_DDI_LAST VIDMM_DDI_UNMAP_CPU_HOST_APERTURE
+#define VIDMM_DDI_LAST VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY
 
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
@@ -191,7 +198,8 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_STOP,
 	VIDMM_WAIT_POWER,    /* for the adapter to leave or to enter a state of low power */
 	VIDMM_WAIT_DECLINED, /* nobody waited: a lock with DonotWait was turned away */
-	VIDMM_WAIT_FENCE     /* a thread for the values of fences; object: the first of them */
+	VIDMM_WAIT_FENCE,    /* a thread for the values of fences; object: the first of them */
+	VIDMM_WAIT_PRESENT   /* too many presents are queued, or flips pending (SUB-17) */
 };
 
 enum vidmm_recovery {
@@ -214,6 +222,13 @@ enum vidmm_range_reason {
 	VIDMM_RANGE_RELEASED,
 	VIDMM_RANGE_RECLAIMED, /* another allocation wants one and there was none left */
 	VIDMM_RANGE_REFUSED
+};
+
+enum vidmm_display_reason {
+	VIDMM_DISPLAY_VSYNC = 1, /* CRTC_VSYNC reported it */
+	VIDMM_DISPLAY_IMMEDIATE, /* D3DDDI_FLIPINTERVAL_IMMEDIATE: without waiting for one */
+	VIDMM_DISPLAY_FIRST,     /* the source was dark */
+	VIDMM_DISPLAY_DARK       /* it is now; object and address are those of what it showed */
 };
 
 enum vidmm_flush_reason {

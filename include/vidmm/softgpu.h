@@ -31,6 +31,9 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PrePatch             1: DxgkDdiRender writes the addresses that the allocation list has (default 1)
  *   PerEngineTdr         1: reports SupportPerEngineTDR (default 1)
  *   PreemptionAware      1: reports PreemptionAware; a request drops what waits behind the running packet (default 0)
+ *   VideoPresentSources  displays (default 0, at most 4); what they show is in BAR 1, if there is one (struct softgpu_monitor)
+ *   RefreshRate          frames a second (default 60)
+ *   FlipMmio             1: flips go past DMA buffers (default 1)
  *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
  */
 
@@ -44,7 +47,7 @@ struct softgpu_adapter_info {
 };
 
 /* ---- pPrivateDriverData of one allocation (D3DDDI_ALLOCATIONINFO) ---- */
-#define SOFTGPU_ALLOCATION_VERSION 2u
+#define SOFTGPU_ALLOCATION_VERSION 3u
 enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_CPU_VISIBLE = 0x1,
 	SOFTGPU_ALLOCATION_CACHED = 0x2,
@@ -72,6 +75,21 @@ struct softgpu_allocation {
 	uint32_t priority;          /* AllocationPriority, 0: normal */
 	uint32_t hinted_banks;      /* HintedBank: banks of the preferred segment, 0: none */
 	uint32_t eviction_set;      /* EvictionSegmentSet, 0: straight to system memory */
+	/* A picture of X8R8G8B8 pixels, rows without a gap, to be presented; 0 and 0: bytes. */
+	uint32_t width, height;
+};
+
+#define SOFTGPU_PIXEL_BYTES 4u
+
+/*
+ * BAR 1 is divided among the displays in equal parts of whole pages. Each begins with this, of the last picture that was read
+ * completely; all zero while the display is dark. The pixels follow at SOFTGPU_MONITOR_PIXELS. Whoever reads must see to it that
+ * no frame begins meanwhile: on the simulator by not waiting.
+ */
+#define SOFTGPU_MONITOR_PIXELS 4096u
+struct softgpu_monitor {
+	uint32_t width, height, pitch_bytes;
+	uint32_t frame; /* how many frames have been shown */
 };
 
 /* pPrivateDriverData of a context: none. Node 0 is the 3D node, node 1 the copy node; both take every command. */

@@ -133,6 +133,8 @@ struct vidmm_adapter_options {
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
+	/* 1: findings also for what takes time to find, in proportion to the lists of each submission (PAT-10). */
+	uint32_t verify;
 	/*
 	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
 	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259
@@ -294,6 +296,12 @@ struct vidmm_adapter_statistics {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t bytes_moved; /* inside memory segments, for room in one piece */
 };
+/*
+ * A BAR of the (leading) device, as a probe on its bus sees it: its bytes, which change as the device and its driver write them,
+ * until the adapter stops. NULL: there is no such BAR.
+ */
+VIDMM_API const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index,
+					uint64_t *size_bytes);
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);
 /*

@@ -66,6 +66,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
 		goto out_sched;
+	core->verify = o->verify != 0;
 	status = vmm_watch_start(core, o->tdr);
 	if (vmm_ok(status))
 		return status;
@@ -155,6 +156,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_adapter_await_visitors(core);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_sched_close_displays(core);
 	vmm_memory_evict_all(core);
 	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
@@ -201,6 +203,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 
 	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
 	return status;
+}
+
+const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index, uint64_t *size_bytes)
+{
+	return vmm_port_bar_memory(adapter->core.port, index, size_bytes);
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

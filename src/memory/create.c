@@ -118,9 +118,10 @@ static void tell_miniport_destroyed(struct creation *c)
  * ALF-31: the CPU may always go there, and it is where writes may go even when it is read, so that a display finds it.
  * No device owns it (PAG-10).
  */
-static void describe_primary(struct vmm_allocation *a)
+static void describe_primary(struct vmm_allocation *a, uint32_t source_id)
 {
 	a->primary = true;
+	a->source_id = source_id;
 	a->flags |= CPU_VISIBLE;
 	a->read_set = a->write_set;
 	a->kmd_device = NULL;
@@ -164,7 +165,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
-		describe_primary(a);
+		describe_primary(a, c->request->items[index].source_id);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_push_back(&c->memory->allocations, &a->all);

@@ -12,6 +12,8 @@ static bool allocation_idle(const struct vmm_allocation *allocation)
 	const struct vmm_adapter *adapter = allocation->adapter;
 	const struct vmm_list *link;
 
+	if (vmm_allocation_is_shown(allocation))
+		return false; /* PRS-06 */
 	vmm_list_for_each (link, &allocation->instances) {
 		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 

@@ -120,6 +120,8 @@ NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
 			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
+/* The global handle of the source's shared primary; 0: it has none. */
+uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id);
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };

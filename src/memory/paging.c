@@ -173,7 +173,8 @@ static void paging_fatal(struct vmm_memory *memory, uint32_t operation, NTSTATUS
 		memory->adapter->observe, "PAG-09", 0, 0,
 		"DxgkDdiBuildPagingBuffer answered operation %u with 0x%08x, which leaves it undone",
 		operation, (unsigned)status);
-	vmm_port_fatal(memory->adapter->port, 0x10E, 0xB, operation, (uint32_t)status);
+	vmm_port_fatal(memory->adapter->port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_PAGING_STATUS,
+		       operation, (uint32_t)status);
 }
 
 /* PAG-21: the packet runs beside no render packet, and the next operation on the allocation waits for this one, too. */

@@ -387,9 +387,10 @@ vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instanc
 {
 	vmm_status status;
 
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
-	    reason != VIDMM_RESIDENCY_POWER)
-		return VMM_NOT_SUPPORTED; /* PAG-18 */
+	if (vmm_unlikely(instance->allocation->pinned ||
+			 vmm_allocation_is_shown(instance->allocation)) &&
+	    reason != VIDMM_RESIDENCY_STOP && reason != VIDMM_RESIDENCY_POWER)
+		return VMM_NOT_SUPPORTED; /* PAG-18, PRS-06 */
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
 		return status;
@@ -675,8 +676,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 		return status == VMM_OK ? stay(memory, instance, preparation) : status;
 	}
 	if (resident) {
-		if (vmm_unlikely(serves && vmm_memory_is_aperture_locked(instance)))
-			return stay(memory, instance, preparation); /* submitted before the lock */
+		if (vmm_unlikely(serves && (vmm_memory_is_aperture_locked(instance) ||
+					    vmm_allocation_is_shown(allocation))))
+			return stay(memory, instance,
+				    preparation); /* submitted before the lock, or the flip */
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
@@ -713,6 +716,7 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
+/* DMA-17, DMA-18: an address of the segment's space. */
 void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address)
 {
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE) {
@@ -742,7 +746,7 @@ uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment
  */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
-	if (instance->allocation->pinned)
+	if (instance->allocation->pinned || vmm_allocation_is_shown(instance->allocation))
 		return instance->place == VMM_PLACE_APERTURE;
 	if (vmm_unlikely(instance->linear)) /* SWZ-20: it would have to go to a memory segment */
 		return false;

@@ -181,6 +181,33 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
+/*
+ * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
+ * one before opens this one (condition inferred).
+ */
+static void share_primaries(struct vmm_share *share)
+{
+	struct vmm_adapter *adapter = share->adapter;
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	for (uint32_t i = 0; i < share->count; i++) {
+		const struct vmm_allocation *a = share->allocations[i];
+
+		if (!a->primary || a->source_id >= VMM_SOURCES_MAX ||
+		    adapter->shared_primary[a->source_id] == share->global_handle)
+			continue;
+		const struct vmm_share *before = vmm_handle_lookup(
+			&world->shared, adapter->shared_primary[a->source_id], VMM_HANDLE_SHARED);
+		for (uint32_t b = 0; before && b < before->count; b++)
+			if (before->allocations[b]->primary &&
+			    before->allocations[b]->source_id == a->source_id)
+				atomic_store(&before->allocations[b]->replaced, true);
+		adapter->shared_primary[a->source_id] = share->global_handle;
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
+
 NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
 			  struct vmm_allocation *const *allocations)
 {
@@ -226,10 +253,23 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
 	vmm_paging_unlock(share->adapter);
+	share_primaries(share);
 	vmm_os_mutex_lock(&resource->device->process->lock);
 	resource->share = share;
 	vmm_os_mutex_unlock(&resource->device->process->lock);
 	return STATUS_SUCCESS;
+}
+
+uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id)
+{
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	uint32_t handle = source_id < VMM_SOURCES_MAX ? adapter->shared_primary[source_id] : 0;
+	if (handle && !vmm_handle_lookup(&world->shared, handle, VMM_HANDLE_SHARED))
+		handle = 0; /* all who had it open are gone */
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return handle;
 }
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share)

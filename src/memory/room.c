@@ -91,6 +91,7 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				.priority = i->allocation->priority,
 				.busy = active || spared,
 				.pinned = (fragile && !search->loss_allowed) ||
+					  vmm_allocation_is_shown(i->allocation) ||
 					  locked_stays(search->memory, i),
 				.locked = vmm_locks_now(i) != 0,
 				.wanted = i->wanted == search->preparation,

@@ -292,7 +292,8 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return refuse(lock, "LOCK-19", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 			      "no swizzling range can be had, and neither LockEntire nor a page "
 			      "list says what to copy");
-	if (instance->allocation->pinned) /* PAG-18 */
+	if (instance->allocation->pinned ||
+	    vmm_allocation_is_shown(instance->allocation)) /* PAG-18, PRS-06 */
 		return refuse(lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and it is pinned");
 	if (instance->place == VMM_PLACE_APERTURE && vmm_instance_is_swizzled(instance))

@@ -23,6 +23,7 @@
 #define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
+#define VMM_SOURCES_MAX   16u /* of video present */
 #define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
@@ -95,6 +96,7 @@ struct vmm_adapter {
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
+	bool verify;                /* what takes time is looked at, too; constant after start */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
 	bool narrow_fences;         /* its GPU stores 32 bits at once: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity; /* constant after start */
@@ -128,8 +130,10 @@ struct vmm_adapter {
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
-	struct vmm_list devices;   /* guarded by the state lock */
-	uint32_t allocation_count; /* guarded by the paging lock */
+	uint32_t
+		shared_primary[VMM_SOURCES_MAX]; /* global handles; guarded by world->shared_lock */
+	struct vmm_list devices;                 /* guarded by the state lock */
+	uint32_t allocation_count;               /* guarded by the paging lock */
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -186,6 +190,8 @@ struct vmm_device {
 	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
 	/* Its last packet on each timeline; written under the submit lock. */
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* Presents that are not complete, flips that are not shown; 0 of a limit: the default (SUB-17). State lock. */
+	uint32_t presents, present_limit, flips[VMM_SOURCES_MAX];
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
@@ -350,7 +356,11 @@ struct vmm_allocation {
 	bool uncommitted; /* a reclaim found no system memory for it: it stays offered */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
-	bool closing; /* the only handle of a private one is gone */
+	uint32_t source_id; /* VidPnSourceId of a primary */
+	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
+	_Atomic uint32_t shown;
+	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
+	bool closing;          /* the only handle of a private one is gone */
 	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
 	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool in_vpr; /* CreateInVpr: in the protected range of a segment (ALF-26) */
@@ -511,6 +521,12 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* PRS-06 */
+static inline bool vmm_allocation_is_shown(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(atomic_load_explicit(&allocation->shown, memory_order_relaxed) != 0);
 }
 
 /* TDR-07: it can only be ended. */

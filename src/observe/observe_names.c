@@ -16,7 +16,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
-	[VIDMM_EVENT_RANGE] = "range",
+	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 };
 
 static const char *const door_names[] = {
@@ -47,6 +47,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
 	[VIDMM_DOOR_SHARE_OBJECTS] = "share_objects",
 	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
+	[VIDMM_DOOR_PRESENT] = "present",
 };
 
 static const char *const ddi_names[] = {
@@ -89,6 +90,9 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
 	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
 	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",
+	[VIDMM_DDI_PRESENT] = "present",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = "set_vidpn_source_address",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = "set_vidpn_source_visibility",
 };
 
 static const char *const callback_names[] = {

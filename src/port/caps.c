@@ -151,6 +151,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
 	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
 				       caps->MemoryManagementCaps.CrossAdapterResource;
+	kept->flip = caps->FlipCaps;
 	kept->slot_count = caps->MaxAllocationListSlotId;
 	kept->swizzling_range_count = kept->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
 	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;

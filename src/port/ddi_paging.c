@@ -36,7 +36,7 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
 	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
 		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, operation,
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_PAGING_STATUS, operation,
 			       (uint32_t)status);
 		return STATUS_DEVICE_REMOVED;
 	}
@@ -50,8 +50,9 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 			(long long)((uintptr_t)args->pDmaBufferPrivateData -
 				    (uintptr_t)private_start),
 			private_room);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, used,
-			       room);
+		vmm_port_overflow(port, VIDMM_DDI_BUILD_PAGING_BUFFER, used, room,
+				  (uintptr_t)args->pDmaBufferPrivateData - (uintptr_t)private_start,
+				  private_room);
 		return STATUS_DEVICE_REMOVED;
 	}
 	return status;

@@ -35,13 +35,20 @@
 struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: below */
 #define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
 #define VMM_PORT_FATAL_VIDSCH   0x119u
 #define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
 #define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
+
+/* First parameters of VIDMM. Those that the published list of the stop code has bear its numbers; the others are ours. */
+#define VMM_PORT_VIDMM_PAGING_STATUS    0xBu  /* p2: operation, p3: status */
+#define VMM_PORT_VIDMM_DMA_OVERFLOW     0x12u /* p2: bytes advanced, p3: room */
+#define VMM_PORT_VIDMM_PRIVATE_OVERFLOW 0x13u /* likewise */
+#define VMM_PORT_VIDMM_CONTRACT         0x16u /* p2: bytes used, p3: room (DMA-30) */
+#define VMM_PORT_VIDMM_OTHER(ddi)       (0x1000u + (uint32_t)(ddi))
 
 #define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
 #define VMM_PORT_REASON_ENGINE  0x141u
@@ -61,6 +68,8 @@ struct vmm_port;
 #define VMM_PORT_RANK_PAGING_DDI 25u
 #define VMM_PORT_RANK_DEVICE     60u
 #define VMM_PORT_RANK_INTERRUPT  70u
+
+#define VMM_PORT_SOURCES_MAX 16u
 
 struct vmm_port_range {
 	uint64_t offset, size_bytes;
@@ -116,6 +125,12 @@ struct vmm_port_caps {
 	uint32_t dma_queue_entries;           /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
 	uint32_t node_depth; /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
 	uint32_t paging_buffer_segment, paging_buffer_bytes, paging_private_bytes; /* SEG-21 */
+	DXGK_FLIPCAPS flip;
+	/*
+	 * NumberOfVideoPresentSources of the lead; 0 also where the miniport cannot show anything (PRS-02). Target n shows
+	 * source n.
+	 */
+	uint32_t source_count;
 	uint32_t segment_count;
 	struct vmm_port_segment segment[VMM_PORT_SEGMENTS_MAX]; /* [0] = id 1 */
 };
@@ -128,7 +143,7 @@ struct vmm_port_caps {
 struct vmm_port_sink {
 	/*
 	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA; NodeOrdinal counts as struct vmm_port_caps does.
+	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC of a target that is there.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
@@ -209,6 +224,8 @@ void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *id
 NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
+/* Our mapping of a BAR of the device; NULL: there are fewer. */
+const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes);
 /*
  * The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's
  * first byte. NULL if none.
@@ -260,6 +277,24 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
  * finding.
  */
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
+
+/* DxgkDdiPresent, likewise (DMA-37). With pDmaBuffer NULL there is nothing whose bounds could be left (DMA-32). */
+NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args);
+/*
+ * DxgkDdiSetVidPnSourceAddress of a flip at DIRQL, under the paging lock at most (PRS-04). STATUS_DEVICE_REMOVED: the
+ * miniport is somebody else's at the moment, or dead.
+ */
+NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args);
+/*
+ * Level two (section 4): the miniport is the calling thread's alone; who would enter waits. The caller saw to it that
+ * the GPU is idle, and holds the submit and the paging lock. False: the adapter is being reset, or dead.
+ */
+bool vmm_port_exclude(struct vmm_port *port);
+void vmm_port_admit(struct vmm_port *port);
+/* PASSIVE_LEVEL, excluded: a source begins to show something, or nothing any more. */
+NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
+				     const DXGKARG_SETVIDPNSOURCEADDRESS *args);
+NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible);
 
 /* ---- scheduler class, serialised by the paging lock ---- */
 /* PASSIVE_LEVEL; failure is fatal (PAT-18). */

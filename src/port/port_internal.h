@@ -98,6 +98,7 @@ struct vmm_port {
 	/* Level three (gate.c). */
 	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
 	_Atomic bool suspended;
+	_Atomic bool excluding; /* level two: who comes waits, instead of being refused */
 	_Atomic uint32_t
 		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
 	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
@@ -105,7 +106,8 @@ struct vmm_port {
 	KDPC dpc;
 	_Atomic bool dpc_wanted; /* of a link: whose routine it is to call */
 	struct vmm_nt_interrupt interrupt;
-	bool notified, queued; /* since the interrupt lock was taken; guarded by it (SUB-08) */
+	/* Since the interrupt lock was taken; guarded by it (SUB-08, SUB-11). */
+	bool notified, queued, told_of_display;
 
 	/* Never held: taking one checks the ranks of the caller's locks. */
 	struct vmm_os_mutex object_gate, paging_gate;
@@ -275,6 +277,21 @@ void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t le
 /* A status that is not in the DDI's documented set. */
 void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			   NTSTATUS status) VMM_COLD;
+
+/* ---- ddi_submit.c, ddi_present.c ---- */
+/* DMA-28: whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
+static inline bool vmm_port_advanced(const void *start, const void *now, uint64_t room_bytes,
+				     uint64_t element_bytes)
+{
+	uintptr_t distance = (uintptr_t)now - (uintptr_t)start;
+
+	return distance <= room_bytes && distance % element_bytes == 0;
+}
+
+/* DMA-28: one of them is out of bounds, or if neither is a list. */
+void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
+		       uint64_t command_room, uint64_t private_data,
+		       uint64_t private_room) VMM_COLD;
 
 /* ---- into the miniport and back ---- */
 

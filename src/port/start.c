@@ -116,6 +116,21 @@ static void remove_device(struct vmm_port *port)
 		vmm_port_wrong_status(port, "PNP-01", VIDMM_DDI_REMOVE_DEVICE, status);
 }
 
+/* PRS-02: what it takes to show a primary, which is all that is built of displays. */
+static void keep_sources(struct vmm_port *port, uint32_t sources, uint32_t children)
+{
+	bool shows =
+		port->ddi.DxgkDdiSetVidPnSourceAddress && port->ddi.DxgkDdiSetVidPnSourceVisibility;
+
+	port->caps.source_count = shows && sources <= VMM_PORT_SOURCES_MAX ? sources : 0;
+	vmm_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"the adapter has %u video present sources and %u children: displays are not built, but for flips: "
+		"%u sources show what is flipped to (PRS-02)%s",
+		sources, children, port->caps.source_count,
+		shows ? "" : ": the miniport has no DxgkDdiSetVidPnSourceAddress or ...Visibility");
+}
+
 /* AdapterLuid is the link's: to whoever asks it is one adapter. */
 static NTSTATUS start_device(struct vmm_port *port)
 {
@@ -139,10 +154,7 @@ static NTSTATUS start_device(struct vmm_port *port)
 		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x",
 			   (unsigned)status);
 	} else if (sources || children) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u video present sources and %u children: displays "
-			   "are not built, it is run as a render adapter",
-			   sources, children);
+		keep_sources(port, sources, children);
 	}
 	return status;
 }
@@ -448,6 +460,14 @@ bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)
 {
 	return &port->caps;
+}
+
+const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes)
+{
+	if (index >= port->bar_count)
+		return NULL;
+	*size_bytes = port->bar[index].memory.size_bytes;
+	return port->bar[index].memory.base;
 }
 
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,

@@ -142,6 +142,9 @@ bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wan
 static struct vmm_dma *dma_create(struct vmm_context *context)
 {
 	struct vmm_dma *dma = vmm_calloc(1, sizeof(*dma));
+	uint32_t list_size = context->list_size > DXGK_PRESENT_MAX_INDEX
+				     ? context->list_size
+				     : DXGK_PRESENT_MAX_INDEX; /* DMA-32 */
 
 	if (!dma)
 		return NULL;
@@ -150,9 +153,9 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	vmm_list_init(&dma->mapped);
 	vmm_list_init(&dma->packet.link);
 	vmm_list_init(&dma->part.link);
-	dma->list = vmm_calloc(context->list_size, sizeof(*dma->list));
-	dma->instances = vmm_calloc(context->list_size, sizeof(struct vmm_instance *));
-	dma->offers = vmm_calloc(context->list_size, sizeof(*dma->offers));
+	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
+	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
+	dma->offers = vmm_calloc(list_size, sizeof(*dma->offers));
 	dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
 	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
 	if (context->dma_private_bytes)
@@ -273,6 +276,8 @@ void vmm_dma_put(struct vmm_dma *dma)
 {
 	dma->context->queued--;
 	dma->pinned = false;
+	if (vmm_unlikely(dma->present))
+		vmm_present_done_locked(dma);
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a packet needs, in memory together: the buffer itself and what its patch list names, in list order (PAT-03,
- * DMA-35). What does not fit as a whole is tried as a portion (SPL-02). Under the paging lock; whatever is missing
+ * DMA-35). What fits as a whole is one portion (SPL-01); what does not is tried as less (SPL-02). Under the paging lock; whatever is missing
  * afterwards has been asked for in vain, or waits for the GPU (VMM_PENDING).
  */
 #include "sched/sched_private.h"

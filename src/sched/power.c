@@ -202,6 +202,7 @@ static vmm_status evict(struct vmm_adapter *adapter, POWER_ACTION action)
 
 	vmm_paging_lock(adapter);
 	vmm_dma_give_up_places(adapter);
+	vmm_display_forget_locked(adapter->sched);
 	vmm_paging_unlock(adapter);
 	status = vmm_memory_power_down(adapter, action == PowerActionHibernate ? VMM_POWER_HIBERNATE
 									       : VMM_POWER_STANDBY);

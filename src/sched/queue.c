@@ -261,6 +261,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
 			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
+		vmm_display_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -371,6 +375,8 @@ static void sink_dpc(void *context)
 		retired += retire_reports(sched, n);
 		preempted |= vmm_preempt_answered_locked(sched, n);
 	}
+	if (vmm_unlikely(sched->display != NULL))
+		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!retired && !preempted)
 		return;
@@ -378,7 +384,7 @@ static void sink_dpc(void *context)
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work))
+	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched))
 		vmm_worker_wake(sched);
 }
 

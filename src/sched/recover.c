@@ -155,7 +155,7 @@ static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 	const struct vmm_dma *dma = vmm_dma_of(packet);
 	DXGKARG_CANCELCOMMAND args = cancel_of(dma);
 
-	if (!sched->caps->cancel_command_aware)
+	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
 		return;
 	if (packet->portion) { /* the rest of the buffer gets a call of its own */
 		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;
@@ -210,6 +210,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 		return;
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESET, timeout);
 	vmm_dma_forget_places(adapter);
+	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
 	settle_queues(sched);
 	if (atomic_load(&adapter->removed) || /* a cleanup call failed */

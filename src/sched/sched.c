@@ -94,7 +94,9 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	vmm_status status;
 
 	sched->caps = vmm_port_caps(adapter->port);
-	status = create_system_objects(sched);
+	status = vmm_display_create(adapter);
+	if (vmm_ok(status))
+		status = create_system_objects(sched);
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_os_thread_create(adapter->os, "vidsch worker", vmm_worker_main, adapter,
@@ -125,6 +127,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
 		   atomic_load(&sched->ready_count) == 0);
 	adapter->sched = NULL;
+	vmm_display_destroy(sched);
 	vmm_free(sched->slots);
 	vmm_free(sched);
 }
@@ -216,6 +219,7 @@ DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer
 
 	patch.Flags.Paging = submit->Flags.Paging;
 	patch.Flags.NullRendering = submit->Flags.NullRendering;
+	patch.Flags.Present = submit->Flags.Present;
 	return patch;
 }
 

@@ -70,8 +70,8 @@ static void *copy_of(const void *bytes, size_t size)
 	return copy;
 }
 
-static struct scripted_call *begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
-				   const void *args, size_t size)
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
+				     const void *args, size_t size)
 {
 	struct scripted_call *call = calloc(1, sizeof(*call));
 
@@ -99,7 +99,7 @@ static struct scripted_call *begin(struct scripted_miniport *m, enum vidmm_ddi d
 	return call;
 }
 
-static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, void *args)
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args)
 {
 	NTSTATUS status;
 
@@ -111,17 +111,6 @@ static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, voi
 	call->args = NULL;
 	status = call->status;
 	return status;
-}
-
-struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
-				     const void *args, size_t size)
-{
-	return begin(m, ddi, NULL, args, size);
-}
-
-NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args)
-{
-	return end(m, call, args);
 }
 
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status, uint32_t times)
@@ -185,24 +174,24 @@ void scripted_forget(struct scripted_miniport *m)
 static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *adapter)
 {
 	struct scripted_miniport *m = arriving ? arriving : armed;
-	struct scripted_call *call = begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
 
 	arriving = m->next;
 	m->device_object = device;
 	if (!call->forced)
 		*adapter = m;
-	return end(m, call, adapter);
+	return scripted_end(m, call, adapter);
 }
 
 static NTSTATUS link_device(const PDEVICE_OBJECT device, IN_CONST_PVOID adapter,
 			    PLINKED_DEVICE linked)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
 
 	if (!call->forced)
 		*linked = m->settings.link;
-	return end(m, call, linked);
+	return scripted_end(m, call, linked);
 }
 
 void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead)
@@ -240,14 +229,15 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 			     PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_START_DEVICE, NULL, info, sizeof(*info));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_START_DEVICE, NULL, info, sizeof(*info));
 	PHYSICAL_ADDRESS address;
 
 	m->services = *services;
 	*sources = m->settings.source_count;
 	*children = m->settings.child_count;
 	if (call->forced)
-		return end(m, call, info);
+		return scripted_end(m, call, info);
 	call->status =
 		m->services.DxgkCbGetDeviceInformation(m->services.DeviceHandle, &m->device_info);
 	if (call->status == STATUS_SUCCESS)
@@ -259,48 +249,48 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 							   MmWriteCombined, (PVOID *)&m->bar);
 	}
 	scripted_gpu_start(m);
-	return end(m, call, info);
+	return scripted_end(m, call, info);
 }
 
 static NTSTATUS stop_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
 
 	scripted_gpu_stop(m);
 	if (m->bar)
 		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
 	m->bar = NULL;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
 				   PDXGK_DISPLAY_INFORMATION display)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call =
-		begin(m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(
+		m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
 
 	(void)target, (void)display;
 	if (call->forced)
-		return end(m, call, NULL);
+		return scripted_end(m, call, NULL);
 	scripted_gpu_stop(m);
 	if (m->bar)
 		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
 	m->bar = NULL;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS remove_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_REMOVE_DEVICE, NULL, NULL, 0), NULL);
+	return scripted_end(m, scripted_begin(m, VIDMM_DDI_REMOVE_DEVICE, NULL, NULL, 0), NULL);
 }
 
 static VOID unload(VOID)
 {
-	end(armed, begin(armed, VIDMM_DDI_UNLOAD, NULL, NULL, 0), NULL);
+	scripted_end(armed, scripted_begin(armed, VIDMM_DDI_UNLOAD, NULL, NULL, 0), NULL);
 }
 
 static BOOLEAN interrupt_routine(IN_CONST_PVOID adapter, ULONG message)
@@ -321,12 +311,12 @@ static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_
 				POWER_ACTION action)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
 
 	call->in.power.uid = uid;
 	call->in.power.state = state;
 	call->in.power.action = action;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 /* ---- what it is ---- */
@@ -387,7 +377,7 @@ static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QU
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_ADAPTER_INFO, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_ADAPTER_INFO, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
 		switch (args->Type) {
@@ -402,7 +392,7 @@ static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QU
 			call->status = scripted_query_wddm2(m, args);
 		}
 	}
-	return end(m, call, args->pOutputData);
+	return scripted_end(m, call, args->pOutputData);
 }
 
 /* ---- objects ---- */
@@ -437,7 +427,8 @@ static void unmake(struct object *object, _Atomic uint32_t *live)
 static NTSTATUS create_device(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEDEVICE args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_CREATE_DEVICE, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_CREATE_DEVICE, NULL, args, sizeof(*args));
 	struct device *device;
 
 	if (!call->forced) {
@@ -447,17 +438,17 @@ static NTSTATUS create_device(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEDEVI
 		if (!m->settings.leave_device_info)
 			args->pInfo = &m->settings.device;
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_device(IN_CONST_HANDLE handle)
 {
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
-	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_DEVICE, handle, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_DESTROY_DEVICE, handle, NULL, 0);
 
 	unmake(&device->object, &m->live_devices);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONTEXT args)
@@ -465,7 +456,7 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CREATE_CONTEXT, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CREATE_CONTEXT, handle, args, sizeof(*args));
 	struct context *context;
 
 	if (!call->forced) {
@@ -475,17 +466,17 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 		args->hContext = context;
 		args->ContextInfo = m->settings.context;
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_context(IN_CONST_HANDLE handle)
 {
 	struct context *context = handle;
 	struct scripted_miniport *m = context->object.m;
-	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_CONTEXT, handle, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_DESTROY_CONTEXT, handle, NULL, 0);
 
 	unmake(&context->object, &m->live_contexts);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static void describe(DXGK_ALLOCATIONINFO *info)
@@ -513,10 +504,10 @@ static NTSTATUS create_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATE
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CREATE_ALLOCATION, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CREATE_ALLOCATION, NULL, args, sizeof(*args));
 
 	if (call->forced)
-		return end(m, call, args);
+		return scripted_end(m, call, args);
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct allocation *a = make(m, MAGIC_ALLOCATION, sizeof(*a), &m->live_allocations);
 
@@ -528,7 +519,7 @@ static NTSTATUS create_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATE
 	if (args->Flags.Resource && !args->hResource)
 		args->hResource =
 			make(m, MAGIC_RESOURCE, sizeof(struct object), &m->live_resources);
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
@@ -536,7 +527,7 @@ static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_DESTROY_ALLOCATION, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_DESTROY_ALLOCATION, NULL, args, sizeof(*args));
 
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct allocation *a = args->pAllocationList[i];
@@ -545,7 +536,7 @@ static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
 	}
 	if (args->Flags.DestroyResource)
 		unmake(args->hResource, &m->live_resources);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static bool is_on_each(const struct scripted_miniport *m, D3DKMT_HANDLE handle)
@@ -570,7 +561,7 @@ static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENAL
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_OPEN_ALLOCATION, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_OPEN_ALLOCATION, handle, args, sizeof(*args));
 
 	for (UINT i = 0; !call->forced && i < args->NumAllocations; i++) {
 		struct open_allocation *open = make(m, MAGIC_OPEN, sizeof(*open), &m->live_opens);
@@ -579,7 +570,7 @@ static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENAL
 		open->on_each = is_on_each(m, open->handle);
 		args->pOpenAllocation[i].hDeviceSpecificAllocation = open;
 	}
-	return end(m, call, args->pOpenAllocation);
+	return scripted_end(m, call, args->pOpenAllocation);
 }
 
 static NTSTATUS close_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_CLOSEALLOCATION args)
@@ -587,19 +578,19 @@ static NTSTATUS close_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_CLOSE
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CLOSE_ALLOCATION, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CLOSE_ALLOCATION, handle, args, sizeof(*args));
 
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct open_allocation *open = args->pOpenHandleList[i];
 
 		unmake(&open->object, &m->live_opens);
 	}
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 /* ---- submission ---- */
 
-static struct scripted_miniport *of_context(HANDLE handle, uint32_t *node)
+struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node)
 {
 	const struct object *object = handle;
 
@@ -655,21 +646,23 @@ static NTSTATUS translate(DXGKARG_RENDER *args, uint32_t done_before)
 static NTSTATUS render(IN_CONST_HANDLE handle, INOUT_PDXGKARG_RENDER args)
 {
 	uint32_t node;
-	struct scripted_miniport *m = of_context(handle, &node);
-	struct scripted_call *call = begin(m, VIDMM_DDI_RENDER, handle, args, sizeof(*args));
+	struct scripted_miniport *m = scripted_of_context(handle, &node);
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RENDER, handle, args, sizeof(*args));
 
 	call->allocation_count = args->AllocationListSize;
 	call->allocations = copy_of(args->pAllocationList,
 				    args->AllocationListSize * sizeof(*call->allocations));
 	if (!call->forced)
 		call->status = translate(args, args->MultipassOffset);
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_PATCH, args->hContext, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_PATCH, args->hContext, args, sizeof(*args));
 
 	call->allocation_count = args->AllocationListSize;
 	call->allocations = copy_of(args->pAllocationList,
@@ -692,34 +685,35 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 				: 0;
 		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
 	}
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_SUBMIT_COMMAND, args->hContext, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_SUBMIT_COMMAND, args->hContext, args, sizeof(*args));
 	uint32_t node = m->settings.caps.MemoryManagementCaps.PagingNode;
 
 	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
 		node = 0;
 	else if (args->hContext)
-		of_context(args->hContext, &node);
+		scripted_of_context(args->hContext, &node);
 	if (!call->forced)
 		scripted_gpu_submit(m, node, args);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
 
 	if (!call->forced && !m->settings.withhold_preemption)
 		scripted_gpu_preempt(m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal),
 				     args->PreemptionFenceId);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
@@ -727,19 +721,21 @@ NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
-		   NULL);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
+		NULL);
 }
 
 NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
 
 	if (!call->forced)
 		args->LastAbortedFenceId = scripted_gpu_abort(
 			m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal));
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
@@ -747,39 +743,39 @@ NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
 
 	args->EngineStatus.Value = 0;
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 NTSTATUS APIENTRY scripted_query_engine_group(IN_CONST_HANDLE adapter,
 					      INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL, args, sizeof(*args));
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL,
+						    args, sizeof(*args));
 
 	args->DependentNodeOrdinalMask = 1ull << args->NodeOrdinal;
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS build_paging_buffer(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDPAGINGBUFFER args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_BUILD_PAGING_BUFFER, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_BUILD_PAGING_BUFFER, NULL, args, sizeof(*args));
 
 	if (!call->forced)
 		call->status = scripted_gpu_paging(m, args);
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUERYCURRENTFENCE args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
 		uint32_t index = scripted_index(m, args->NodeOrdinal, args->EngineOrdinal);
@@ -789,60 +785,54 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 		if (node->completed_fence != node->reported_fence)
 			scripted_report(m, index, node->completed_fence); /* SUB-14 */
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS acquire_range(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_ACQUIRESWIZZLINGRANGE args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), args);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, NULL, args, sizeof(*args)),
+		args);
 }
 
 static NTSTATUS release_range(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_RELEASESWIZZLINGRANGE args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), NULL);
-}
-
-static NTSTATUS present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESENT args)
-{
-	(void)context, (void)args;
-	return STATUS_NOT_SUPPORTED;
-}
-
-static NTSTATUS describe_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_DESCRIBEALLOCATION args)
-{
-	(void)adapter, (void)args;
-	return STATUS_NOT_SUPPORTED;
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, NULL, args, sizeof(*args)),
+		NULL);
 }
 
 static NTSTATUS reset_from_timeout(IN_CONST_HANDLE adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
 
 	if (!call->forced)
 		scripted_gpu_halt(m, true);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS restart_from_timeout(IN_CONST_HANDLE adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
 
 	if (!call->forced)
 		scripted_gpu_halt(m, false);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLLECTDBGINFO args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
 }
 
 /* ---- making one ---- */
@@ -864,7 +854,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiDestroyContext = destroy_context,
 	.DxgkDdiCreateAllocation = create_allocation,
 	.DxgkDdiDestroyAllocation = destroy_allocation,
-	.DxgkDdiDescribeAllocation = describe_allocation,
+	.DxgkDdiDescribeAllocation = scripted_describe_allocation,
 	.DxgkDdiOpenAllocation = open_allocation,
 	.DxgkDdiCloseAllocation = close_allocation,
 	.DxgkDdiRender = render,
@@ -875,7 +865,9 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiQueryCurrentFence = query_current_fence,
 	.DxgkDdiAcquireSwizzlingRange = acquire_range,
 	.DxgkDdiReleaseSwizzlingRange = release_range,
-	.DxgkDdiPresent = present,
+	.DxgkDdiPresent = scripted_present,
+	.DxgkDdiSetVidPnSourceAddress = scripted_set_source_address,
+	.DxgkDdiSetVidPnSourceVisibility = scripted_set_source_visibility,
 	.DxgkDdiResetFromTimeout = reset_from_timeout,
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,

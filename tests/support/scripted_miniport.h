@@ -124,6 +124,7 @@ struct scripted_settings {
 	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
 	_Atomic bool
 		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
+	uint32_t present_passes;     /* calls that a Present takes; 0: one */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -146,6 +147,9 @@ struct scripted_call {
 		DXGKARG_CLOSEALLOCATION close_allocation;
 		DXGKARG_RENDER render;
 		DXGKARG_PATCH patch;
+		DXGKARG_PRESENT present;
+		DXGKARG_SETVIDPNSOURCEADDRESS source_address;
+		DXGKARG_SETVIDPNSOURCEVISIBILITY visibility;
 		DXGKARG_SUBMITCOMMAND submit;
 		DXGKARG_BUILDPAGINGBUFFER paging;
 		DXGKARG_ACQUIRESWIZZLINGRANGE acquire;
@@ -320,12 +324,23 @@ DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 
-/* A call is recorded, and ends as the script says; for entries that are in another file. */
-struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
+/* ---- its display (scripted_display.c): settings.source_count sources ---- */
+
+/* Every allocation is described as so many pixels. */
+#define SCRIPTED_WIDTH  64u
+#define SCRIPTED_HEIGHT 32u
+/* Target n is at the end of a picture that it read from there; */
+void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address);
+DXGKDDI_PRESENT scripted_present;
+DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
+DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;
+DXGKDDI_SETVIDPNSOURCEVISIBILITY scripted_set_source_visibility;
+
+/* Used by scripted_miniport.c, and by it for what it has in other files. */
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
 				     const void *args, size_t size);
 NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args);
-
-/* Used by scripted_miniport.c. */
+struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node);
 uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 /* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */

@@ -33,9 +33,10 @@ NTSTATUS APIENTRY scripted_set_backing_store(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 
-	return scripted_end(
-		m, scripted_begin(m, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, args, sizeof(*args)),
-		NULL);
+	return scripted_end(m,
+			    scripted_begin(m, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, NULL, args,
+					   sizeof(*args)),
+			    NULL);
 }
 
 NTSTATUS APIENTRY scripted_validate_property(IN_CONST_HANDLE adapter,
@@ -44,7 +45,7 @@ NTSTATUS APIENTRY scripted_validate_property(IN_CONST_HANDLE adapter,
 	struct scripted_miniport *m = adapter;
 
 	return scripted_end(m,
-			    scripted_begin(m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, args,
-					   sizeof(*args)),
+			    scripted_begin(m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, NULL,
+					   args, sizeof(*args)),
 			    NULL);
 }

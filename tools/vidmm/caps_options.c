@@ -11,10 +11,25 @@
 
 /* Values that softgpu reads (vidmm/softgpu.h; a test compares): a name it would ignore is a typing mistake. */
 static const char *const softgpu_settings[] = {
-	"ApertureSize",        "ApertureCoherent", "VramCpuVisible",      "VramBanks",
-	"SwizzlingRanges",     "DmaBufferSize",    "AllocationListSize",  "PatchLocationListSize",
-	"DmaBufferSegmentSet", "PagingBufferSize", "PagingBufferSegment", "PagingNode",
-	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "PreemptionAware",
+	"ApertureSize",
+	"ApertureCoherent",
+	"VramCpuVisible",
+	"VramBanks",
+	"SwizzlingRanges",
+	"DmaBufferSize",
+	"AllocationListSize",
+	"PatchLocationListSize",
+	"DmaBufferSegmentSet",
+	"PagingBufferSize",
+	"PagingBufferSegment",
+	"PagingNode",
+	"EngineBytesPerUs",
+	"PrePatch",
+	"PerEngineTdr",
+	"PreemptionAware",
+	"VideoPresentSources",
+	"RefreshRate",
+	"FlipMmio",
 	"InterfaceVersion",
 };
 

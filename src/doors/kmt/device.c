@@ -124,6 +124,7 @@ static NTSTATUS create_context(const struct vmm_kmt_call *call, const D3DKMT_CRE
 		.node = args->NodeOrdinal,
 		.affinity = args->EngineAffinity,
 		.flags = args->Flags.Value,
+		.gdi = args->ClientHint == D3DKMT_CLIENTHINT_CDD, /* inferred */
 		.private_bytes = args->PrivateDriverDataSize,
 	};
 	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,

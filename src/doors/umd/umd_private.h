@@ -84,6 +84,7 @@ HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data);
 HRESULT APIENTRY vmm_umd_deallocate(HANDLE device, const D3DDDICB_DEALLOCATE *data);
 HRESULT APIENTRY vmm_umd_set_priority(HANDLE device, const D3DDDICB_SETPRIORITY *data);
 HRESULT APIENTRY vmm_umd_query_residency(HANDLE device, const D3DDDICB_QUERYRESIDENCY *data);
+HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data);
 HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data);
 HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data);
 HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data);

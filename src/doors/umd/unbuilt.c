@@ -26,7 +26,6 @@ static HRESULT not_built(HANDLE device, const char *name)
 	}
 
 NOT_BUILT(pfnSetDisplayModeCb, const D3DDDICB_SETDISPLAYMODE *value)
-NOT_BUILT(pfnPresentCb, const D3DDDICB_PRESENT *value)
 NOT_BUILT(pfnEscapeCb, const D3DDDICB_ESCAPE *value)
 NOT_BUILT(pfnCreateOverlayCb, D3DDDICB_CREATEOVERLAY *value)
 NOT_BUILT(pfnUpdateOverlayCb, const D3DDDICB_UPDATEOVERLAY *value)
@@ -126,7 +125,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
 {
 	table->pfnSetDisplayModeCb = unbuilt_pfnSetDisplayModeCb;
-	table->pfnPresentCb = unbuilt_pfnPresentCb;
 	table->pfnEscapeCb = unbuilt_pfnEscapeCb;
 	table->pfnCreateOverlayCb = unbuilt_pfnCreateOverlayCb;
 	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
