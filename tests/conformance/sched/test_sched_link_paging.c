@@ -117,7 +117,7 @@ static void pag_22_an_eviction_leaves_every_copy_and_copies_one(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
 	client_write(&w.device, a, BYTES, 0x1000);
 	for (uint32_t writer = 0; writer < LINK_ADAPTERS; writer++) {
@@ -149,7 +149,7 @@ static void pag_23_an_instanced_allocation_has_a_store_for_each_adapter(void **s
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	warm_up(&w, &w.context);
 	warm_up(&w, &other);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_INSTANCED, WORLD_MEMORY);
@@ -231,7 +231,7 @@ static void pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter(void **st
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 3; i++) {
 		bool instanced = flags[i] == LINK_INSTANCED;
 
@@ -271,7 +271,7 @@ static void pag_17_each_copy_leaves_by_the_aperture_of_its_adapter(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct scripted_allocation spec = {.size_bytes = BYTES,
 							 .flags = WORLD_CPU_VISIBLE | flags[i],
@@ -431,7 +431,7 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 2; i++) {
 		bool instanced = flags[i] == LINK_INSTANCED;
 		uint32_t part = instanced ? BYTES : 0;
@@ -478,7 +478,7 @@ static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 3; i++) {
 		a[i] = link_allocate(&w, flags[i], WORLD_MEMORY);
 		world_submit_write(&w.context, a[i], 16, 0x51);
