@@ -15,7 +15,7 @@ static const char *const softgpu_settings[] = {
 	"SwizzlingRanges",     "DmaBufferSize",    "AllocationListSize",  "PatchLocationListSize",
 	"DmaBufferSegmentSet", "PagingBufferSize", "PagingBufferSegment", "PagingNode",
 	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "PreemptionAware",
-	"InterfaceVersion",
+	"LinkedAdapters",      "InterfaceVersion",
 };
 
 /* What popt fills in; NULL where an option was not given. */
