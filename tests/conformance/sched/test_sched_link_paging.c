@@ -470,6 +470,131 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 	link_stop(&w);
 }
 
+static D3DKMT_HANDLE allocate_pages(struct world *w, uint32_t pages, uint32_t flags,
+				    uint32_t segments)
+{
+	const struct scripted_allocation spec = {
+		.size_bytes = pages * PAGE_BYTES,
+		.flags = WORLD_CPU_VISIBLE | flags,
+		.read_set = segments,
+		.write_set = segments,
+		.eviction_set = segments == WORLD_MEMORY ? WORLD_APERTURE : 0};
+
+	return world_allocate_as(&w->device, &spec);
+}
+
+static void narrow_aperture(struct scripted_miniport *m)
+{
+	link_setup(m);
+	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes =
+		400 * PAGE_BYTES;
+	m->settings.segment[1].size_bytes = m->settings.segment[1].commit_limit_bytes =
+		100 * PAGE_BYTES;
+}
+
+/* What cannot leave moves inside its memory segment, in each copy. */
+static void pag_20_every_copy_moves_where_it_cannot_leave(void **state)
+{
+	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
+	enum { PAGES = 81 };
+	struct client_context other;
+	struct world w;
+
+	world_start(&w, state, narrow_aperture);
+	link_context(&w.device, 0, 1, &other);
+	allocate_pages(&w, 20, 0x100, WORLD_APERTURE); /* an overlay in the way out */
+	for (uint32_t i = 0; i < 2; i++) {
+		D3DKMT_HANDLE first = allocate_pages(&w, 160, 0, WORLD_MEMORY);
+		submit_use(&w, first);
+		D3DKMT_HANDLE a = allocate_pages(&w, PAGES, flags[i], WORLD_MEMORY);
+		world_submit_write(&w.context, a, 16, 0x51);
+		world_submit_write(&other, a, 16, 0x52);
+		world_run(&w);
+		assert_int_equal(client_deallocate(&w.device, first), S_OK);
+		world_run(&w);
+		scripted_forget(w.m);
+		D3DKMT_HANDLE large = allocate_pages(&w, 230, 0, WORLD_MEMORY);
+		submit_use(&w, large);
+		assert_int_equal(client_deallocate(&w.device, large), S_OK);
+		for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
+			const DXGKARG_BUILDPAGINGBUFFER *move =
+				link_nth(&w, DXGK_OPERATION_TRANSFER, e, 0);
+
+			assert_int_equal(link_count(&w, DXGK_OPERATION_TRANSFER, e), 1);
+			assert_int_equal(move->Transfer.Source.SegmentId, 1);
+			assert_int_equal(move->Transfer.Destination.SegmentId, 1);
+			assert_int_equal(move->Transfer.TransferSize, PAGES * PAGE_BYTES);
+		}
+		submit_use(&w, a);
+		assert_int_equal(link_word(&w, 0, 16), 0x51);
+		assert_int_equal(link_word(&w, 1, 16), 0x52);
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
+static void pag_18_what_is_pinned_is_pinned_on_each_adapter(void **state)
+{
+	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
+	struct world w;
+
+	start(&w, state);
+	for (uint32_t i = 0; i < 2; i++) {
+		void *data;
+
+		scripted_forget(w.m);
+		D3DKMT_HANDLE a = link_allocate(&w, flags[i] | 0x100, WORLD_MEMORY), handle = a;
+		for (uint32_t e = 0; e < LINK_ADAPTERS; e++)
+			assert_int_equal(link_count(&w, DXGK_OPERATION_FILL, e), 1);
+		assert_int_equal(link_nth(&w, DXGK_OPERATION_FILL, 0, 0)
+					 ->Fill.Destination.SegmentAddress.QuadPart,
+				 link_nth(&w, DXGK_OPERATION_FILL, 1, 0)
+					 ->Fill.Destination.SegmentAddress.QuadPart);
+		assert_int_equal(client_try_lock(&w.device, &handle, 0, &data),
+				 D3DDDIERR_CANTEVICTPINNEDALLOCATION);
+		world_expect_finding(&w, "LOCK-49");
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
+/* Segments are counted as one adapter has them, system memory and what is copied as what it is. */
+static void seg_04_pag_22_pag_23_what_is_counted(void **state)
+{
+	static const uint32_t flags[] = {0, LINK_MIRRORED, LINK_INSTANCED};
+	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
+	struct world w;
+
+	start(&w, state);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t copies = flags[i] ? LINK_ADAPTERS : 1;
+		D3DKMT_HANDLE a = link_allocate(&w, flags[i], WORLD_MEMORY);
+
+		vidmm_adapter_statistics(w.client.adapter, &before);
+		submit_use(&w, a);
+		vidmm_adapter_statistics(w.client.adapter, &after);
+		assert_int_equal(after.segment[0].resident_bytes - before.segment[0].resident_bytes,
+				 BYTES);
+		assert_int_equal(after.bytes_filled - before.bytes_filled, copies * BYTES);
+		before = after;
+		client_write(&w.device, a, BYTES, 1); /* in sight of the CPU, or out and in again */
+		submit_use(&w, a);
+		vidmm_adapter_statistics(w.client.adapter, &after);
+		assert_int_equal(after.bytes_paged_in - before.bytes_paged_in,
+				 flags[i] ? copies * BYTES : 0);
+		assert_int_equal(after.bytes_paged_out - before.bytes_paged_out,
+				 flags[i] == LINK_INSTANCED  ? copies * BYTES
+				 : flags[i] == LINK_MIRRORED ? BYTES
+							     : 0);
+		assert_int_equal(after.segment[0].resident_bytes, before.segment[0].resident_bytes);
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
 static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED, 0};
@@ -563,6 +688,9 @@ int main(void)
 		ON_BOTH(ren_04_each_instance_of_a_renamed_one_is_everywhere),
 		ON_BOTH(pag_06_ofr_09_what_is_discarded_leaves_every_adapter),
 		ON_BOTH(pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter),
+		ON_BOTH(pag_20_every_copy_moves_where_it_cannot_leave),
+		ON_BOTH(pag_18_what_is_pinned_is_pinned_on_each_adapter),
+		ON_BOTH(seg_04_pag_22_pag_23_what_is_counted),
 		ON_BOTH(pnp_05_content_of_all_adapters_survives_the_power),
 		ON_BOTH(alf_23_what_is_not_built_on_a_link_says_so),
 	};
