@@ -627,6 +627,66 @@ static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 	link_stop(&w);
 }
 
+static void without_contexts(struct scripted_miniport *m)
+{
+	link_setup(m);
+	m->settings.caps.SchedulingCaps.MultiEngineAware = 0;
+}
+
+/* Its devices are its contexts; EngineOrdinal says where a packet runs. */
+static void dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter(void **state)
+{
+	struct client_context other;
+	struct world w;
+
+	world_start(&w, state, without_contexts);
+	link_context(&w.device, 0, 1, &other);
+	D3DKMT_HANDLE m = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
+	D3DKMT_HANDLE i = link_allocate(&w, LINK_INSTANCED, WORLD_MEMORY);
+	for (uint32_t round = 0; round < 2; round++) {
+		world_submit_write(&other, m, 16, 0x52 + round);
+		world_submit_write(&w.context, i, 16, 0x61 + round);
+		world_submit_write(&other, i, 16, 0x71 + round);
+		world_run(&w);
+		link_push_out(&w);
+		assert_int_equal(world_word(&w, m, 16), 0x52 + round);
+		assert_int_equal(world_word(&w, i, 16), 0x61 + round);
+		assert_int_equal(world_word(&w, i, BYTES + 16), 0x71 + round);
+	}
+	link_stop(&w);
+}
+
+/* PAG-22: the caller's memory is the one store. */
+static void alf_13_pag_22_existing_memory_of_a_mirrored_one(void **state)
+{
+	static uint32_t memory[BYTES / 4] __attribute__((aligned(4096)));
+	struct scripted_allocation spec = {.size_bytes = BYTES,
+					   .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED | 0x10,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = memory,
+				      .pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	struct client_context other;
+	struct world w;
+
+	start(&w, state);
+	link_context(&w.device, 0, 1, &other);
+	for (uint32_t i = 0; i < BYTES / 4; i++)
+		memory[i] = 0x900 + i;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	submit_use(&w, info.hAllocation);
+	for (uint32_t e = 0; e < LINK_ADAPTERS; e++)
+		assert_int_equal(link_word(&w, e, 400), 0x900 + 100);
+	world_submit_write(&other, info.hAllocation, 16, 0x52);
+	world_run(&w);
+	assert_int_equal(client_deallocate(&w.device, info.hAllocation), S_OK);
+	assert_int_equal(memory[4], 0x52);
+	assert_int_equal(memory[5], 0x905);
+	link_stop(&w);
+}
+
 static void alf_23_what_is_not_built_on_a_link_says_so(void **state)
 {
 	static char memory[BYTES] __attribute__((aligned(4096)));
@@ -692,6 +752,8 @@ int main(void)
 		ON_BOTH(pag_18_what_is_pinned_is_pinned_on_each_adapter),
 		ON_BOTH(seg_04_pag_22_pag_23_what_is_counted),
 		ON_BOTH(pnp_05_content_of_all_adapters_survives_the_power),
+		ON_BOTH(dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter),
+		ON_BOTH(alf_13_pag_22_existing_memory_of_a_mirrored_one),
 		ON_BOTH(alf_23_what_is_not_built_on_a_link_says_so),
 	};
 
