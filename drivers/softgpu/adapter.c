@@ -66,6 +66,7 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 		MmMapIoSpace(adapter->vram_address, (SIZE_T)memory->vram_bytes, MmWriteCombined);
 	if (!memory->vram)
 		return STATUS_NO_MEMORY;
+	memory->lead = adapter->link_count > 1 ? &adapter->link[0]->memory : NULL;
 	memory->aperture_pages = adapter->settings.aperture_bytes >> SOFTGPU_PAGE_SHIFT;
 	memory->aperture = ExAllocatePool2(
 		POOL_FLAG_NON_PAGED,

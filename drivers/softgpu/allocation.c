@@ -15,7 +15,8 @@
 	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_PROTECTED |                              \
 	 SOFTGPU_ALLOCATION_EXISTING_SYSTEM | SOFTGPU_ALLOCATION_EXISTING_KERNEL |                 \
 	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE |                                 \
-	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING)
+	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING | SOFTGPU_ALLOCATION_LINK_MIRRORED |                \
+	 SOFTGPU_ALLOCATION_LINK_INSTANCED)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -113,6 +114,8 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
 	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);
 	info->Flags.SynchronousPaging = !!(wish->flags & SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING);
+	info->Flags.LinkMirrored = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_MIRRORED);
+	info->Flags.LinkInstanced = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_INSTANCED);
 	info->Flags.Swizzled = tile_mode(wish) != SOFTGPU_LINEAR;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority =
@@ -139,6 +142,8 @@ static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIO
 	allocation->stride_bytes = wish.stride_bytes;
 	allocation->picture =
 		(struct softgpu_picture){wish.width, wish.height, wish.width * SOFTGPU_PIXEL_BYTES};
+	allocation->is_on_each = (wish.flags & (SOFTGPU_ALLOCATION_LINK_MIRRORED |
+						SOFTGPU_ALLOCATION_LINK_INSTANCED)) != 0;
 	describe(&wish, info);
 	info->hAllocation = allocation;
 	return STATUS_SUCCESS;
@@ -266,6 +271,8 @@ static NTSTATUS open_one(const struct softgpu_device *device, DXGK_OPENALLOCATIO
 		return STATUS_NO_MEMORY;
 	open->size_bytes = allocation->size_bytes;
 	open->allocation = allocation;
+	open->base =
+		device->adapter->link_count > 1 && !allocation->is_on_each ? SOFTGPU_LEAD_BASE : 0;
 	info->hDeviceSpecificAllocation = open;
 	return STATUS_SUCCESS;
 }

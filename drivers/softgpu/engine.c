@@ -97,11 +97,14 @@ int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint
 
 void softgpu_engine_signalled(struct softgpu_engine *engine)
 {
-	uint32_t node;
+	const struct softgpu_adapter *adapter = engine->adapter;
+	uint32_t i, node;
 
-	for (node = 0; node < SOFTGPU_NODES; node++)
-		if (node != engine->node)
-			KeSetEvent(&engine->adapter->engines[node].kick, IO_NO_INCREMENT, FALSE);
+	for (i = 0; i < adapter->link_count; i++)
+		for (node = 0; node < SOFTGPU_NODES; node++)
+			if (&adapter->link[i]->engines[node] != engine)
+				KeSetEvent(&adapter->link[i]->engines[node].kick, IO_NO_INCREMENT,
+					   FALSE);
 }
 
 enum next { NEXT_PACKET, NEXT_NOTHING, NEXT_QUIET, NEXT_STOP };

@@ -178,8 +178,7 @@ NTSTATUS APIENTRY softgpu_get_node_metadata(IN_CONST_HANDLE hAdapter,
 	static const WCHAR names[SOFTGPU_NODES][8] = {{'3', 'D'}, {'C', 'o', 'p', 'y'}};
 	UINT node = NodeOrdinalAndAdapterIndex & 0xFFFF, link = NodeOrdinalAndAdapterIndex >> 16;
 
-	(void)hAdapter;
-	if (node >= SOFTGPU_NODES || link)
+	if (node >= SOFTGPU_NODES || link >= ((struct softgpu_adapter *)hAdapter)->link_count)
 		return STATUS_INVALID_PARAMETER;
 	memset(pGetNodeMetadata, 0, sizeof(*pGetNodeMetadata));
 	pGetNodeMetadata->EngineType =

@@ -94,6 +94,7 @@ static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
 			const struct softgpu_operand *operand, size_t field)
 {
 	const DXGK_ALLOCATIONLIST *entry = &t->allocations[operand->allocation];
+	const struct softgpu_open_allocation *open = entry->hDeviceSpecificAllocation;
 	D3DDDI_PATCHLOCATIONLIST *patch = &t->patch[t->patch_count++];
 
 	patch->AllocationIndex = operand->allocation;
@@ -105,7 +106,7 @@ static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
 	/* DMA-17, DMA-21: with SegmentId 0 the address is not known yet. */
 	*(uint64_t *)(void *)(t->dma + t->out + field) =
 		t->prepatch && entry->SegmentId
-			? (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
+			? open->base + (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
 			: SOFTGPU_NOWHERE;
 }
 
@@ -293,6 +294,8 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 			return UNTIL_DMA_BUFFER_IS_FULL;
 		if ((offset & 7) || index >= limit || !allocations[index].hDeviceSpecificAllocation)
 			return STATUS_INVALID_PARAMETER;
+		const struct softgpu_open_allocation *open =
+			allocations[index].hDeviceSpecificAllocation;
 		out->AllocationIndex = index;
 		out->Value = SOFTGPU_SLOT_OF_ALLOCATION + index;
 		out->DriverId = SOFTGPU_RELOCATIONS;
@@ -301,7 +304,9 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 		out->SplitOffset = start;
 		*(uint64_t *)(void *)(slots + offset) =
 			prepatch && allocations[index].SegmentId
-				? (uint64_t)allocations[index].PhysicalAddress.QuadPart + delta
+				? open->base +
+					  (uint64_t)allocations[index].PhysicalAddress.QuadPart +
+					  delta
 				: SOFTGPU_NOWHERE;
 	}
 	t->next_relocation = (uint32_t)(in - t->relocations);

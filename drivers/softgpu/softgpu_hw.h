@@ -25,6 +25,8 @@
 #define SOFTGPU_SEGMENT_VRAM     1u
 #define SOFTGPU_SEGMENT_APERTURE 2u
 #define SOFTGPU_APERTURE_BASE    ((uint64_t)1 << 40)
+/* On each adapter of a link: from here on lies what the lead has at the addresses from 0. */
+#define SOFTGPU_LEAD_BASE        ((uint64_t)1 << 46)
 /* Decodes to nothing. Written where an allocation turns out not to be resident, so that its use faults. */
 #define SOFTGPU_NOWHERE          UINT64_MAX
 

@@ -30,6 +30,7 @@
 
 #define SOFTGPU_POOL_TAG  0x75677073u /* 'spgu' */
 #define SOFTGPU_BANKS_MAX 127u        /* as many as a hint can name */
+#define SOFTGPU_LINKS     2u          /* adapters of a link */
 
 struct softgpu_settings {
 	uint64_t aperture_bytes;
@@ -41,6 +42,7 @@ struct softgpu_settings {
 	uint32_t paging_buffer_bytes, paging_buffer_segment, paging_node;
 	uint32_t prepatch, per_engine_tdr, preemption_aware;
 	uint32_t source_count, refresh_hz, flip_mmio;
+	uint32_t linked_adapters;
 	uint32_t interface_version;
 };
 
@@ -90,6 +92,12 @@ struct softgpu_range {
 };
 
 struct softgpu_adapter {
+	/* link.c: constant from the time when all adapters of the link have been added */
+	struct _DRIVER_OBJECT *driver;
+	struct softgpu_adapter *next_known;
+	struct softgpu_adapter *link[SOFTGPU_LINKS]; /* the lead first; itself without a link */
+	uint32_t link_count, link_index;
+
 	/* constant after StartDevice */
 	DXGKRNL_INTERFACE dxgk;
 	DXGK_START_INFO start_info;
@@ -126,17 +134,27 @@ struct softgpu_driver_allocation {
 	enum softgpu_tile_mode tile_mode;
 	uint32_t stride_bytes;
 	struct softgpu_picture picture;
+	int is_on_each; /* adapter of the link, at the same address */
 };
 
 /* One allocation as one device knows it: the first member is what Render needs of it. */
 struct softgpu_open_allocation {
 	uint64_t size_bytes;
+	uint64_t base; /* of its addresses: 0, or that of the lead's memory */
 	const struct softgpu_driver_allocation *allocation;
 };
 
 /* settings.c */
 void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
 NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
+
+/* link.c */
+void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device);
+void softgpu_link_remove(struct softgpu_adapter *adapter);
+DXGKDDI_LINK_DEVICE softgpu_link_device;
+/* By NodeOrdinal and EngineOrdinal; NULL: there is none. */
+struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32_t node,
+					 uint32_t engine);
 
 /* engine.c: the queue, its thread, time and interrupts */
 NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,

@@ -5,12 +5,6 @@
  */
 #include "softgpu_private.h"
 
-static struct softgpu_engine *engine_of(struct softgpu_adapter *adapter, uint32_t node,
-					uint32_t engine)
-{
-	return node < SOFTGPU_NODES && engine == 0 ? &adapter->engines[node] : NULL;
-}
-
 /* SUB-18: a paging submission may come without a context; from 1.2 on the node is then an argument. */
 static uint32_t node_of(const struct softgpu_adapter *adapter, const DXGKARG_SUBMITCOMMAND *submit)
 {
@@ -47,8 +41,8 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 					 IN_CONST_PDXGKARG_SUBMITCOMMAND pSubmitCommand)
 {
 	struct softgpu_adapter *adapter = hAdapter;
-	struct softgpu_engine *engine =
-		engine_of(adapter, node_of(adapter, pSubmitCommand), pSubmitCommand->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(adapter, node_of(adapter, pSubmitCommand),
+							  pSubmitCommand->EngineOrdinal);
 	struct softgpu_packet packet = {
 		.fence = pSubmitCommand->SubmissionFenceId,
 		.is_paging = pSubmitCommand->Flags.Paging,
@@ -67,8 +61,8 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 					  IN_CONST_PDXGKARG_PREEMPTCOMMAND pPreemptCommand)
 {
-	struct softgpu_engine *engine =
-		engine_of(hAdapter, pPreemptCommand->NodeOrdinal, pPreemptCommand->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pPreemptCommand->NodeOrdinal,
+							  pPreemptCommand->EngineOrdinal);
 	struct softgpu_packet packet = {.fence = pPreemptCommand->PreemptionFenceId,
 					.is_preemption = 1};
 
@@ -79,8 +73,8 @@ NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 NTSTATUS APIENTRY softgpu_query_current_fence(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYCURRENTFENCE pCurrentFence)
 {
-	struct softgpu_engine *engine =
-		engine_of(hAdapter, pCurrentFence->NodeOrdinal, pCurrentFence->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pCurrentFence->NodeOrdinal,
+							  pCurrentFence->EngineOrdinal);
 	KIRQL irql;
 
 	if (!engine)

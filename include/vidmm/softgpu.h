@@ -34,6 +34,8 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   VideoPresentSources  displays (default 0, at most 4); what they show is in BAR 1, if there is one (struct softgpu_monitor)
  *   RefreshRate          frames a second (default 60)
  *   FlipMmio             1: flips go past DMA buffers (default 1)
+ *   LinkedAdapters       2: the two physical adapters that there are are a link (default 1). A context runs on the one that its
+ *                        EngineAffinity names; there, too, allocations without a link flag are those of the adapter that leads
  *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
  */
 
@@ -61,7 +63,10 @@ enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* the same, pool of a miniport's */
 	SOFTGPU_ALLOCATION_OVERLAY = 0x200,
 	SOFTGPU_ALLOCATION_CAPTURE = 0x400,
-	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800
+	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800,
+	SOFTGPU_ALLOCATION_LINK_MIRRORED =
+		0x1000, /* on every adapter of a link, with one backing store */
+	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000 /* the same, with one each */
 };
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */

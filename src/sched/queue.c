@@ -27,6 +27,31 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
+/*
+ * PAG-21 on a link: as soon as one packet of a synchronous number is with the hardware no render packet follows it there until
+ * the number is complete. So there must be none in front of another packet that this takes: not of that number, nor of one
+ * before it.
+ */
+static bool may_begin_alone(const struct vmm_sched *sched, const struct vmm_packet *packet)
+{
+	const struct vmm_adapter *adapter = sched->adapter;
+	uint32_t parts = sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS];
+
+	if (vmm_likely(adapter->physical_adapters == 1) || sched->alone == packet->sequence)
+		return true;
+	if (!vmm_timeline_done(adapter, packet->timeline, packet->sequence - 1))
+		return false;
+	for (uint32_t i = 0; i < adapter->physical_adapters; i++) {
+		const struct vmm_list *ready = &sched->node[vmm_paging_node_of(adapter, i)].ready;
+		const struct vmm_packet *first =
+			vmm_container_of(ready->next, struct vmm_packet, link);
+
+		parts -= ready->next != ready && first->paging &&
+			 first->sequence == packet->sequence;
+	}
+	return !parts;
+}
+
 static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
 		       const struct vmm_packet *packet)
 {
@@ -40,6 +65,8 @@ static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *nod
 	if (!packet->paging &&
 	    vmm_unlikely(!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
 					    sched->alone)))
+		return false;
+	if (vmm_unlikely(packet->synchronous) && !may_begin_alone(sched, packet))
 		return false;
 	/* SUB-03: paging work ran on another node; its completion, not its submission, is what counts. */
 	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,

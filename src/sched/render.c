@@ -304,7 +304,8 @@ static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
 		.pPatchLocationListOut = dma->patches,
 		.PatchLocationListOutSize = context->patch_size,
 		.MultipassOffset = t->multipass,
-		.DmaBufferSegmentId = dma->place.segment, /* 0, and no address, while it has no place */
+		.DmaBufferSegmentId =
+			dma->place.segment, /* 0, and no address, while it has no place */
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 	};
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);

@@ -314,9 +314,11 @@ static void run_use(struct scripted_miniport *m, const struct scripted_command *
 		fault(m);
 }
 
-/* A paging command runs on the adapter for which it was built. */
-static bool is_for(const struct scripted_command *c, uint32_t engine)
+/* A paging command runs on the adapter for which it was built. Without contexts that is not known until here (DMA-33). */
+static bool is_for(const struct scripted_miniport *m, struct scripted_command *c, uint32_t engine)
 {
+	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
+		c->source.engine = c->destination.engine = engine;
 	return (!c->source.segment || c->source.engine == engine) &&
 	       (!c->destination.segment || c->destination.engine == engine);
 }
@@ -379,7 +381,7 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 		if (!command)
 			abort();
 		if (fetch(m, s, offset, command, head.size_bytes) &&
-		    (!s->Flags.Paging || is_for(command, s->EngineOrdinal)))
+		    (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
 			run_command(m, command);
 		else
 			fault(m);

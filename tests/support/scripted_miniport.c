@@ -696,7 +696,7 @@ static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMIT
 	uint32_t node = m->settings.caps.MemoryManagementCaps.PagingNode;
 
 	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
-		node = 0;
+		node = scripted_index(m, 0, args->EngineOrdinal);
 	else if (args->hContext)
 		scripted_of_context(args->hContext, &node);
 	if (!call->forced)

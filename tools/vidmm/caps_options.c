@@ -30,6 +30,7 @@ static const char *const softgpu_settings[] = {
 	"VideoPresentSources",
 	"RefreshRate",
 	"FlipMmio",
+	"LinkedAdapters",
 	"InterfaceVersion",
 };
 

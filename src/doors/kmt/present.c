@@ -141,9 +141,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHA
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_GETSHAREDPRIMARYHANDLE args = *pData;
-	const struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
+	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
 	if (adapter)
 		handle = vmm_share_primary(adapter, args.VidPnSourceId);
+	vmm_adapter_put(adapter);
 	if (!handle) {
 		vmm_finding(process->world->observe, "PRS-02", process->id, args.hAdapter,
 			    "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",

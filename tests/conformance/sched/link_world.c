@@ -19,9 +19,11 @@ void link_stop(struct world *w)
 	scripted_destroy(link_second);
 }
 
-void link_context(struct client_device *device, uint32_t engine, struct client_context *context)
+void link_context(struct client_device *device, uint32_t node, uint32_t engine,
+		  struct client_context *context)
 {
-	*context = (struct client_context){.device = device, .c = {.EngineAffinity = 1u << engine}};
+	*context = (struct client_context){
+		.device = device, .c = {.NodeOrdinal = node, .EngineAffinity = 1u << engine}};
 	assert_int_equal(device->cb->pfnCreateContextCb(device->handle, &context->c), S_OK);
 }
 

@@ -20,8 +20,9 @@ void link_setup(struct scripted_miniport *m);
 /* Ends the world, and the other adapter. */
 void link_stop(struct world *w);
 
-/* A context on that adapter of the link. */
-void link_context(struct client_device *device, uint32_t engine, struct client_context *context);
+/* A context on that node of that adapter of the link. */
+void link_context(struct client_device *device, uint32_t node, uint32_t engine,
+		  struct client_context *context);
 /* 64 KiB, CPU visible. */
 D3DKMT_HANDLE link_allocate(struct world *w, uint32_t flags, uint32_t segments);
 /* Everything else leaves segment 1 for something as large as it. */

@@ -36,7 +36,7 @@ static void sub_03_pag_23_a_packet_waits_for_the_paging_of_each_adapter(void **s
 
 	start(&w, state);
 	for (uint32_t i = 0; i < LINK_ADAPTERS; i++)
-		link_context(&w.device, i, &contexts[i]);
+		link_context(&w.device, 0, i, &contexts[i]);
 	for (uint32_t i = 0; i < 4; i++) {
 		uint32_t last = i % 2 ? LEAD_PAGING : SECOND_PAGING;
 		D3DKMT_HANDLE a = link_allocate(&w, flags[i / 2], WORLD_MEMORY);
@@ -80,7 +80,7 @@ static void pag_22_copies_come_in_when_the_one_that_left_is_out(void **state)
 	struct world w;
 
 	world_start(&w, state, two_memories);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t writer = 0; writer < LINK_ADAPTERS; writer++) {
 		const struct scripted_allocation spec = {.size_bytes = BYTES,
 							 .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED,
@@ -119,7 +119,7 @@ static void pag_22_a_store_is_read_after_it_was_written(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	/* What may be written in segment 1 and read in segment 2 goes there by way of its store. */
 	const struct scripted_allocation spec = {.size_bytes = BYTES,
 						 .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED,
@@ -150,6 +150,65 @@ static void pag_22_a_store_is_read_after_it_was_written(void **state)
 	link_stop(&w);
 }
 
+/* Alone an adapter's paging node keeps the order by itself; of a link it is not the only one. */
+static void sub_03_pag_22_a_packet_on_the_paging_node_waits_for_the_other(void **state)
+{
+	struct client_context other, beside;
+	struct world w;
+
+	start(&w, state);
+	link_context(&w.device, 0, 1, &other);
+	link_context(&w.device, 1, 0, &beside);
+	const struct scripted_allocation spec = {.size_bytes = BYTES,
+						 .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED,
+						 .read_set = WORLD_APERTURE,
+						 .write_set = WORLD_MEMORY};
+	D3DKMT_HANDLE a = world_allocate_as(&w.device, &spec);
+	world_submit_write(&other, a, 16, 0x52);
+	world_run(&w);
+	w.m->settings.complete_at_once = false;
+	world_submit_use(&beside, a);
+	settle(&w);
+	assert_int_equal(scripted_complete(w.m, LEAD_PAGING, UINT32_MAX), 1);
+	settle(&w);
+	assert_int_equal(scripted_outstanding(w.m, LEAD_PAGING), 0);
+	scripted_complete(w.m, SECOND_PAGING, UINT32_MAX);
+	settle(&w);
+	assert_int_equal(scripted_outstanding(w.m, LEAD_PAGING), 1);
+	world_run(&w);
+	assert_int_equal(link_word(&w, 0, 16), 0x52);
+	link_stop(&w);
+}
+
+/* The render packet that is in front of one adapter's part goes first; the other's part would keep it from going at all. */
+static void pag_21_pag_22_what_runs_alone_begins_on_all_adapters(void **state)
+{
+	struct client_context beside;
+	struct world w;
+
+	start(&w, state);
+	link_context(&w.device, 1, 1, &beside);
+	D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
+	D3DKMT_HANDLE b = link_allocate(&w, LINK_MIRRORED | 0x800, WORLD_MEMORY);
+	w.m->settings.complete_at_once = false;
+	world_submit_write(&beside, a, 16, 0x52); /* on the second's paging node */
+	world_submit_write(&w.context, b, 16, 0x51);
+	settle(&w);
+	assert_int_equal(scripted_outstanding(w.m, LEAD_PAGING), 1);
+	assert_int_equal(scripted_outstanding(w.m, SECOND_PAGING), 1);
+	scripted_complete(w.m, LEAD_PAGING, 1);
+	scripted_complete(w.m, SECOND_PAGING, 1);
+	settle(&w);
+	assert_int_equal(scripted_outstanding(w.m, SECOND_PAGING),
+			 2); /* the packet and what follows */
+	assert_int_equal(scripted_outstanding(w.m, LEAD), 0);
+	world_run(&w);
+	w.m->settings.complete_at_once = true;
+	assert_int_equal(world_word(&w, a, 16), 0x52);
+	assert_int_equal(world_word(&w, b, 16), 0x51);
+	link_stop(&w);
+}
+
 /* ---- buffers ---- */
 
 static void buffers_in_aperture(struct scripted_miniport *m)
@@ -172,7 +231,7 @@ static void seg_21_dma_05_buffers_are_mapped_where_they_are_read(void **state)
 		assert_int_equal(link_count(&w, DXGK_OPERATION_MAP_APERTURE_SEGMENT, e), 1);
 		assert_null(b->MapApertureSegment.hAllocation);
 	}
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_INSTANCED, WORLD_MEMORY);
 	scripted_forget(w.m);
 	world_submit_write(&other, a, 16, 0x52);
@@ -329,7 +388,7 @@ static void pag_27_every_copy_is_reported_lost(void **state)
 
 	timeout_start(&t, state, buffers_in_aperture, NULL);
 	struct world *w = &t.w;
-	link_context(&w->device, 1, &other);
+	link_context(&w->device, 0, 1, &other);
 	for (uint32_t i = 0; i < 3; i++) {
 		in_memory[i] = link_allocate(w, flags[i], WORLD_MEMORY);
 		mapped[i] = link_allocate(w, flags[i], WORLD_APERTURE);
@@ -358,7 +417,7 @@ static void pag_27_every_copy_is_reported_lost(void **state)
 	assert_int_equal(link_count(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT, 0), 1);
 	assert_int_equal(link_count(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT, 1), 1);
 	timeout_reopen(&t);
-	link_context(&w->device, 1, &other);
+	link_context(&w->device, 0, 1, &other);
 	D3DKMT_HANDLE a = link_allocate(w, LINK_INSTANCED, WORLD_MEMORY);
 	world_submit_write(&other, a, 16, 0x52);
 	world_run(w);
@@ -399,6 +458,8 @@ int main(void)
 		ON_BOTH(sub_03_pag_23_a_packet_waits_for_the_paging_of_each_adapter),
 		ON_BOTH(pag_22_copies_come_in_when_the_one_that_left_is_out),
 		ON_BOTH(pag_22_a_store_is_read_after_it_was_written),
+		ON_BOTH(sub_03_pag_22_a_packet_on_the_paging_node_waits_for_the_other),
+		ON_BOTH(pag_21_pag_22_what_runs_alone_begins_on_all_adapters),
 		ON_BOTH(seg_21_dma_05_buffers_are_mapped_where_they_are_read),
 		ON_BOTH(pag_07_one_adapter_alone_runs_out_of_space),
 		ON_BOTH(pag_08_one_adapter_alone_is_busy),

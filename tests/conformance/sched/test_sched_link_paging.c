@@ -117,7 +117,7 @@ static void pag_22_an_eviction_leaves_every_copy_and_copies_one(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
 	client_write(&w.device, a, BYTES, 0x1000);
 	for (uint32_t writer = 0; writer < LINK_ADAPTERS; writer++) {
@@ -149,7 +149,7 @@ static void pag_23_an_instanced_allocation_has_a_store_for_each_adapter(void **s
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	warm_up(&w, &w.context);
 	warm_up(&w, &other);
 	D3DKMT_HANDLE a = link_allocate(&w, LINK_INSTANCED, WORLD_MEMORY);
@@ -231,7 +231,7 @@ static void pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter(void **st
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 3; i++) {
 		bool instanced = flags[i] == LINK_INSTANCED;
 
@@ -271,7 +271,7 @@ static void pag_17_each_copy_leaves_by_the_aperture_of_its_adapter(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct scripted_allocation spec = {.size_bytes = BYTES,
 							 .flags = WORLD_CPU_VISIBLE | flags[i],
@@ -431,7 +431,7 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 2; i++) {
 		bool instanced = flags[i] == LINK_INSTANCED;
 		uint32_t part = instanced ? BYTES : 0;
@@ -470,6 +470,131 @@ static void pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter(void **state)
 	link_stop(&w);
 }
 
+static D3DKMT_HANDLE allocate_pages(struct world *w, uint32_t pages, uint32_t flags,
+				    uint32_t segments)
+{
+	const struct scripted_allocation spec = {
+		.size_bytes = pages * PAGE_BYTES,
+		.flags = WORLD_CPU_VISIBLE | flags,
+		.read_set = segments,
+		.write_set = segments,
+		.eviction_set = segments == WORLD_MEMORY ? WORLD_APERTURE : 0};
+
+	return world_allocate_as(&w->device, &spec);
+}
+
+static void narrow_aperture(struct scripted_miniport *m)
+{
+	link_setup(m);
+	m->settings.segment[0].size_bytes = m->settings.segment[0].commit_limit_bytes =
+		400 * PAGE_BYTES;
+	m->settings.segment[1].size_bytes = m->settings.segment[1].commit_limit_bytes =
+		100 * PAGE_BYTES;
+}
+
+/* What cannot leave moves inside its memory segment, in each copy. */
+static void pag_20_every_copy_moves_where_it_cannot_leave(void **state)
+{
+	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
+	enum { PAGES = 81 };
+	struct client_context other;
+	struct world w;
+
+	world_start(&w, state, narrow_aperture);
+	link_context(&w.device, 0, 1, &other);
+	allocate_pages(&w, 20, 0x100, WORLD_APERTURE); /* an overlay in the way out */
+	for (uint32_t i = 0; i < 2; i++) {
+		D3DKMT_HANDLE first = allocate_pages(&w, 160, 0, WORLD_MEMORY);
+		submit_use(&w, first);
+		D3DKMT_HANDLE a = allocate_pages(&w, PAGES, flags[i], WORLD_MEMORY);
+		world_submit_write(&w.context, a, 16, 0x51);
+		world_submit_write(&other, a, 16, 0x52);
+		world_run(&w);
+		assert_int_equal(client_deallocate(&w.device, first), S_OK);
+		world_run(&w);
+		scripted_forget(w.m);
+		D3DKMT_HANDLE large = allocate_pages(&w, 230, 0, WORLD_MEMORY);
+		submit_use(&w, large);
+		assert_int_equal(client_deallocate(&w.device, large), S_OK);
+		for (uint32_t e = 0; e < LINK_ADAPTERS; e++) {
+			const DXGKARG_BUILDPAGINGBUFFER *move =
+				link_nth(&w, DXGK_OPERATION_TRANSFER, e, 0);
+
+			assert_int_equal(link_count(&w, DXGK_OPERATION_TRANSFER, e), 1);
+			assert_int_equal(move->Transfer.Source.SegmentId, 1);
+			assert_int_equal(move->Transfer.Destination.SegmentId, 1);
+			assert_int_equal(move->Transfer.TransferSize, PAGES * PAGE_BYTES);
+		}
+		submit_use(&w, a);
+		assert_int_equal(link_word(&w, 0, 16), 0x51);
+		assert_int_equal(link_word(&w, 1, 16), 0x52);
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
+static void pag_18_what_is_pinned_is_pinned_on_each_adapter(void **state)
+{
+	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED};
+	struct world w;
+
+	start(&w, state);
+	for (uint32_t i = 0; i < 2; i++) {
+		void *data;
+
+		scripted_forget(w.m);
+		D3DKMT_HANDLE a = link_allocate(&w, flags[i] | 0x100, WORLD_MEMORY), handle = a;
+		for (uint32_t e = 0; e < LINK_ADAPTERS; e++)
+			assert_int_equal(link_count(&w, DXGK_OPERATION_FILL, e), 1);
+		assert_int_equal(link_nth(&w, DXGK_OPERATION_FILL, 0, 0)
+					 ->Fill.Destination.SegmentAddress.QuadPart,
+				 link_nth(&w, DXGK_OPERATION_FILL, 1, 0)
+					 ->Fill.Destination.SegmentAddress.QuadPart);
+		assert_int_equal(client_try_lock(&w.device, &handle, 0, &data),
+				 D3DDDIERR_CANTEVICTPINNEDALLOCATION);
+		world_expect_finding(&w, "LOCK-49");
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
+/* Segments are counted as one adapter has them, system memory and what is copied as what it is. */
+static void seg_04_pag_22_pag_23_what_is_counted(void **state)
+{
+	static const uint32_t flags[] = {0, LINK_MIRRORED, LINK_INSTANCED};
+	struct vidmm_adapter_statistics before = {.struct_size = sizeof(before)}, after = before;
+	struct world w;
+
+	start(&w, state);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t copies = flags[i] ? LINK_ADAPTERS : 1;
+		D3DKMT_HANDLE a = link_allocate(&w, flags[i], WORLD_MEMORY);
+
+		vidmm_adapter_statistics(w.client.adapter, &before);
+		submit_use(&w, a);
+		vidmm_adapter_statistics(w.client.adapter, &after);
+		assert_int_equal(after.segment[0].resident_bytes - before.segment[0].resident_bytes,
+				 BYTES);
+		assert_int_equal(after.bytes_filled - before.bytes_filled, copies * BYTES);
+		before = after;
+		client_write(&w.device, a, BYTES, 1); /* in sight of the CPU, or out and in again */
+		submit_use(&w, a);
+		vidmm_adapter_statistics(w.client.adapter, &after);
+		assert_int_equal(after.bytes_paged_in - before.bytes_paged_in,
+				 flags[i] ? copies * BYTES : 0);
+		assert_int_equal(after.bytes_paged_out - before.bytes_paged_out,
+				 flags[i] == LINK_INSTANCED  ? copies * BYTES
+				 : flags[i] == LINK_MIRRORED ? BYTES
+							     : 0);
+		assert_int_equal(after.segment[0].resident_bytes, before.segment[0].resident_bytes);
+		assert_int_equal(client_deallocate(&w.device, a), S_OK);
+		world_run(&w);
+	}
+	link_stop(&w);
+}
+
 static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 {
 	static const uint32_t flags[] = {LINK_MIRRORED, LINK_INSTANCED, 0};
@@ -478,7 +603,7 @@ static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 	struct world w;
 
 	start(&w, state);
-	link_context(&w.device, 1, &other);
+	link_context(&w.device, 0, 1, &other);
 	for (uint32_t i = 0; i < 3; i++) {
 		a[i] = link_allocate(&w, flags[i], WORLD_MEMORY);
 		world_submit_write(&w.context, a[i], 16, 0x51);
@@ -499,6 +624,66 @@ static void pnp_05_content_of_all_adapters_survives_the_power(void **state)
 		if (flags[i])
 			assert_int_equal(link_word(&w, 1, 16), 0x52);
 	}
+	link_stop(&w);
+}
+
+static void without_contexts(struct scripted_miniport *m)
+{
+	link_setup(m);
+	m->settings.caps.SchedulingCaps.MultiEngineAware = 0;
+}
+
+/* Its devices are its contexts; EngineOrdinal says where a packet runs. */
+static void dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter(void **state)
+{
+	struct client_context other;
+	struct world w;
+
+	world_start(&w, state, without_contexts);
+	link_context(&w.device, 0, 1, &other);
+	D3DKMT_HANDLE m = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
+	D3DKMT_HANDLE i = link_allocate(&w, LINK_INSTANCED, WORLD_MEMORY);
+	for (uint32_t round = 0; round < 2; round++) {
+		world_submit_write(&other, m, 16, 0x52 + round);
+		world_submit_write(&w.context, i, 16, 0x61 + round);
+		world_submit_write(&other, i, 16, 0x71 + round);
+		world_run(&w);
+		link_push_out(&w);
+		assert_int_equal(world_word(&w, m, 16), 0x52 + round);
+		assert_int_equal(world_word(&w, i, 16), 0x61 + round);
+		assert_int_equal(world_word(&w, i, BYTES + 16), 0x71 + round);
+	}
+	link_stop(&w);
+}
+
+/* PAG-22: the caller's memory is the one store. */
+static void alf_13_pag_22_existing_memory_of_a_mirrored_one(void **state)
+{
+	static uint32_t memory[BYTES / 4] __attribute__((aligned(4096)));
+	struct scripted_allocation spec = {.size_bytes = BYTES,
+					   .flags = WORLD_CPU_VISIBLE | LINK_MIRRORED | 0x10,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = memory,
+				      .pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	struct client_context other;
+	struct world w;
+
+	start(&w, state);
+	link_context(&w.device, 0, 1, &other);
+	for (uint32_t i = 0; i < BYTES / 4; i++)
+		memory[i] = 0x900 + i;
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &args), S_OK);
+	submit_use(&w, info.hAllocation);
+	for (uint32_t e = 0; e < LINK_ADAPTERS; e++)
+		assert_int_equal(link_word(&w, e, 400), 0x900 + 100);
+	world_submit_write(&other, info.hAllocation, 16, 0x52);
+	world_run(&w);
+	assert_int_equal(client_deallocate(&w.device, info.hAllocation), S_OK);
+	assert_int_equal(memory[4], 0x52);
+	assert_int_equal(memory[5], 0x905);
 	link_stop(&w);
 }
 
@@ -563,7 +748,12 @@ int main(void)
 		ON_BOTH(ren_04_each_instance_of_a_renamed_one_is_everywhere),
 		ON_BOTH(pag_06_ofr_09_what_is_discarded_leaves_every_adapter),
 		ON_BOTH(pag_13_pag_14_a_copy_that_stays_goes_to_every_adapter),
+		ON_BOTH(pag_20_every_copy_moves_where_it_cannot_leave),
+		ON_BOTH(pag_18_what_is_pinned_is_pinned_on_each_adapter),
+		ON_BOTH(seg_04_pag_22_pag_23_what_is_counted),
 		ON_BOTH(pnp_05_content_of_all_adapters_survives_the_power),
+		ON_BOTH(dma_33_pag_23_a_miniport_without_contexts_pages_on_each_adapter),
+		ON_BOTH(alf_13_pag_22_existing_memory_of_a_mirrored_one),
 		ON_BOTH(alf_23_what_is_not_built_on_a_link_says_so),
 	};
 
