@@ -94,7 +94,11 @@ enum vidmm_door {
 	VIDMM_DOOR_EVICT,
 	VIDMM_DOOR_WAIT_FROM_CPU,
 	VIDMM_DOOR_LOCK2,
-	VIDMM_DOOR_UNLOCK2
+	VIDMM_DOOR_UNLOCK2,
+	/* synchronization objects */
+	VIDMM_DOOR_CREATE_SYNC,
+	VIDMM_DOOR_DESTROY_SYNC,
+	VIDMM_DOOR_SIGNAL_FROM_CPU
 };
 
 enum vidmm_ddi {
@@ -131,9 +135,10 @@ enum vidmm_ddi {
 	VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP,
 	VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA,
 	VIDMM_DDI_DESCRIBE_ALLOCATION,
-	VIDMM_DDI_LINK_DEVICE
+	VIDMM_DDI_LINK_DEVICE,
+	VIDMM_DDI_SET_ALLOCATION_BACKING_STORE
 };
-#define VIDMM_DDI_LAST VIDMM_DDI_LINK_DEVICE
+#define VIDMM_DDI_LAST VIDMM_DDI_SET_ALLOCATION_BACKING_STORE
 
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
@@ -153,7 +158,8 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_MAP_APERTURE = 5,
 	VIDMM_PAGING_UNMAP_APERTURE = 6,
 	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7,
-	VIDMM_PAGING_NOTIFY_RESIDENCY = 15 /* 2.x */
+	VIDMM_PAGING_NOTIFY_RESIDENCY = 15, /* 2.x */
+	VIDMM_PAGING_NOTIFY_ALLOC = 22      /* 3.2 */
 };
 
 enum vidmm_residency_reason {
@@ -178,8 +184,9 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP,
-	VIDMM_WAIT_POWER,   /* for the adapter to leave or to enter a state of low power */
-	VIDMM_WAIT_DECLINED /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_POWER,    /* for the adapter to leave or to enter a state of low power */
+	VIDMM_WAIT_DECLINED, /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_FENCE     /* a thread for the values of fences; object: the first of them */
 };
 
 enum vidmm_recovery {

@@ -144,7 +144,13 @@ struct vidmm_adapter_options {
 	 * clients, which the miniport must agree to in DxgkDdiLinkDevice (rules LNK; before 2.0 only). 0: one.
 	 */
 	uint32_t physical_adapters;
+	/*
+	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
+	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
+	 */
+	uint32_t features;
 };
+#define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
@@ -211,6 +217,19 @@ VIDMM_API void vidmm_device_destroy(struct vidmm_device *device);
 struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
+/*
+ * The driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in its function table, and the driver's
+ * handle of the device, with which it is called: on a thread of the adapter's, with no lock held, one call at a time. From
+ * inside it every call on any device may be made, but not vidmm_adapter_stop. NULL: no more; when that returns, or
+ * vidmm_device_destroy does, no call is under way, unless it was made from inside one. Set it from one thread at a time.
+ * STATUS_NOT_SUPPORTED: the miniport is of WDDM 1.x. Rule RES-09.
+ */
+struct D3DDDIARG_TRIMRESIDENCYSET;
+typedef int32_t vidmm_trim_residency_set_fn(void *umd_device,
+					    const struct D3DDDIARG_TRIMRESIDENCYSET *args);
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
+		      vidmm_trim_residency_set_fn *trim_residency_set);
 
 /* ---- D3DKMT clients (d3dkmthk.h) ----
  * The D3DKMT functions are plain symbols and do not say for whom they are called: on Windows that is the calling process.

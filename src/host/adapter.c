@@ -22,6 +22,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.driver_entry = o->driver_entry,
 		.initialization_data = (const DRIVER_INITIALIZATION_DATA *)o->initialization_data,
 		.physical_adapters = o->physical_adapters,
+		.features = o->features,
 		.bar_sizes = o->bar_sizes,
 		.bar_count = o->bar_count,
 		.registry_count = o->registry_count,
@@ -52,6 +53,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 
 	core->interface_version = caps->interface_version;
 	core->wddm2 = caps->wddm2;
+	core->narrow_fences = caps->no_64bit_atomics;
 	core->physical_adapters = vmm_port_physical_adapters(core->port);
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
@@ -98,6 +100,8 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 
 	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
+	if (options->features & ~VIDMM_FEATURE_SHARE_BACKING_STORE)
+		return VMM_NOT_SUPPORTED;
 	if (options->report)
 		*options->report =
 			(struct vidmm_adapter_report){.struct_size = sizeof(*options->report)};

@@ -31,6 +31,11 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(!instance->partial ||
 		   (!segment->aperture && instance->backing.address && instance->handover &&
 		    !instance->range_count && !instance->kept));
+	/* PAG-22, PAG-23 */
+	vmm_assert(!vmm_link_is_mirrored(allocation) ||
+		   instance->newest < vmm_link_copies(allocation));
+	vmm_assert(!instance->backing.address ||
+		   (instance->backing.parts != NULL) == vmm_link_is_instanced(allocation));
 	/* What an aperture maps are pages of the backing store. */
 	vmm_assert(!segment->aperture || instance->backing.address);
 }
@@ -96,6 +101,18 @@ static void check_arenas(const struct vmm_memory *memory)
 	vmm_assert(used <= memory->system_limit_bytes);
 }
 
+static void check_gates(const struct vmm_memory *memory)
+{
+	const struct vmm_list *at, *link;
+
+	vmm_list_for_each (at, &memory->allocations) {
+		const struct vmm_allocation *a = vmm_container_of(at, struct vmm_allocation, all);
+
+		vmm_list_for_each (link, &a->instances)
+			vmm_gate_check(vmm_container_of(link, struct vmm_instance, sibling));
+	}
+}
+
 void vmm_memory_check(struct vmm_adapter *adapter)
 {
 	const struct vmm_memory *memory = adapter->memory;
@@ -107,6 +124,7 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 	vmm_assert(resident == memory->resident_total);
 	check_arenas(memory);
 	vmm_swizzle_check(memory);
+	check_gates(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	/* A completion that found the lock taken has left its packets to its holder. */
 	memory->engine->kick(adapter);

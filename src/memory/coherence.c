@@ -20,7 +20,8 @@ static const char *memory_seen(struct vmm_memory *memory, const struct vmm_insta
 {
 	const struct vmm_segment *segment;
 
-	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial)
+	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
+	    vmm_link_copies(instance->allocation) > 1)
 		return instance->backing.address;
 	segment = vmm_memory_segment(memory, instance->segment);
 	return segment->cpu_memory
@@ -37,9 +38,10 @@ static void flush(struct vmm_memory *memory, const struct vmm_instance *instance
 	vmm_alternate_flush(memory, instance);
 	if (!bytes)
 		return;
-	vmm_os_cache_flush(memory->adapter->os, bytes, a->size_bytes);
+	/* In a memory segment it saw no copy of a link's (link.c), so there the two are the same. */
+	vmm_os_cache_flush(memory->adapter->os, bytes, vmm_store_bytes(a));
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_FLUSH, a->owner, instance->handle, reason,
-		  a->size_bytes, instance->segment, 0, 0);
+		  vmm_store_bytes(a), instance->segment, 0, 0);
 }
 
 void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -50,7 +52,7 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 	if (instance->cache == VMM_CACHE_CPU)
 		flush(memory, instance, seen, VIDMM_FLUSH_TO_GPU);
 	/* Locked in an aperture both have it (LOCK-37), and before each use the CPU may have written again. */
-	instance->handover = instance->lock_count && instance->place == VMM_PLACE_APERTURE;
+	instance->handover = vmm_locks(instance) && instance->place == VMM_PLACE_APERTURE;
 	instance->cache = instance->handover ? VMM_CACHE_CPU : VMM_CACHE_GPU;
 }
 

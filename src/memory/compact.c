@@ -21,7 +21,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	const struct vmm_instance *instance = owner;
 	const struct vmm_allocation *allocation = instance->allocation;
 
-	if (allocation->pinned || allocation->primary || allocation->gone || instance->lock_count ||
+	if (allocation->pinned || allocation->primary || allocation->gone || vmm_locks(instance) ||
 	    instance->range_count || instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||

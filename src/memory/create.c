@@ -24,7 +24,8 @@ struct creation {
 	DXGK_OPENALLOCATIONINFO *opens;
 	struct vmm_ref **refs;
 	struct vmm_allocation **allocations;
-	HANDLE *kmd_handles; /* for undoing, which must not fail */
+	HANDLE *kmd_handles; /* for undoing, which must not fail; so the next */
+	struct vmm_backing *stores;
 	void *kmd_resource;
 	bool new_kmd_resource;
 };
@@ -36,6 +37,7 @@ static void creation_free(struct creation *c)
 	vmm_free(c->refs);
 	vmm_free(c->allocations);
 	vmm_free(c->kmd_handles);
+	vmm_free(c->stores);
 }
 
 static NTSTATUS creation_init(struct creation *c)
@@ -47,7 +49,8 @@ static NTSTATUS creation_init(struct creation *c)
 	c->refs = vmm_calloc(count, sizeof(*c->refs));
 	c->allocations = vmm_calloc(count, sizeof(*c->allocations));
 	c->kmd_handles = vmm_calloc(count, sizeof(*c->kmd_handles));
-	if (!c->infos || !c->opens || !c->refs || !c->allocations || !c->kmd_handles)
+	c->stores = vmm_calloc(count, sizeof(*c->stores));
+	if (!c->infos || !c->opens || !c->refs || !c->allocations || !c->kmd_handles || !c->stores)
 		return STATUS_NO_MEMORY;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
@@ -139,6 +142,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
 	a->flags = vmm_flags_kept(c->memory, info->Flags.Value);
+	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
@@ -305,14 +309,31 @@ static void undo_objects(struct creation *c)
 			vmm_handle_destroy(&process->handles, c->refs[i]->handle);
 			vmm_os_mutex_unlock(&process->lock);
 		}
-		if (c->allocations[i] && c->allocations[i]->adapter)
+		if (c->allocations[i] && c->allocations[i]->adapter) {
+			c->stores[i] = vmm_backing_share_take(c->allocations[i]);
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
-		if (c->allocations[i] && c->allocations[i]->adapter)
 			vmm_list_remove(&c->allocations[i]->all);
+		}
 		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
 	}
 	vmm_paging_unlock(c->device->adapter);
+}
+
+/* Those that were told of are good until the miniport has ended the allocations (ALF-30). */
+static void undo_stores(struct creation *c)
+{
+	for (uint32_t i = 0; i < c->request->count; i++)
+		vmm_backing_share_free(c->memory, &c->stores[i]);
+}
+
+static NTSTATUS share_stores(struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
+		status = vmm_backing_share_tell(c->memory, c->allocations[i]);
+	return status;
 }
 
 static NTSTATUS open_in_miniport(struct creation *c)
@@ -434,6 +455,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		status = pin_all(&c);
 	if (NT_SUCCESS(status))
 		status = take_ranges(&c);
+	if (NT_SUCCESS(status))
+		status = share_stores(&c);
 	if (!NT_SUCCESS(status))
 		goto out_objects;
 	status = adopt_kmd_resource(&c);
@@ -463,6 +486,7 @@ out_objects:
 	undo_objects(&c);
 out_miniport:
 	tell_miniport_destroyed(&c);
+	undo_stores(&c);
 out_resource:
 	vmm_resource_unprepare(c.resource, c.new_resource);
 out_free:

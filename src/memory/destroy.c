@@ -54,8 +54,7 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		vmm_assert(i->lock_count ==
-			   0); /* its handles are gone, and their locks with them */
+		vmm_assert(vmm_locks(i) == 0); /* its handles are gone, and their locks with them */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
@@ -65,11 +64,13 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *allocation)
 {
 	struct vmm_adapter *adapter = memory->adapter;
+	struct vmm_backing store = {0};
 
 	vmm_paging_lock(adapter);
 	bool last = --allocation->references == 0;
 	if (last) {
 		vmm_offer_cancel(allocation);
+		store = vmm_backing_share_take(allocation);
 		finish_instances(memory, allocation);
 		vmm_list_remove(&allocation->all);
 		adapter->allocation_count--;
@@ -82,6 +83,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	if (!allocation->gone)
 		vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1,
 					    false);
+	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_free(allocation);
 }
@@ -134,6 +136,7 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
 /* LOCK-30, Q-04: what a handle has locked is let go with it. */
 static void drop_locks(struct vmm_ref *ref)
 {
+	vmm_gate_unbind(ref->instance);
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
 	if (ref->device->adapter->wddm2)
@@ -367,6 +370,7 @@ void vmm_memory_close_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_deallocation d = {0};
 
+	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
@@ -384,4 +388,5 @@ void vmm_memory_close_device(struct vmm_device *device)
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));
+	vmm_gates_free(device);
 }

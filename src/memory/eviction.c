@@ -77,8 +77,8 @@ static vmm_status take_passage(struct vmm_memory *memory, struct vmm_instance *i
 	return status;
 }
 
-vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
-				 uint64_t preparation)
+static vmm_status copy_out(struct vmm_memory *memory, struct vmm_instance *instance,
+			   uint64_t preparation)
 {
 	struct vmm_segment *aperture = NULL;
 	struct vmm_room room;
@@ -93,6 +93,14 @@ vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance 
 	status = vmm_paging_transfer_through(memory, instance, aperture->port->id, room.offset);
 	vmm_segment_free(memory, aperture, room.node);
 	return status;
+}
+
+vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint64_t preparation)
+{
+	vmm_status status = copy_out(memory, instance, preparation);
+
+	return status == VMM_OK ? vmm_paging_leave_mirrors(memory, instance) : status;
 }
 
 /*

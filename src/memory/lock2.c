@@ -258,6 +258,7 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	let_in(a);
+	vmm_gate_open(a->ref);
 	return STATUS_SUCCESS;
 }
 
@@ -310,7 +311,8 @@ NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *re
 				     .call = "lock2"};
 
 	if (device->adapter->wddm2)
-		return lock(&a);
+		return !request->flags && vmm_lock_at_gate(device, request) ? STATUS_SUCCESS
+									    : lock(&a);
 	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
 		   request->handle,
 		   "lock2: the adapter's miniport is of WDDM 1.x, where locks synchronize");

@@ -31,18 +31,24 @@ NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
 /* Until what the attempt was held up by is over; in the caller's name. No core lock held. */
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
 
+/* From here on its gate is shut. */
 static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
 {
 	struct vmm_process *process = a->device->process;
 
-	vmm_os_mutex_lock(&process->lock);
-	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
-	if (!a->ref)
-		vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
-	vmm_os_mutex_unlock(&process->lock);
-	if (!a->ref)
-		return STATUS_INVALID_PARAMETER;
+	a->ref = vmm_gate_find(a->device, a->request->handle);
+	if (!a->ref) {
+		vmm_os_mutex_lock(&process->lock);
+		a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
+		if (!a->ref)
+			vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
+		vmm_os_mutex_unlock(&process->lock);
+		if (!a->ref)
+			return STATUS_INVALID_PARAMETER;
+		vmm_gate_bind(a->ref);
+	}
 	a->instance = a->ref->instance;
+	vmm_gate_shut(a->instance);
 	return STATUS_SUCCESS;
 }
 

@@ -86,7 +86,7 @@ static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *
 	if (ref->allocation->pinned)
 		return broke(device, "OFR-08", ref->handle, "offer of a pinned allocation");
 	vmm_list_for_each (link, &ref->allocation->instances)
-		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
+		if (vmm_locks(vmm_container_of(link, struct vmm_instance, sibling)))
 			return broke(device, "OFR-08", ref->handle, "offer of a locked allocation");
 	return STATUS_SUCCESS;
 }

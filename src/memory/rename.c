@@ -14,7 +14,7 @@ enum { NO_EXISTING_REFERENCE = 0x100 };
 
 static bool idle(const struct vmm_instance *instance)
 {
-	return !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+	return vmm_instance_is_idle(instance) && !vmm_locks(instance);
 }
 
 /*
@@ -33,22 +33,34 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 
 		if (i->state != VMM_INSTANCE_RETIRED && !any_state)
 			continue;
+		if (best && best->generation < i->generation)
+			continue;
 		if (idle(i)) {
-			if (!best || i->generation < best->generation)
-				best = i;
-		} else if (!i->lock_count && (!*busy || i->generation < (*busy)->generation)) {
+			best = i;
+		} else if (!vmm_locks(i) && (!*busy || i->generation < (*busy)->generation)) {
 			*busy = i;
 		}
 	}
 	return best;
 }
 
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags)
+{
+	struct vmm_instance *busy;
+	struct vmm_instance *pick = from_pool(allocation, flags & NO_EXISTING_REFERENCE, &busy);
+
+	return pick && pick->gate && vmm_gate_is_in_view(pick) ? pick : NULL;
+}
+
 static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
 {
+	if (instance->gate)
+		return instance->gate->ref;
 	vmm_os_mutex_lock(&device->process->lock);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, instance->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_assert(ref && ref->instance == instance);
+	vmm_gate_bind(ref);
 	return ref;
 }
 
@@ -134,17 +146,19 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_CURRENT && i != ref->instance)
-			i->state = VMM_INSTANCE_PREVIOUS;
+		if (i->state != VMM_INSTANCE_CURRENT || i == ref->instance)
+			continue;
+		vmm_gate_shut(i);
+		i->state = VMM_INSTANCE_PREVIOUS;
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;
 	if (ref->handle == old_handle)
 		return;
 	allocation->adapter->memory->figures.renames++;
-	vmm_event(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
-		  ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
-		  allocation->size_bytes, 0);
+	vmm_event_often(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
+			ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
+			allocation->size_bytes, 0);
 }
 
 static bool may_grow(const struct vmm_allocation *allocation)

@@ -78,7 +78,7 @@ static bool is_misplaced(const struct vmm_instance *instance)
 /* What the CPU has locked meanwhile moves another time: it could not be placed in a memory segment again (LKR-08). */
 static vmm_status leave_wrong_place(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (vmm_likely(!is_misplaced(instance)) || instance->lock_count)
+	if (vmm_likely(!is_misplaced(instance)) || vmm_locks(instance))
 		return VMM_OK;
 	if (!vmm_instance_unused(instance))
 		return VMM_PENDING;
@@ -117,7 +117,7 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 
 void vmm_resident_hold_out(struct vmm_instance *instance)
 {
-	if (instance->allocation->adapter->wddm2 && instance->lock_count)
+	if (instance->allocation->adapter->wddm2 && vmm_locks(instance))
 		instance->held = !vmm_resident_reaches_aperture(instance->allocation);
 }
 
@@ -468,6 +468,18 @@ static bool may_depart(const struct vmm_ref *ref)
 	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
+/* Nothing moves; its miniport may have to do something about the content nevertheless (PAG-29). */
+static bool depart_from_system(struct vmm_memory *memory, struct vmm_ref *ref)
+{
+	if (vmm_likely(!vmm_notify_is_wanted(ref->allocation)) ||
+	    !vmm_resident_in_system(ref->instance))
+		return true;
+	if (vmm_locks(ref->instance) || !may_depart(ref))
+		return false;
+	vmm_status status = vmm_notify_leaving_system(memory, ref->instance);
+	return status != VMM_PENDING && status != VMM_DEVICE_REMOVED;
+}
+
 /* Is there nothing more to be done about it? */
 static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 {
@@ -476,9 +488,9 @@ static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 	if (ref->allocation->listed || ref->allocation->pinned)
 		return true;
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE)
-		return true;
+		return depart_from_system(memory, ref);
 	/* What the CPU has would only be seen to move: it leaves when it is unlocked, or when somebody needs the room. */
-	if (instance->lock_count || !may_depart(ref))
+	if (vmm_locks(instance) || !may_depart(ref))
 		return false;
 	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);
 	/* Refused because the adapter is about to be reset: that takes it out, or it is tried again. */

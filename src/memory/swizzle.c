@@ -106,7 +106,7 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	for (uint32_t id = 0; id < memory->range_count; id++) {
 		const struct vmm_swizzling_range *range = &memory->ranges[id];
 
-		if (!range->owner || range->owner == for_whom || range->owner->lock_count)
+		if (!range->owner || range->owner == for_whom || vmm_locks(range->owner))
 			continue;
 		if (oldest == memory->range_count ||
 		    range->last_use < memory->ranges[oldest].last_use)
@@ -303,7 +303,7 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return wait_for_gpu(memory, lock);
 	/* Where the way out leads through an aperture (PAG-17), it is taken as a whole. */
 	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY &&
-	    !instance->allocation->eviction_set)
+	    !instance->allocation->eviction_set && vmm_link_copies(instance->allocation) == 1)
 		return vmm_partial_take(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
 		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -412,7 +412,8 @@ static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture
 
 	if (wants_alternate(lock))
 		status = take_alternate(memory, instance, private_data);
-	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory)
+	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory &&
+		 vmm_link_copies(instance->allocation) == 1) /* a range shows the lead's copy */
 		status = take_range(memory, instance, private_data, false);
 	return is_no_range(status) ? go_without_range(memory, lock) : status;
 }

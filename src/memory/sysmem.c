@@ -15,11 +15,11 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 			   const void *system_memory, struct vmm_section *section)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
-	uint64_t pages = allocation->size_bytes >> VMM_PAGE_SHIFT;
+	uint64_t pages = vmm_store_bytes(allocation) >> VMM_PAGE_SHIFT;
 	struct vmm_kept *kept;
 	vmm_status status;
 
-	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
+	if (!(allocation->flags & VMM_ALLOCATION_KEPT) && !vmm_is_shared_with_kmd(allocation))
 		return VMM_OK;
 	/* First the pages, of which there is a limit; then the note about each. */
 	status = section ? vmm_section_lock(memory, section, allocation->size_bytes,
@@ -39,7 +39,7 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 	kept->page_count = pages;
 	vmm_list_init(&kept->waiting);
 	instance->kept = kept;
-	if (vmm_is_existing(allocation))
+	if (vmm_is_existing(allocation) || vmm_is_shared_with_kmd(allocation))
 		instance->place = VMM_PLACE_SYSTEM; /* it has content: what is in the memory */
 	return VMM_OK;
 }
@@ -73,6 +73,9 @@ vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *i
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	instance->gpu_wrote = false;
+	/* PAG-22: what one adapter wrote is on the others before a GPU uses it again. */
+	if (vmm_unlikely(vmm_link_is_mirrored(instance->allocation)))
+		instance->kept->all = instance->handover = true;
 	return VMM_OK;
 }
 
@@ -144,7 +147,7 @@ bool vmm_kept_unlocked(struct vmm_instance *instance)
 {
 	const struct vmm_kept *kept = instance->kept;
 
-	if (!kept || instance->lock_count || !(kept->all || kept->some))
+	if (!kept || vmm_locks(instance) || !(kept->all || kept->some))
 		return false;
 	instance->handover = true;
 	return true;

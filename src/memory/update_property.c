@@ -96,7 +96,7 @@ static NTSTATUS check_allocation(const struct update *u)
 		return broke(u, "it is pinned");
 	if (vmm_is_offered_locked(a))
 		return broke(u, "it is offered and not reclaimed");
-	if (u->ref->instance->lock_count)
+	if (vmm_locks(u->ref->instance))
 		return broke(u, "the CPU has it locked");
 	return STATUS_SUCCESS;
 }

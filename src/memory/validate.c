@@ -36,7 +36,7 @@ struct check {
 	const DXGK_ALLOCATIONINFO *info;
 	const struct vmm_allocation_asker *asker;
 	bool primary;
-	uint32_t flags2; /* 3.0: before, whatever stands there is not looked at */
+	uint32_t flags2;
 };
 
 static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
@@ -103,9 +103,9 @@ static NTSTATUS check_flags_2_x(const struct check *c)
 		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
 
 	if (!verdict.rule)
-		verdict = vmm_flags_check_wddm3(c->flags2, c->asker->shared, only_apertures(c),
-						(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) !=
-							0);
+		verdict = vmm_flags_check_wddm3(
+			c->memory, c->flags2, c->asker->shared, only_apertures(c),
+			(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) != 0);
 
 	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
@@ -291,8 +291,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
-	if (memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM3_0)
-		check.flags2 = info->Flags2.Value;
+	check.flags2 = vmm_flags2_of(memory, info);
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");
@@ -311,10 +310,14 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
-	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
-	    (info->Flags.Value & (LINK_MIRRORED | LINK_INSTANCED)))
-		return not_built(&check,
-				 "content on the adapters of a link besides its lead (PAG-22, "
-				 "PAG-23)");
+	if (!vmm_flags_are_built_wddm3(check.flags2)) /* no public page says what they ask for */
+		return not_built(&check, "NoImplicitSynchronization, DisablePartialResidency or "
+					 "RestrictedToSingleSegment");
+	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
+					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
+				      ? vmm_link_not_built(info->Flags.Value)
+				      : NULL;
+	if (on_link)
+		return not_built(&check, on_link);
 	return check_existing(&check, item);
 }

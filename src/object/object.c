@@ -13,6 +13,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
 	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
+	vmm_os_mutex_init(&world->sync_lock, os, VMM_RANK_SYNC, "synchronization objects");
 	vmm_list_init(&world->adapters);
 	return VMM_OK;
 }
@@ -21,6 +22,7 @@ void vmm_world_finish(struct vmm_world *world)
 {
 	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters));
 	vmm_handle_table_finish(&world->shared);
+	vmm_os_mutex_finish(&world->sync_lock);
 	vmm_os_mutex_finish(&world->shared_lock);
 }
 
@@ -36,6 +38,7 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
 	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
 	vmm_list_init(&p->devices);
+	vmm_list_init(&p->syncs);
 	vmm_os_mutex_lock(&world->shared_lock);
 	p->id = ++world->next_process_id;
 	world->live_processes++;
@@ -55,7 +58,7 @@ void vmm_process_destroy(struct vmm_process *process)
 {
 	struct vmm_world *world = process->world;
 
-	vmm_assert(vmm_list_empty(&process->devices));
+	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->syncs));
 	vmm_os_mutex_lock(&world->shared_lock);
 	world->live_processes--;
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -173,6 +176,28 @@ void vmm_adapter_finish(struct vmm_adapter *adapter)
 	vmm_os_mutex_finish(&adapter->state_lock);
 	vmm_os_mutex_finish(&adapter->paging_lock);
 	vmm_os_mutex_finish(&adapter->submit_lock);
+}
+
+static struct vmm_device_name *name_of(struct vmm_process *process, uint32_t handle)
+{
+	return &process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+}
+
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
+	atomic_store_explicit(&name->live, live, memory_order_release);
+	atomic_store_explicit(&name->handle, handle, memory_order_release);
+}
+
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	if (atomic_load_explicit(&name->handle, memory_order_relaxed) == handle)
+		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
 }
 
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)

@@ -4,7 +4,7 @@
  * allocations and their instances: their structures, handles and references. It decides nothing about memory
  * or scheduling; those modules keep their own state in the members that are marked as theirs.
  *
- * Locks, outermost first (docs/locking.md): submit, paging, state, process.
+ * Locks, outermost first (docs/locking.md): submit, paging, state, process, sync.
  */
 #ifndef VMM_OBJECT_OBJECT_H
 #define VMM_OBJECT_OBJECT_H
@@ -20,6 +20,7 @@
 #define VMM_RANK_PAGING  20u
 #define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
+#define VMM_RANK_SYNC    45u
 #define VMM_RANK_SHARED  50u
 
 #define VMM_NODES_MAX     4u
@@ -28,6 +29,7 @@
  * overtakes queued render work of its node, so the two cannot share an order).
  */
 #define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
 struct vmm_memory;
@@ -35,6 +37,8 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
+struct vmm_gate;
+struct vmm_gates;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -44,6 +48,7 @@ struct vmm_world {
 	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
 	struct vmm_handle_table shared;  /* global handles of shared resources */
 	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
+	struct vmm_os_mutex sync_lock;   /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -90,9 +95,10 @@ struct vmm_adapter {
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
+	bool narrow_fences;         /* its GPU stores 32 bits at once: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
-	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
@@ -102,6 +108,9 @@ struct vmm_adapter {
 	struct vmm_os_mutex
 		state_lock; /* queues, node progress, device lists; never held across a DDI */
 
+	/* The miniport's system context on each physical adapter, in which its paging runs (SCH-09); constant after start. */
+	void *paging_context[VMM_LINKS_MAX];
+
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
@@ -110,6 +119,8 @@ struct vmm_adapter {
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
+	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
@@ -119,6 +130,13 @@ struct vmm_adapter {
 	struct vmm_list devices;   /* guarded by the state lock */
 	uint32_t allocation_count; /* guarded by the paging lock */
 };
+
+/* The live handle of a device by its D3DKMT handle, to be found without a lock. */
+struct vmm_device_name {
+	_Atomic uint32_t handle; /* 0: of nobody, or just being changed */
+	_Atomic(void *) live;
+};
+#define VMM_DEVICE_NAMES 16u /* power of two */
 
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
@@ -130,6 +148,8 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
+	struct vmm_list syncs;   /* of sync: what is no device's; guarded by lock */
+	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
@@ -170,7 +190,13 @@ struct vmm_device {
 	struct vmm_list paging_queues;
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
+	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
+	struct vmm_list sleepers;          /* struct vmm_sleeper; guarded by process->lock */
+	/* Of sync: what was made or opened on it; the pages of its fences, and waits that an event ends (sync_lock). */
+	struct vmm_list syncs; /* guarded by process->lock */
+	struct vmm_list sync_pages, sync_waits;
 	void *door;           /* owned by the door that created the device */
+	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
@@ -229,6 +255,7 @@ struct vmm_backing {
 	char *address;               /* our permanent mapping */
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
+	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
 };
 
 struct vmm_allocation;
@@ -243,18 +270,21 @@ enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
-	uint8_t place;       /* enum vmm_place */
-	uint8_t segment;     /* id, in MEMORY and APERTURE */
-	uint8_t state;       /* enum vmm_instance_state */
+	struct vmm_gate
+		*gate;   /* where locks are counted while there is nothing else to do; or NULL */
+	uint8_t place;   /* enum vmm_place */
+	uint8_t segment; /* id, in MEMORY and APERTURE */
+	uint8_t state;   /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
 	bool discarded;      /* offered content was taken; reported by the next reclaim */
 	bool view_current;   /* the view shows the place of now */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
-	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
-	uint32_t range;      /* node in the segment's heap */
-	uint32_t lock_count;
+	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
+	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
+	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
+	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint32_t range; /* node in the segment's heap */
+	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
@@ -306,6 +336,7 @@ struct vmm_allocation {
 	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
 	uint64_t alignment;
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
@@ -351,7 +382,7 @@ struct vmm_ref {
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
-	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
 	/* From 2.0 on; guarded by the paging lock. */
 	uint32_t
 		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */
@@ -393,6 +424,24 @@ void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char
 		    const char *what);
 
 /*
+ * A device by its handle, without a lock: what live.h knows it by, which may have ended by now. NULL: look it up. It gets its
+ * name when it has been looked up, and loses it with its handle; process lock held.
+ */
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live);
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle);
+static inline void *vmm_device_by_name(const struct vmm_process *process, uint32_t handle)
+{
+	const struct vmm_device_name *name =
+		&process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+
+	if (!handle || atomic_load_explicit(&name->handle, memory_order_acquire) != handle)
+		return NULL;
+	void *live = atomic_load_explicit(&name->live, memory_order_acquire);
+	/* Who writes another one has taken the name away before. */
+	return atomic_load_explicit(&name->handle, memory_order_relaxed) == handle ? live : NULL;
+}
+
+/*
  * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
  * process's. Returns what it was before; give that back afterwards.
  */
@@ -407,10 +456,28 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 	       atomic_load_explicit(&adapter->timeline[timeline].completed, memory_order_acquire);
 }
 
+/* Where the paging of a physical adapter runs: each has that node (SCH-09). */
+static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
+{
+	return adapter->paging_node + physical * (adapter->node_count / adapter->physical_adapters);
+}
+
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
 /* The first timeline on which that use is not complete, and the packet; false: idle. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
+/* As that for any use, without a question. */
+static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		if (vmm_unlikely(!vmm_timeline_done(
+			    adapter, t,
+			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+			return false;
+	return true;
+}
 /*
  * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
  * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.
@@ -422,6 +489,18 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
+/*
+ * A thread that may sleep for ever inside a device. Whoever wants it out sets its condition first and disturbs the device
+ * then; the sleeper puts itself into the list, and looks for such conditions then: one of the two sees the other.
+ */
+enum { VMM_SLEEPER_DONE = 1, VMM_SLEEPER_DISTURBED = 2 };
+struct vmm_sleeper {
+	struct vmm_list link;   /* in device->sleepers */
+	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
+};
+void vmm_device_disturb(struct vmm_device *device);
+/* All its devices; no lock from the state lock on. */
+void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /* Sleeps while the adapter is being reset. The submit lock held at most. */

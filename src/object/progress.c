@@ -109,6 +109,30 @@ void vmm_progress_signal(struct vmm_adapter *adapter)
 		vmm_os_wake(adapter->os, &adapter->progress, UINT32_MAX);
 }
 
+void vmm_device_disturb(struct vmm_device *device)
+{
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_list_for_each (link, &device->sleepers) {
+		struct vmm_sleeper *sleeper = vmm_container_of(link, struct vmm_sleeper, link);
+
+		atomic_fetch_or(&sleeper->state, VMM_SLEEPER_DISTURBED);
+		vmm_os_wake(device->adapter->os, &sleeper->state, UINT32_MAX);
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+}
+
+void vmm_adapter_disturb(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->devices)
+		vmm_device_disturb(vmm_container_of(link, struct vmm_device, adapter_link));
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
 struct vmm_device *vmm_device_end(const void *handle)
 {
 	struct vmm_visit visit;
@@ -116,9 +140,7 @@ struct vmm_device *vmm_device_end(const void *handle)
 
 	if (device) {
 		atomic_store(&device->ending, true);
-		if (device->adapter
-			    ->wddm2) /* what waits for ever waits for the fence of a paging queue */
-			vmm_progress_signal(device->adapter);
+		vmm_device_disturb(device);
 		vmm_live_leave(&visit);
 	}
 	return vmm_live_end(VMM_LIVE_DEVICE, handle);

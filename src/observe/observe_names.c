@@ -42,6 +42,9 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
 	[VIDMM_DOOR_LOCK2] = "lock2",
 	[VIDMM_DOOR_UNLOCK2] = "unlock2",
+	[VIDMM_DOOR_CREATE_SYNC] = "create_sync",
+	[VIDMM_DOOR_DESTROY_SYNC] = "destroy_sync",
+	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
 };
 
 static const char *const ddi_names[] = {
@@ -80,6 +83,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
 };
 
 static const char *const callback_names[] = {
@@ -100,6 +104,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
+	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };
 
 static const char *const residency_names[] = {
@@ -126,6 +131,7 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_STOP] = "stop",
 	[VIDMM_WAIT_POWER] = "power",
 	[VIDMM_WAIT_DECLINED] = "declined",
+	[VIDMM_WAIT_FENCE] = "fence",
 };
 
 static const char *const queue_names[] = {"render", "paging"};

@@ -49,6 +49,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 
 	if (!world)
 		return VMM_NO_MEMORY;
+	vmm_os_fence_begin();
 	world->kind = config->kind;
 	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	world->userfault_fd = USERFAULT_UNTRIED;
@@ -295,6 +296,8 @@ bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value)
 	const struct vmm_list *pos;
 	bool any = false;
 
+	if (os->kind != VMM_OS_SIM)
+		vmm_os_fence_others();
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_for_each (pos, &os->threads)
 		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->using) ==

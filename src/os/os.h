@@ -112,9 +112,25 @@ uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling th
 /*
  * One more word per thread, which others may read: what the thread is using just now, for whoever
  * wants to end that. 0: nothing. The calling thread's own; and whether any thread's has the value.
+ *
+ * A thread announces a value (returned: the one before) and then looks whether what it names may be
+ * used; who ends that changes what is looked at and then asks for the value: one of the two sees
+ * the other. Ends are rare, so it is the one who asks that pays for both, with a system call that
+ * puts a fence into every running thread; where the system has none, an announcement is a locked
+ * instruction.
  */
 _Atomic uint64_t *vmm_os_thread_using(struct vmm_os *os);
 bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value);
+extern _Atomic bool vmm_os_fences_others; /* constant once there is a world */
+static inline uint64_t vmm_os_announce(_Atomic uint64_t *using, uint64_t value)
+{
+	if (vmm_unlikely(!atomic_load_explicit(&vmm_os_fences_others, memory_order_relaxed)))
+		return atomic_exchange(using, value);
+	uint64_t before = atomic_load_explicit(using, memory_order_relaxed);
+	atomic_store_explicit(using, value, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
 
 /* ---- waiting: the one primitive, a futex ----
  * Sleeps while *word == expected, until woken or deadline_ns (absolute, VMM_OS_FOREVER = none).
@@ -213,6 +229,12 @@ void vmm_os_fill_u32(void *destination, uint32_t pattern,
  * were, 0 where the processor has no instruction for it: then nothing happened. The range is mapped.
  */
 uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64_t length);
+
+/* ---- events of clients: eventfds, by their descriptors ---- */
+/* One of our own for the same event. VMM_INVALID_HANDLE: the number is not a descriptor of an eventfd. */
+vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
+void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
+void vmm_os_event_close(int event);
 
 /* ---- memory of others ---- */
 /*

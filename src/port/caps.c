@@ -132,9 +132,11 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 
 	kept->interface_version = port->version->number;
 	kept->wddm2 = vmm_port_is_wddm2(port);
+	kept->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
 	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
 	kept->non_cpu_visible_primary =
 		kept->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
+	kept->no_64bit_atomics = kept->wddm2 && scheduling.No64BitAtomics;
 	kept->multi_engine_aware = scheduling.MultiEngineAware;
 	kept->preemption_aware = scheduling.PreemptionAware;
 	kept->no_dma_patching = scheduling.NoDmaPatching;

@@ -95,10 +95,12 @@ struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool wddm2;                 /* that is 2.0 or later */
 	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
+	bool set_backing_store;     /* it has DxgkDdiSetAllocationBackingStore (ALF-30) */
 	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	bool cross_adapter_resource;        /* since 1.3 */
+	bool no_64bit_atomics;              /* since 2.0 (MFN-06) */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	/*
@@ -161,6 +163,7 @@ struct vmm_port_options {
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
+	uint32_t features;            /* bit n: DXGK_FEATURE_ID n is enabled */
 	const struct vmm_port_sink *sink;
 	void *sink_context;
 	/* What the miniport says is kept here while it starts, for whoever wants to see it; or NULL. */
@@ -187,6 +190,8 @@ void vmm_port_stop(struct vmm_port *port);
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* Has the miniport asked whether that feature is enabled, and been told so? */
+bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);
 /* How many physical adapters it is; 1: no link. */
 uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
 /* What the device looks like from outside: its configuration space, and where in the machine it is. */
@@ -231,6 +236,8 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
+/* ALF-30; in the table (caps.set_backing_store). */
+NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, void *address);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
 /* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */

@@ -89,6 +89,8 @@ struct vmm_port {
 	bool registering, registered;
 	struct vidmm_adapter_report *report; /* the caller's; NULL once the start is over */
 
+	uint32_t features; /* that are enabled: bit n is DXGK_FEATURE_ID n; the lead's */
+	_Atomic uint32_t enabled_features; /* of these, those that the miniport has asked for */
 	_Atomic bool dead;
 	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
 	_Atomic bool listening;      /* the sink hears it: from the end of start to stop */

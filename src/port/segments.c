@@ -309,7 +309,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 	else
 		s->flags.CacheCoherent = 0; /* SEG-09 */
 	if (s->flags.PitchAlignment)
-		s->flags.CpuVisible = 0; /* SEG-10, Q-24: its bytes there are in the GPU's order */
+		s->flags.CpuVisible = 0; /* SEG-10, Q-26: its bytes there are in the GPU's order */
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
 	s->size_bytes = d->Size;

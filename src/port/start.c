@@ -194,6 +194,7 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 	port->sink = options->sink;
 	port->sink_context = options->sink_context;
 	port->lead = port->link[0] = port;
+	port->features = options->features;
 	port->link_count = 1;
 	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
 	vmm_list_init(&port->devices);
@@ -437,6 +438,11 @@ uint32_t vmm_port_physical_adapters(const struct vmm_port *port)
 uint32_t vmm_port_luid(const struct vmm_port *port)
 {
 	return (uint32_t)(port->identity_physical >> VMM_PAGE_SHIFT);
+}
+
+bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id)
+{
+	return atomic_load(&port->lead->enabled_features) & 1u << id;
 }
 
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)

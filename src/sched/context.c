@@ -270,6 +270,7 @@ static void unlink_device(struct vmm_device *device)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&device->process_link);
+	vmm_device_drop_name_locked(process, device->handle);
 	vmm_handle_destroy(&process->handles, device->handle);
 	vmm_os_mutex_unlock(&process->lock);
 }
@@ -294,6 +295,8 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->refs);
 	vmm_list_init(&device->residency);
 	vmm_list_init(&device->paging_queues);
+	vmm_list_init(&device->sleepers);
+	vmm_sync_begin_device(device);
 	status = vmm_port_create_device(adapter->port, &handle, false, &info);
 	if (!NT_SUCCESS(status))
 		goto out_free;
@@ -370,6 +373,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	vmm_memory_close_device(device);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_sync_end_device(device);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 	unlink_device(device);
 	vmm_free(device);

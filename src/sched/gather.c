@@ -30,7 +30,7 @@ static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 			continue;
 		instance->wanted = preparation;
 		instance->bound = preparation;
-		if (instance->lock_count && instance->place == VMM_PLACE_MEMORY)
+		if (vmm_locks(instance) && instance->place == VMM_PLACE_MEMORY)
 			instance->prepared = preparation; /* not even LKR-01 moves it now */
 		else
 			status = vmm_memory_make_resident_locked(adapter, instance,

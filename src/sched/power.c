@@ -107,12 +107,11 @@ static void pause_devices(struct vmm_adapter *adapter)
 			vmm_live_await_end(adapter->os, handle); /* its client is at it */
 			continue;
 		}
-		if (adapter->wddm2)
-			vmm_progress_signal(adapter); /* who waits for a paging fence comes out */
-		vmm_live_pause_finish(handle);
 		struct vmm_device *device = device_of(adapter, handle);
 
 		vmm_assert(device);
+		vmm_device_disturb(device); /* who waits for a fence comes out */
+		vmm_live_pause_finish(handle);
 		device->paused = true;
 		pause_contexts(device);
 	}

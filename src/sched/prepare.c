@@ -27,6 +27,8 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
 		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
+		if (dma->list[i].WriteOperation)                    /* PAG-22 */
+			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
@@ -56,8 +58,8 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 
 	*s = (DXGKARG_SUBMITCOMMAND){
 		.hContext = dma->context->kmd_context,
-		.DmaBufferSegmentId = dma->segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
+		.DmaBufferSegmentId = dma->place.segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 		.DmaBufferSize = dma->context->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,
@@ -122,7 +124,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
-	if (dma->context->node == adapter->paging_node)
+	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
 		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);

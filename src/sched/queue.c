@@ -154,6 +154,20 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	}
 }
 
+/* A number is complete when it is on every physical adapter, and so is every number before it. */
+static void retire_paging(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
+	uint64_t completed = atomic_load_explicit(&timeline->completed, memory_order_relaxed);
+	uint64_t queued = atomic_load_explicit(&timeline->queued, memory_order_relaxed);
+
+	sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS]--;
+	vmm_list_push_back(&sched->free_paging, &packet->link);
+	while (completed < queued && !sched->paging_parts[(completed + 1) % VMM_PAGING_PACKETS])
+		completed++;
+	atomic_store_explicit(&timeline->completed, completed, memory_order_release);
+}
+
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
 	_Atomic uint64_t *completed = &sched->adapter->timeline[packet->timeline].completed;
@@ -164,10 +178,11 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 			false; /* SPL-07: the last portion completes the buffer */
 		return;
 	}
-	if (packet->paging)
-		vmm_list_push_back(&sched->free_paging, &packet->link);
-	else
-		vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
+	if (packet->paging) {
+		retire_paging(sched, packet);
+		return;
+	}
+	vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
 	/* Last: whoever sees that it is complete may free the context that it belongs to. */
 	atomic_store_explicit(completed, sequence, memory_order_release);
 }
@@ -447,5 +462,6 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -121,7 +121,7 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
 		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked with AcquireAperture"); /* LKR-06 */
-	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
+	if (vmm_unlikely(vmm_locks(ref->instance) && !vmm_memory_can_render_locked(ref->instance)))
 		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
 			     "it is locked and no aperture segment can take it");
 	return STATUS_SUCCESS;
@@ -134,7 +134,7 @@ static NTSTATUS check_offer(const struct submission *s, uint32_t index, const st
 	if (priority > OFFER_PRIORITY_MAX)
 		return broke(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
 			     "its OfferPriority is none of 0 to 4");
-	if (ref->instance->lock_count)
+	if (vmm_locks(ref->instance))
 		return broke(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
 			     "it is to be offered and is locked");
 	return STATUS_SUCCESS;
@@ -284,8 +284,9 @@ static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_R
 		vmm_calling_process_set(s->adapter->os, context->device->process);
 
 	vmm_dma_pin(dma, true);
-	args->DmaBufferSegmentId = dma->segment; /* 0, and no address, while it has no place */
-	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address;
+	args->DmaBufferSegmentId =
+		dma->place.segment; /* 0, and no address, while it has no place */
+	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
 	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, args);
 	vmm_dma_pin(dma, false);
 	/* What waits at the head of the prepare queue may want its place. */
@@ -387,6 +388,7 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
 	atomic_fetch_add(&sched->prepare_count, 1);
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
+	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
 }
 
@@ -496,6 +498,8 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 		status = translate_all(&s);
 	if (NT_SUCCESS(status))
 		commit(&s);
+	/* What it named with its gates shut (check_reference) is marked as used by now; who opens gates looks at this. */
+	atomic_store_explicit(&adapter->captured, s.serial, memory_order_release);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	for (uint32_t i = 0; i < s.pieces; i++)
 		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */

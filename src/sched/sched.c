@@ -2,7 +2,7 @@
 #include "sched/sched_private.h"
 
 static uint64_t submit_paging(struct vmm_adapter *adapter,
-			      const struct vmm_paging_portion *portion);
+			      const struct vmm_paging_portion *portions, uint32_t count);
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason);
 static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline);
@@ -45,28 +45,47 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	return VMM_OK;
 }
 
-/* SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node. */
+static void destroy_system_objects(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	for (uint32_t i = 0; i < adapter->physical_adapters; i++) {
+		if (adapter->paging_context[i])
+			vmm_port_destroy_context(adapter->port, adapter->paging_context[i]);
+		adapter->paging_context[i] = NULL;
+	}
+	if (sched->system_device)
+		vmm_port_destroy_device(adapter->port, sched->system_device);
+	sched->system_device = NULL;
+}
+
+/*
+ * SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node; of a link in one context on that
+ * node of each adapter.
+ */
 static vmm_status create_system_objects(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	DXGK_DEVICEINFO info = {0};
 	HANDLE device = sched;
-	DXGKARG_CREATECONTEXT args = {
-		.hContext = adapter, .NodeOrdinal = adapter->paging_node, .EngineAffinity = 1};
 	NTSTATUS status = vmm_port_create_device(adapter->port, &device, true, &info);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	sched->system_device = device;
-	args.Flags.SystemContext = 1;
-	status = vmm_port_create_context(adapter->port, device, &args);
-	if (!NT_SUCCESS(status)) {
-		vmm_port_destroy_device(adapter->port, device);
-		sched->system_device = NULL;
-		return status;
+	for (uint32_t i = 0; i < adapter->physical_adapters && NT_SUCCESS(status); i++) {
+		DXGKARG_CREATECONTEXT args = {.hContext = adapter,
+					      .NodeOrdinal = adapter->paging_node,
+					      .EngineAffinity = 1u << i};
+
+		args.Flags.SystemContext = 1;
+		status = vmm_port_create_context(adapter->port, device, &args);
+		if (NT_SUCCESS(status))
+			adapter->paging_context[i] = args.hContext;
 	}
-	sched->system_context = args.hContext;
-	return VMM_OK;
+	if (!NT_SUCCESS(status))
+		destroy_system_objects(sched);
+	return status;
 }
 
 vmm_status vmm_sched_start(struct vmm_adapter *adapter)
@@ -96,11 +115,7 @@ void vmm_sched_stop(struct vmm_adapter *adapter)
 		vmm_os_thread_join(sched->worker);
 		sched->worker = NULL;
 	}
-	if (sched->system_context)
-		vmm_port_destroy_context(adapter->port, sched->system_context);
-	if (sched->system_device)
-		vmm_port_destroy_device(adapter->port, sched->system_device);
-	sched->system_context = sched->system_device = NULL;
+	destroy_system_objects(sched);
 }
 
 void vmm_sched_destroy(struct vmm_adapter *adapter)
@@ -204,50 +219,56 @@ DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer
 	return patch;
 }
 
-static struct vmm_packet *take_paging_packet(struct vmm_sched *sched)
+/* The next number of the paging timeline and a packet for each of its parts. False: there are none left just now. */
+static bool take_paging_packets(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
+				uint64_t *sequence)
 {
-	struct vmm_packet *packet = NULL;
+	struct vmm_timeline *timeline = &sched->adapter->timeline[sched->adapter->paging_timeline];
+	uint32_t had = 0;
 
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	if (!vmm_list_empty(&sched->free_paging)) {
-		packet = vmm_container_of(sched->free_paging.next, struct vmm_packet, link);
-		vmm_list_remove(&packet->link);
+	uint64_t next = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
+	bool open = next - atomic_load(&timeline->completed) < VMM_PAGING_PACKETS;
+
+	while (open && had < count && !vmm_list_empty(&sched->free_paging)) {
+		struct vmm_list *link = sched->free_paging.next;
+
+		vmm_list_remove(link);
+		vmm_list_push_back(taken, link);
+		had++;
+	}
+	if (had == count) {
+		sched->paging_parts[next % VMM_PAGING_PACKETS] = (uint8_t)count;
+		atomic_store_explicit(&timeline->queued, next, memory_order_relaxed);
+		*sequence = next;
+	}
+	while (had < count && !vmm_list_empty(taken)) {
+		struct vmm_list *link = taken->next;
+
+		vmm_list_remove(link);
+		vmm_list_push_back(&sched->free_paging, link);
 	}
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return packet;
+	return had == count;
 }
 
-static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion)
+static void submit_part(struct vmm_sched *sched, struct vmm_packet *packet, uint64_t sequence,
+			const struct vmm_paging_portion *portion)
 {
-	struct vmm_sched *sched = adapter->sched;
-	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
-	uint64_t sequence = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
-	struct vmm_packet *packet;
+	struct vmm_adapter *adapter = sched->adapter;
 
-	while ((packet = take_paging_packet(sched)) == NULL) {
-		uint64_t oldest = atomic_load(&timeline->completed) + 1;
-
-		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
-				       VIDMM_WAIT_PAGING_BUFFER)))
-			continue;
-		if (atomic_load(&adapter->recovering)) { /* it goes the way of those in flight */
-			atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
-			return sequence;
-		}
-		give_up_locked(adapter);
-	}
-	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){
 		.paging = true,
 		.synchronous = portion->synchronous,
-		.node = adapter->paging_node,
+		.node = vmm_paging_node_of(adapter, portion->physical),
 		.timeline = adapter->paging_timeline,
 		.sequence = sequence,
+		.paging_needed = portion->after,
 		.fence = vmm_fence_next(sched),
 	};
 	vmm_list_init(&packet->link);
 	packet->submit = (DXGKARG_SUBMITCOMMAND){
-		.hContext = sched->system_context,
+		.hContext = adapter->paging_context[portion->physical],
 		.DmaBufferSegmentId = portion->segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)portion->address,
 		.DmaBufferSize = portion->size_bytes,
@@ -259,11 +280,40 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		.DmaBufferPrivateDataSubmissionEndOffset = portion->private_end,
 		.SubmissionFenceId = packet->fence,
 		.NodeOrdinal = adapter->paging_node,
+		.EngineOrdinal = portion->physical,
 	};
 	packet->submit.Flags.Paging = 1;
 	/* PAT-17, PAG-33: patched without lists. Its failure is fatal: the adapter is dead then. */
 	DXGKARG_PATCH patch = vmm_patch_of(&packet->submit, portion->cpu);
 	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch));
 	vmm_queue_ready(sched, packet);
+}
+
+static uint64_t submit_paging(struct vmm_adapter *adapter,
+			      const struct vmm_paging_portion *portions, uint32_t count)
+{
+	struct vmm_sched *sched = adapter->sched;
+	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
+	struct vmm_list taken;
+	uint64_t sequence = 0;
+
+	vmm_list_init(&taken);
+	while (!take_paging_packets(sched, &taken, count, &sequence)) {
+		uint64_t oldest = atomic_load(&timeline->completed) + 1;
+
+		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
+				       VIDMM_WAIT_PAGING_BUFFER)))
+			continue;
+		if (atomic_load(&adapter->recovering)) /* it goes the way of those in flight */
+			return atomic_fetch_add(&timeline->queued, 1) + 1;
+		give_up_locked(adapter);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct vmm_list *link = taken.next;
+
+		vmm_list_remove(link);
+		submit_part(sched, vmm_container_of(link, struct vmm_packet, link), sequence,
+			    &portions[i]);
+	}
 	return sequence;
 }

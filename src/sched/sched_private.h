@@ -3,6 +3,7 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
@@ -38,8 +39,7 @@ struct vmm_dma {
 	 * The place in an aperture (DMA-05); segment 0 and address 0: none yet, or given up. Without an aperture segment 0 and
 	 * the bus address. Changes under the paging and the state lock.
 	 */
-	uint32_t segment, range;
-	uint64_t address;
+	struct vmm_dma_place place;
 	bool pinned; /* with the miniport, or prepared and not retired; guarded by the state lock */
 	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
@@ -142,6 +142,11 @@ struct vmm_sched {
 		mapped_dma; /* buffers with a place in an aperture; guarded by the paging lock */
 	struct vmm_list free_paging;
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
+	/*
+	 * Ring: packets of that number of the paging timeline that are not complete. One of them is complete when all its
+	 * packets are, one for each physical adapter that has something to do. Guarded by the state lock.
+	 */
+	uint8_t paging_parts[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
@@ -155,7 +160,7 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device, *system_context;
+	void *system_device; /* its contexts are the adapter's paging_context */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;

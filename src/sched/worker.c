@@ -39,6 +39,8 @@ void vmm_worker_main(void *argument)
 
 		if (atomic_load(&sched->quit))
 			return;
+		if (vmm_unlikely(atomic_load(&adapter->removed))) /* LOCK-33 */
+			vmm_adapter_disturb(adapter);
 		if (atomic_load(&sched->chores)) {
 			vmm_paging_lock(adapter);
 			vmm_queue_drain_locked(sched);

@@ -9,9 +9,22 @@
 
 /* ---- addresses ---- */
 
+/* Of a link the lead describes the segments that each adapter has. */
+static const struct scripted_settings *described(const struct scripted_miniport *m)
+{
+	return m->engine[0] ? &m->engine[0]->settings : &m->settings;
+}
+
 static const struct scripted_segment *segment_of(const struct scripted_miniport *m, uint32_t id)
 {
-	return id >= 1 && id <= m->settings.segment_count ? &m->settings.segment[id - 1] : NULL;
+	const struct scripted_settings *s = described(m);
+
+	return id >= 1 && id <= s->segment_count ? &s->segment[id - 1] : NULL;
+}
+
+static struct scripted_miniport *owner_of(struct scripted_miniport *m, uint32_t engine)
+{
+	return engine ? m->engine[engine] : m;
 }
 
 static bool is_aperture(const struct scripted_segment *s)
@@ -31,7 +44,8 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 		*run = UINT64_MAX;
 		return (char *)(uintptr_t)place.address;
 	}
-	if (!s || offset >= s->size_bytes)
+	m = owner_of(m, place.engine);
+	if (!s || !m || offset >= s->size_bytes)
 		return NULL;
 	if (!is_aperture(s)) {
 		*run = s->size_bytes - offset;
@@ -47,7 +61,13 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write)
 {
-	struct scripted_place place = {segment, 0, address};
+	return scripted_engine_access(m, (struct scripted_place){segment, 0, address}, bytes,
+				      length, write);
+}
+
+bool scripted_engine_access(struct scripted_miniport *m, struct scripted_place place, void *bytes,
+			    size_t length, bool write)
+{
 	char *other = bytes;
 
 	while (length) {
@@ -67,21 +87,25 @@ bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t
 
 /* ---- writing paging buffers ---- */
 
-static struct scripted_place segment_place(UINT segment, LARGE_INTEGER address, uint64_t offset)
+static struct scripted_place segment_place(const DXGKARG_BUILDPAGINGBUFFER *args, UINT segment,
+					   LARGE_INTEGER address, uint64_t offset)
 {
-	return (struct scripted_place){segment, 0, (uint64_t)address.QuadPart + offset};
+	return (struct scripted_place){segment, scripted_paging_engine(args),
+				       (uint64_t)address.QuadPart + offset};
 }
 
 /*
  * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset is for the segment's side.
  */
-static struct scripted_place end_place(const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
-				       uint64_t mdl_offset)
+static struct scripted_place end_place(const DXGKARG_BUILDPAGINGBUFFER *args,
+				       const DXGK_TRANSFER_END *end)
 {
+	uint64_t mdl_offset = args->Transfer.MdlOffset;
 	char *pages;
 
 	if (end->SegmentId)
-		return segment_place(end->SegmentId, end->SegmentAddress, transfer_offset);
+		return segment_place(args, end->SegmentId, end->SegmentAddress,
+				     args->Transfer.TransferOffset);
 	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
 	return (struct scripted_place){0, 0, (uint64_t)(uintptr_t)(pages + mdl_offset * PAGE_SIZE)};
 }
@@ -124,10 +148,8 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-	command->source = end_place(&args->Transfer.Source, args->Transfer.TransferOffset,
-				    args->Transfer.MdlOffset);
-	command->destination = end_place(&args->Transfer.Destination, args->Transfer.TransferOffset,
-					 args->Transfer.MdlOffset);
+	command->source = end_place(args, &args->Transfer.Source);
+	command->destination = end_place(args, &args->Transfer.Destination);
 	command->source.address += done;
 	command->destination.address += done;
 	command->count = step;
@@ -143,7 +165,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-	command->destination = segment_place(args->Fill.Destination.SegmentId,
+	command->destination = segment_place(args, args->Fill.Destination.SegmentId,
 					     args->Fill.Destination.SegmentAddress, done);
 	command->value = args->Fill.FillPattern;
 	command->count = step;
@@ -170,6 +192,7 @@ static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 		count = left;
 	command = put(args, SCRIPTED_MAP, count * sizeof(*page));
 	command->destination.segment = args->MapApertureSegment.SegmentId;
+	command->destination.engine = scripted_paging_engine(args);
 	command->destination.address = args->MapApertureSegment.OffsetInPages + done;
 	command->count = count;
 	page = (uint64_t *)(void *)(command + 1);
@@ -186,6 +209,7 @@ static NTSTATUS put_unmap(DXGKARG_BUILDPAGINGBUFFER *args)
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	command->destination.segment = args->UnmapApertureSegment.SegmentId;
+	command->destination.engine = scripted_paging_engine(args);
 	command->destination.address = args->UnmapApertureSegment.OffsetInPages;
 	command->offset = (uint64_t)args->UnmapApertureSegment.DummyPage.QuadPart;
 	command->count = args->UnmapApertureSegment.NumberOfPages;
@@ -207,6 +231,7 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:
 	case DXGK_OPERATION_NOTIFY_RESIDENCY:
+	case DXGK_OPERATION_NOTIFY_ALLOC:
 		return STATUS_SUCCESS;
 	default:
 		return STATUS_NOT_SUPPORTED;
@@ -269,6 +294,7 @@ static void run_map(struct scripted_miniport *m, const struct scripted_command *
 	const uint64_t *page = (const uint64_t *)(const void *)(c + 1);
 	uint64_t first = c->destination.address;
 
+	m = owner_of(m, c->destination.engine);
 	if (!s || !is_aperture(s) || (first + c->count) << PAGE_SHIFT > s->size_bytes) {
 		fault(m);
 		return;
@@ -283,9 +309,16 @@ static void run_use(struct scripted_miniport *m, const struct scripted_command *
 	uint32_t word = c->value;
 
 	if (!c->destination.segment ||
-	    !scripted_gpu_access(m, c->destination.segment, c->destination.address, &word,
-				 sizeof(word), c->op == SCRIPTED_WRITE))
+	    !scripted_engine_access(m, c->destination, &word, sizeof(word),
+				    c->op == SCRIPTED_WRITE))
 		fault(m);
+}
+
+/* A paging command runs on the adapter for which it was built. */
+static bool is_for(const struct scripted_command *c, uint32_t engine)
+{
+	return (!c->source.segment || c->source.engine == engine) &&
+	       (!c->destination.segment || c->destination.engine == engine);
 }
 
 static void run_command(struct scripted_miniport *m, const struct scripted_command *c)
@@ -319,8 +352,11 @@ static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, U
 
 	address.QuadPart += offset;
 	if (s->DmaBufferSegmentId)
-		return scripted_gpu_access(m, s->DmaBufferSegmentId, (uint64_t)address.QuadPart,
-					   bytes, length, false);
+		return scripted_engine_access(m,
+					      (struct scripted_place){s->DmaBufferSegmentId,
+								      s->EngineOrdinal,
+								      (uint64_t)address.QuadPart},
+					      bytes, length, false);
 	pointer = MmGetVirtualForPhysical(address);
 	if (pointer)
 		memcpy(bytes, pointer, length);
@@ -342,7 +378,8 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 		command = malloc(head.size_bytes);
 		if (!command)
 			abort();
-		if (fetch(m, s, offset, command, head.size_bytes))
+		if (fetch(m, s, offset, command, head.size_bytes) &&
+		    (!s->Flags.Paging || is_for(command, s->EngineOrdinal)))
 			run_command(m, command);
 		else
 			fault(m);
@@ -549,6 +586,16 @@ uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node)
 	return n->completed_fence;
 }
 
+static void forget_mappings(struct scripted_miniport *m)
+{
+	const struct scripted_settings *s = described(m);
+
+	for (uint32_t i = 0; i < s->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
+		if (m->page_table[i])
+			memset(m->page_table[i], 0,
+			       (s->segment[i].size_bytes >> PAGE_SHIFT) * sizeof(uint64_t));
+}
+
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
 {
 	scripted_guard(m);
@@ -557,18 +604,18 @@ void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
 		m->node[i].completed_fence = m->node[i].reported_fence = m->node[i].submitted_fence;
 		m->node[i].halted = halted;
 	}
-	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
-		if (m->page_table[i])
-			memset(m->page_table[i], 0,
-			       (m->settings.segment[i].size_bytes >> PAGE_SHIFT) *
-				       sizeof(uint64_t));
+	forget_mappings(m);
+	for (uint32_t e = 1; e < SCRIPTED_NODES_MAX && m->engine[e]; e++)
+		forget_mappings(m->engine[e]);
 	scripted_unguard(m);
 }
 
 void scripted_gpu_start(struct scripted_miniport *m)
 {
-	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
-		const struct scripted_segment *s = &m->settings.segment[i];
+	const struct scripted_settings *settings = described(m);
+
+	for (uint32_t i = 0; i < settings->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
+		const struct scripted_segment *s = &settings->segment[i];
 
 		if (is_aperture(s))
 			m->page_table[i] = calloc((s->size_bytes >> PAGE_SHIFT) + 1,

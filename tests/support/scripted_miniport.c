@@ -29,55 +29,22 @@ struct device {
 };
 struct context {
 	struct object object;
-	uint32_t node;
+	uint32_t node, engine;
 };
 struct allocation {
 	struct object object;
 	uint64_t size_bytes;
+	uint32_t flags;
 };
 struct open_allocation {
 	struct object object;
 	D3DKMT_HANDLE handle;
+	bool on_each; /* LinkMirrored, LinkInstanced */
 };
 
 /* DriverEntry and AddDevice have no argument that could say whose they are. */
 static struct scripted_miniport *armed;
 static struct scripted_miniport *arriving; /* the next AddDevice's, armed when that is over */
-
-static const char *const names[] = {
-	[VIDMM_DDI_ADD_DEVICE] = "add_device",
-	[VIDMM_DDI_LINK_DEVICE] = "link_device",
-	[VIDMM_DDI_START_DEVICE] = "start_device",
-	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
-	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
-	[VIDMM_DDI_QUERY_ADAPTER_INFO] = "query_adapter_info",
-	[VIDMM_DDI_CREATE_DEVICE] = "create_device",
-	[VIDMM_DDI_DESTROY_DEVICE] = "destroy_device",
-	[VIDMM_DDI_CREATE_CONTEXT] = "create_context",
-	[VIDMM_DDI_DESTROY_CONTEXT] = "destroy_context",
-	[VIDMM_DDI_CREATE_ALLOCATION] = "create_allocation",
-	[VIDMM_DDI_DESTROY_ALLOCATION] = "destroy_allocation",
-	[VIDMM_DDI_OPEN_ALLOCATION] = "open_allocation",
-	[VIDMM_DDI_CLOSE_ALLOCATION] = "close_allocation",
-	[VIDMM_DDI_RENDER] = "render",
-	[VIDMM_DDI_PATCH] = "patch",
-	[VIDMM_DDI_SUBMIT_COMMAND] = "submit_command",
-	[VIDMM_DDI_BUILD_PAGING_BUFFER] = "build_paging_buffer",
-	[VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE] = "acquire_swizzling_range",
-	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
-	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
-	[VIDMM_DDI_UNLOAD] = "unload",
-	[VIDMM_DDI_PREEMPT_COMMAND] = "preempt_command",
-	[VIDMM_DDI_CANCEL_COMMAND] = "cancel_command",
-	[VIDMM_DDI_COLLECT_DBG_INFO] = "collect_dbg_info",
-	[VIDMM_DDI_RESET_FROM_TIMEOUT] = "reset_from_timeout",
-	[VIDMM_DDI_RESTART_FROM_TIMEOUT] = "restart_from_timeout",
-	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
-	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
-	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
-	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
-	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
-};
 
 /* ---- recording ---- */
 
@@ -146,6 +113,17 @@ static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, voi
 	return status;
 }
 
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
+				     const void *args, size_t size)
+{
+	return begin(m, ddi, NULL, args, size);
+}
+
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args)
+{
+	return end(m, call, args);
+}
+
 void scripted_fail(struct scripted_miniport *m, enum vidmm_ddi ddi, NTSTATUS status, uint32_t times)
 {
 	m->failure[ddi] = (struct scripted_failure){status, times};
@@ -188,28 +166,6 @@ const struct scripted_call *scripted_last(const struct scripted_miniport *m, enu
 	uint32_t count = scripted_count(m, ddi);
 
 	return count ? scripted_nth(m, ddi, count - 1) : NULL;
-}
-
-const char *scripted_order(const struct scripted_miniport *m)
-{
-	static char text[4096];
-	size_t used = 0;
-
-	const struct scripted_call *call;
-
-	text[0] = '\0';
-	for (uint32_t i = 0; (call = scripted_at(m, i)) != NULL; i++) {
-		const char *name = names[call->ddi];
-		size_t length = strlen(name);
-
-		if (used + length + 2 > sizeof(text))
-			break;
-		if (used)
-			text[used++] = ' ';
-		memcpy(text + used, name, length + 1);
-		used += length;
-	}
-	return text;
 }
 
 void scripted_forget(struct scripted_miniport *m)
@@ -256,6 +212,11 @@ void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_
 		all[i]->settings.link = (LINKED_DEVICE){7, count, i == lead};
 		all[i]->settings.table.DxgkDdiLinkDevice = link_device;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		all[i]->engine[0] = all[lead];
+	for (uint32_t i = 0, others = 0; i < count; i++)
+		if (i != lead)
+			all[lead]->engine[++others] = all[i];
 	scripted_arm(all[0]);
 }
 
@@ -509,8 +470,8 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 
 	if (!call->forced) {
 		context = make(m, MAGIC_CONTEXT, sizeof(*context), &m->live_contexts);
-		context->node = scripted_index(m, args->NodeOrdinal,
-					       (uint32_t)__builtin_ctz(args->EngineAffinity));
+		context->engine = (uint32_t)__builtin_ctz(args->EngineAffinity);
+		context->node = scripted_index(m, args->NodeOrdinal, context->engine);
 		args->hContext = context;
 		args->ContextInfo = m->settings.context;
 	}
@@ -561,6 +522,7 @@ static NTSTATUS create_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATE
 
 		describe(&args->pAllocationInfo[i]);
 		a->size_bytes = args->pAllocationInfo[i].Size;
+		a->flags = args->pAllocationInfo[i].Flags.Value;
 		args->pAllocationInfo[i].hAllocation = a;
 	}
 	if (args->Flags.Resource && !args->hResource)
@@ -586,6 +548,23 @@ static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
 	return end(m, call, NULL);
 }
 
+static bool is_on_each(const struct scripted_miniport *m, D3DKMT_HANDLE handle)
+{
+	DXGKARGCB_GETHANDLEDATA args = {.hObject = handle, .Type = DXGK_HANDLE_ALLOCATION};
+	const struct allocation *a = m->engine[1] ? m->services.DxgkCbGetHandleData(&args) : NULL;
+
+	return a && (a->flags & 0x3000);
+}
+
+uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const struct object *object = args->hSystemContext;
+
+	return object && object->magic == MAGIC_CONTEXT
+		       ? ((const struct context *)args->hSystemContext)->engine
+		       : 0;
+}
+
 static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENALLOCATION args)
 {
 	struct device *device = handle;
@@ -597,6 +576,7 @@ static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENAL
 		struct open_allocation *open = make(m, MAGIC_OPEN, sizeof(*open), &m->live_opens);
 
 		open->handle = args->pOpenAllocation[i].hAllocation;
+		open->on_each = is_on_each(m, open->handle);
 		args->pOpenAllocation[i].hDeviceSpecificAllocation = open;
 	}
 	return end(m, call, args->pOpenAllocation);
@@ -706,6 +686,10 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 		if (!a->hDeviceSpecificAllocation)
 			continue; /* PAT-09: unbinds its slot */
 		place->segment = a->SegmentId;
+		place->engine =
+			((const struct open_allocation *)a->hDeviceSpecificAllocation)->on_each
+				? args->EngineOrdinal
+				: 0;
 		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
 	}
 	return end(m, call, NULL);
@@ -970,24 +954,4 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path)
 {
 	return DxgkInitialize(driver, path, &armed->settings.table);
-}
-
-void scripted_set_version(struct scripted_miniport *m, ULONG version)
-{
-	size_t end = sizeof(m->settings.table);
-
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetFlipQueueLogBuffer);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiCheckMultiPlaneOverlaySupport3);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN8)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetPowerComponentFState);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
-	m->settings.table.Version = version;
-	memset((char *)&m->settings.table + end, 0xA5, sizeof(m->settings.table) - end);
 }

@@ -20,7 +20,7 @@
  * aperture has a page table. A wrong order or address shows as wrong bytes or in `faults`.
  *
  * Threads: DDIs may come from any; scripted_* functions from the test. Compiled into a test's own
- * program: sources ../../support/scripted_miniport.c and scripted_gpu.c, dependency vmm_port_dep.
+ * program: sources `scripted_miniport` of the root's meson.build, dependency vmm_port_dep.
  */
 #ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 #define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
@@ -75,7 +75,7 @@ enum scripted_op {
  */
 struct scripted_place {
 	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
-	uint32_t reserved;
+	uint32_t engine;  /* of a link: whose segment it is */
 	uint64_t address;
 };
 struct scripted_command {
@@ -153,6 +153,7 @@ struct scripted_call {
 		DXGKARG_QUERYCURRENTFENCE fence;
 		DXGKARG_PREEMPTCOMMAND preempt;
 		DXGKARG_CANCELCOMMAND cancel;
+		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -210,6 +211,7 @@ struct scripted_miniport {
 	pthread_t owner;
 
 	struct scripted_miniport *next; /* that the AddDevice after its own belongs to */
+	struct scripted_miniport *engine[SCRIPTED_NODES_MAX]; /* of a link, the lead first */
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
@@ -277,7 +279,11 @@ void scripted_forget(struct scripted_miniport *m);
 
 /* ---- its GPU (scripted_gpu.c) ---- */
 
-/* In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. */
+/*
+ * In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. Each
+ * adapter has segments of its own, as the lead describes them, in its own BAR and page tables. Its GPU finds there what is
+ * LinkMirrored or LinkInstanced, and its buffers; everything else it reaches in those of the lead.
+ */
 
 /*
  * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
@@ -299,12 +305,23 @@ void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fen
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);
+/* The same of one adapter of a link. */
+bool scripted_engine_access(struct scripted_miniport *m, struct scripted_place place, void *bytes,
+			    size_t length, bool write);
+/* The adapter of a link that the paging operation is for: that of its hSystemContext. */
+uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args);
 
 /* Entries of the table that it has only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
+DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
+/* A call is recorded, and ends as the script says; for entries that are in another file. */
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi,
+				     const void *args, size_t size);
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args);
 
 /* Used by scripted_miniport.c. */
 uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);

@@ -279,7 +279,7 @@ static void seg_10_pitch_alignment_is_kept(void **state)
 	segment(f, 1)->flags |= PITCH_ALIGNMENT | FROM_SYSTEM_MEMORY | DIRECT_FLIP;
 	port_fixture_run(f);
 	assert_true(vmm_port_caps(f->port)->segment[0].flags.PitchAlignment);
-	assert_false(vmm_port_caps(f->port)->segment[0].flags.CpuVisible); /* */
+	assert_false(vmm_port_caps(f->port)->segment[0].flags.CpuVisible); /* */
 }
 
 static void seg_10_an_aperture_with_pitch_is_not_built(void **state)

@@ -27,7 +27,7 @@ static const struct scripted_call *query_of(const struct port_fixture *f,
 }
 
 /* Published sizes of the structures of each version; nothing is read or written behind them. */
-static void versions_2_0_to_3_0_start(void **state)
+static void versions_2_0_to_3_2_start(void **state)
 {
 	static const struct {
 		ULONG version;
@@ -40,6 +40,9 @@ static void versions_2_0_to_3_0_start(void **state)
 		{DXGKDDI_INTERFACE_VERSION_WDDM2_4, 584, 456},
 		{DXGKDDI_INTERFACE_VERSION_WDDM2_7, 584, 480},
 		{DXGKDDI_INTERFACE_VERSION_WDDM3_0, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_1, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x7, 592, 568}, /* C-40: a revision of it */
 	};
 	struct port_fixture *f = *state;
 
@@ -337,7 +340,7 @@ static void swz_27_swizzling_ranges_are_not_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(versions_2_0_to_3_0_start),
+		TEST(versions_2_0_to_3_2_start),
 		TEST(gpu_virtual_addressing_is_not_supported),
 		TEST(pag_26_gpu_virtual_addressing_does_not_start),
 		TEST(va_15_virtual_addressing_needs_one_mmu),

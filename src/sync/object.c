@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects and openings: creation, handles, the end of both. */
+#include "sync/sync_private.h"
+
+#define TYPE_NAMES                                                                            \
+	{                                                                                     \
+		"none", "mutex", "semaphore", "fence", "CPU notification", "monitored fence", \
+			"periodic monitored fence"                                            \
+	}
+
+void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
+		     const char *what)
+{
+	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
+}
+
+struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
+				      const char *what)
+{
+	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+
+	if (vmm_unlikely(!sync))
+		vmm_finding(process->world->observe, "SYN-22", process->id, handle,
+			    "%s: 0x%08x is not a live synchronization object of process %u (%s)",
+			    what, handle, process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
+	return sync;
+}
+
+vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
+				       struct vmm_device **device)
+{
+	struct vmm_process *process = caller->process;
+
+	*device = caller->device;
+	if (!*device) {
+		*device = vmm_handle_lookup(&process->handles, caller->device_handle,
+					    VMM_HANDLE_DEVICE);
+		if (vmm_unlikely(!*device)) {
+			vmm_finding(process->world->observe, "HND-07", process->id,
+				    caller->device_handle,
+				    "0x%08x is not a live device handle of process %u (%s)",
+				    caller->device_handle, process->id,
+				    vmm_handle_explain(&process->handles, caller->device_handle,
+						       VMM_HANDLE_DEVICE));
+			return VMM_INVALID_PARAMETER;
+		}
+		if (vmm_unlikely(vmm_live_is_paused((*device)->live)))
+			return VMM_PENDING;
+	}
+	if (vmm_unlikely(atomic_load_explicit(&(*device)->adapter->closed, memory_order_relaxed) ||
+			 atomic_load_explicit(&(*device)->error, memory_order_relaxed) !=
+				 VMM_DEVICE_OK))
+		return VMM_DEVICE_REMOVED; /* TDRS-06 */
+	return VMM_OK;
+}
+
+/* ---- creation ---- */
+
+/* Validation of what only one type has; all else is right. */
+static vmm_status check_values(const struct vmm_device *device,
+			       const struct vmm_sync_request *request)
+{
+	struct vmm_observe *observe = device->adapter->observe;
+	uint32_t physical = device->adapter->physical_adapters;
+
+	if (request->type == VMM_SYNC_SEMAPHORE && request->count > request->max_count) {
+		vmm_finding(observe, "SEM-02", device->process->id, 0,
+			    "create semaphore: the initial count %u is above the maximum %u",
+			    request->count, request->max_count);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (request->type >= VMM_SYNC_MONITORED_FENCE && request->affinity >> physical) {
+		vmm_finding(observe, "MFN-09", device->process->id, 0,
+			    "create fence: EngineAffinity 0x%x names an adapter beyond the %u that "
+			    "there are",
+			    request->affinity, physical);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (request->type == VMM_SYNC_CPU_NOTIFICATION) {
+		int event;
+		vmm_status status = vmm_os_event_open(request->event, &event);
+
+		if (!vmm_ok(status)) {
+			vmm_finding(observe, "CPN-02", device->process->id, 0,
+				    "create CPU notification: %llu is not an event (eventfd)",
+				    (unsigned long long)request->event);
+			return status;
+		}
+		vmm_os_event_close(event);
+	}
+	return VMM_OK;
+}
+
+static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request)
+{
+	static const char *const names[] = TYPE_NAMES;
+	const struct vmm_adapter *adapter = device->adapter;
+	struct vmm_sync_refusal refusal;
+
+	if (!vmm_sync_may_create(VMM_SYNC_VERSION(adapter->interface_version), request->first_form,
+				 request->type, request->flags, &refusal)) {
+		vmm_finding(adapter->observe, refusal.rule, device->process->id, 0,
+			    "create synchronization object: type %u, flags 0x%x, interface version "
+			    "0x%x: %s",
+			    request->type, request->flags, adapter->interface_version, refusal.why);
+		return VMM_INVALID_PARAMETER;
+	}
+	vmm_status status = check_values(device, request);
+	if (!vmm_ok(status))
+		return status;
+	if (request->type != VMM_SYNC_MONITORED_FENCE) {
+		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
+			   "create synchronization object: a %s is not built",
+			   names[request->type]);
+		return VMM_NOT_SUPPORTED;
+	}
+	if (request->flags & (VMM_SYNC_SHARED | VMM_SYNC_TOP_OF_PIPELINE)) {
+		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
+			   "create monitored fence: flags 0x%x: %s is not built", request->flags,
+			   request->flags & VMM_SYNC_SHARED ? "sharing" : "TopOfPipeline");
+		return VMM_NOT_SUPPORTED;
+	}
+	return VMM_OK;
+}
+
+void vmm_sync_put(struct vmm_sync_object *object)
+{
+	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
+		return;
+	vmm_assert(!object->heap);
+	vmm_sync_slot_give(object->world, &object->slot);
+	vmm_free(object);
+}
+
+static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+{
+	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
+	struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
+
+	if (!sync || !object || !vmm_ok(vmm_sync_slot_take(device, &object->slot))) {
+		vmm_free(sync);
+		vmm_free(object);
+		return NULL;
+	}
+	object->world = device->process->world;
+	object->type = VMM_SYNC_MONITORED_FENCE;
+	object->flags = flags;
+	object->openings = 1;
+	atomic_init(&object->references, 1);
+	object->word =
+		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
+	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
+	object->narrow = device->adapter->narrow_fences && !(flags & VMM_SYNC_NO_GPU_ACCESS);
+	atomic_init(&object->last, value);
+	if (object->narrow)
+		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
+	else
+		atomic_store(object->word, value); /* MFN-02 */
+	vmm_list_init(&sync->link);
+	sync->object = object;
+	sync->process = device->process;
+	sync->device = device;
+	sync->flags = flags;
+	sync->address = object->slot.page->view.address + object->slot.offset;
+	return sync;
+}
+
+static uint32_t publish_locked(struct vmm_sync *sync)
+{
+	sync->handle = vmm_handle_create(&sync->process->handles, VMM_HANDLE_SYNC, sync);
+	if (sync->handle)
+		vmm_list_push_back(sync->device ? &sync->device->syncs : &sync->process->syncs,
+				   &sync->link);
+	return sync->handle;
+}
+
+vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
+{
+	vmm_status status = check(device, request);
+
+	if (!vmm_ok(status))
+		return status;
+	struct vmm_sync *sync = make_fence(device, request->flags, request->value);
+	if (!sync)
+		return VMM_NO_MEMORY;
+	vmm_os_mutex_lock(&device->process->lock);
+	uint32_t handle = publish_locked(sync);
+	void *address = sync->address; /* from now on anybody may destroy it */
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (!handle) {
+		vmm_sync_end(sync);
+		return VMM_NO_MEMORY;
+	}
+	request->handle = handle;
+	request->cpu_address = address;
+	return VMM_OK;
+}
+
+/* ---- the end ---- */
+
+void vmm_sync_end(struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	struct vmm_os_mutex *lock = &object->world->sync_lock;
+	struct vmm_sync_batch batch;
+	bool all;
+
+	vmm_sync_batch_init(&batch, object->world->os);
+	vmm_os_mutex_lock(lock);
+	object->openings--;
+	/* SFL-27, SFL-28 */
+	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
+	vmm_os_mutex_unlock(lock);
+	do {
+		vmm_os_mutex_lock(lock);
+		all = !unwait || vmm_sync_cancel_locked(object, &batch);
+		vmm_os_mutex_unlock(lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+	vmm_sync_put(object);
+	vmm_free(sync);
+}
+
+static void unlink_locked(struct vmm_sync *sync)
+{
+	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	vmm_list_remove(&sync->link);
+}
+
+vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	bool ours = sync && sync->owned;
+
+	if (!sync)
+		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
+			    "destroy synchronization object: 0x%08x is not a live one of process "
+			    "%u (%s)",
+			    handle, process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
+	else if (ours)
+		vmm_sync_refuse(process, "MFN-35", handle,
+				"destroy synchronization object: the fence of a paging queue ends "
+				"with its queue");
+	else
+		unlink_locked(sync);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!sync || ours)
+		return VMM_INVALID_PARAMETER;
+	vmm_sync_end(sync);
+	return VMM_OK;
+}
+
+static void end_list(struct vmm_process *process, struct vmm_list *list)
+{
+	for (;;) {
+		struct vmm_sync *sync = NULL;
+
+		vmm_os_mutex_lock(&process->lock);
+		if (!vmm_list_empty(list)) {
+			sync = vmm_container_of(list->next, struct vmm_sync, link);
+			unlink_locked(sync);
+		}
+		vmm_os_mutex_unlock(&process->lock);
+		if (!sync)
+			return;
+		vmm_sync_end(sync);
+	}
+}
+
+void vmm_sync_begin_device(struct vmm_device *device)
+{
+	vmm_list_init(&device->syncs);
+	vmm_list_init(&device->sync_pages);
+	vmm_list_init(&device->sync_waits);
+}
+
+void vmm_sync_end_device(struct vmm_device *device)
+{
+	end_list(device->process, &device->syncs);
+	vmm_sync_cancel_events(device);
+	vmm_sync_pages_end(device);
+}
+
+void vmm_sync_end_process(struct vmm_process *process)
+{
+	end_list(process, &process->syncs);
+}
+
+/* ---- fences of our own ---- */
+
+vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
+{
+	*sync = make_fence(device, VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_GPU_ACCESS, 0);
+	if (!*sync)
+		return VMM_NO_MEMORY;
+	(*sync)->owned = true;
+	return VMM_OK;
+}
+
+uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync)
+{
+	return publish_locked(sync);
+}
+
+void *vmm_sync_address(const struct vmm_sync *sync)
+{
+	return sync->address;
+}
+
+void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
+{
+	if (vmm_sync_raise(sync->object, value, false))
+		vmm_sync_deliver(sync->object);
+}
+
+void vmm_sync_end_owned(struct vmm_sync *sync)
+{
+	if (sync->handle) {
+		vmm_os_mutex_lock(&sync->process->lock);
+		unlink_locked(sync);
+		vmm_os_mutex_unlock(&sync->process->lock);
+	}
+	vmm_sync_end(sync);
+}
