@@ -116,7 +116,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 				      "it is a retired instance");
 	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
 		return vmm_lock_broke(a, "REN-19", STATUS_INVALID_PARAMETER,
-				      "it is not the newest instance");
+				      "it is not the newest instance (REF-12)");
 	return STATUS_SUCCESS;
 }
 
@@ -245,7 +245,7 @@ static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			"it is in a segment that the CPU cannot see and DonotEvict is set");
+			"it is in a segment that the CPU cannot see and DonotEvict is set (LOCK-40)");
 	if (a->instance->allocation->pinned)
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -407,6 +407,8 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	status = make_accessible(a);
+	if (vmm_unlikely(status == STATUS_NO_MEMORY))
+		vmm_lock_no_memory(a);
 	if (!NT_SUCCESS(status) && a->renamed && vmm_rename_is_growth(a->ref))
 		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
 	if (!NT_SUCCESS(status) || a->wait)
