@@ -99,7 +99,7 @@ static NTSTATUS check_no_sync(const struct vmm_lock_attempt *a)
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
-	NTSTATUS status = vmm_lock_check_access(a);
+	NTSTATUS status = vmm_lock_check_access(a); /* LOCK-23, ALF-03, LOCK-24 */
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -377,7 +377,7 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* Not renamed (REN-14), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
+	/* Not renamed (REN-14, REF-11), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
