@@ -2,7 +2,7 @@
 /*
  * ALF-14, ALF-15: the caches of the CPU. A GPU that does not look into them sees what was written back, and writes behind
  * their back; so whenever a Cached allocation passes between CPU and GPU in such a place, its lines are flushed. Without
- * the flag nothing is (C-34), and in a cache-coherent aperture nothing needs to be.
+ * the flag nothing is (C-34), nor does anybody ask whether it suits the CPU's use (ALF-16), and in a cache-coherent aperture nothing needs to be.
  */
 #include "memory/memory_private.h"
 

@@ -233,13 +233,13 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 		vmm_finding(
 			observe, "PAG-19", a->owner, 0,
 			"create refused: %llu bytes are to be pinned, the last fifth of a segment of its sets (read 0x%x, "
-			"write 0x%x) has at most %llu",
+			"write 0x%x) has at most %llu (ALF-19, ALF-20)",
 			(unsigned long long)a->size_bytes, a->read_set, a->write_set,
 			(unsigned long long)largest);
 	else
 		vmm_reason(
 			observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
-			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment",
+			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment (ALF-19, ALF-20)",
 			(unsigned long long)a->size_bytes);
 }
 

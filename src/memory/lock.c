@@ -99,7 +99,7 @@ static NTSTATUS check_no_sync(const struct vmm_lock_attempt *a)
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
-	NTSTATUS status = vmm_lock_check_access(a);
+	NTSTATUS status = vmm_lock_check_access(a); /* LOCK-23, ALF-03, LOCK-24 */
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -116,7 +116,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 				      "it is a retired instance");
 	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
 		return vmm_lock_broke(a, "REN-19", STATUS_INVALID_PARAMETER,
-				      "it is not the newest instance");
+				      "it is not the newest instance (REF-12)");
 	return STATUS_SUCCESS;
 }
 
@@ -245,7 +245,7 @@ static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			"it is in a segment that the CPU cannot see and DonotEvict is set");
+			"it is in a segment that the CPU cannot see and DonotEvict is set (LOCK-40)");
 	if (a->instance->allocation->pinned)
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -377,7 +377,7 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* Not renamed (REN-14), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
+	/* Not renamed (REN-14, REF-11), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
@@ -407,6 +407,8 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	status = make_accessible(a);
+	if (vmm_unlikely(status == STATUS_NO_MEMORY))
+		vmm_lock_no_memory(a);
 	if (!NT_SUCCESS(status) && a->renamed && vmm_rename_is_growth(a->ref))
 		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
 	if (!NT_SUCCESS(status) || a->wait)

@@ -253,8 +253,11 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 		status = check_permission(a);
 	if (NT_SUCCESS(status))
 		status = check_place(a);
-	if (NT_SUCCESS(status))
+	if (NT_SUCCESS(status)) {
 		status = make_accessible(a);
+		if (vmm_unlikely(status == STATUS_NO_MEMORY))
+			vmm_lock_no_memory(a);
+	}
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	let_in(a);

@@ -79,9 +79,8 @@ static NTSTATUS check_make(const struct request *r)
 	if (flags & ~(uint32_t)FLAGS)
 		return broke(r, "PRI-09", 0, "make resident with reserved flags");
 	if ((flags & MUST_SUCCEED) && !(flags & CANT_TRIM_FURTHER))
-		return broke(
-			r, "RES-05", 0,
-			"make resident with MustSucceed and without CantTrimFurther"); /* PRI-08 */
+		return broke(r, "RES-05", 0,
+			     "make resident with MustSucceed and without CantTrimFurther (PRI-08)");
 	return STATUS_SUCCESS;
 }
 
@@ -114,7 +113,7 @@ static NTSTATUS check_room(struct request *r)
 	}
 	vmm_reason(r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
 		   "RES-05: make resident: %llu bytes over the budget, %llu more than the segments "
-		   "hold together with the device's list",
+		   "hold together with the device's list (PRI-07)",
 		   (unsigned long long)over, (unsigned long long)beyond);
 	return STATUS_NO_MEMORY;
 }
@@ -203,7 +202,7 @@ VMM_COLD static void lose_device(struct vmm_device *device, NTSTATUS status)
 {
 	vmm_reason(
 		device->adapter->observe, status, device->process->id, device->handle,
-		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY");
+		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY (PRI-08, PRI-16)");
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 }
 

@@ -261,9 +261,8 @@ static void aim_at_buffer(const struct vmm_memory *memory, const struct vmm_pagi
 }
 
 /*
- * Has the miniport write one operation for one adapter (PAG-07, PAG-08). The instance, if any, is idle in the sense of the
- * operation: no prepared packet uses it, but one may list it; so a BUSY answer is repeated once, with AllocationIsIdle, when
- * none does.
+ * Has the miniport write one operation for one adapter (PAG-07, PAG-08). No prepared packet uses the instance, if any, but one may
+ * list it; so a BUSY answer is repeated once, with AllocationIsIdle, when none does.
  */
 static vmm_status build_on(struct vmm_memory *memory, struct vmm_paging_lane *lane,
 			   DXGKARG_BUILDPAGINGBUFFER *args, struct vmm_instance *operand)

@@ -210,7 +210,7 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 		device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
 		ref->handle,
 		"REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
-		"them retired; submit what names them, then lock with NoExistingReference",
+		"them retired; submit what names them, then lock with NoExistingReference (LOCK-41, REF-10)",
 		ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
 	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
 }
@@ -228,7 +228,8 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 		vmm_finding(
 			allocation->adapter->observe, "REN-16", process, instance->handle,
 			"submission references instance 0x%08x, retired because a submitted buffer used a newer one "
-			"of %u instances",
+			"of %u instances, through whatever context, and did not name this one with "
+			"DoNotRetireInstance (REF-02, REF-05, REF-06)",
 			instance->handle, allocation->instance_count);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
@@ -236,7 +237,7 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	    instance->generation < allocation->ordered_generation) {
 		vmm_finding(
 			allocation->adapter->observe, "REF-03", process, instance->handle,
-			"submission references instance 0x%08x after a newer instance of the same allocation",
+			"submission references instance 0x%08x after a newer instance of the same allocation (REN-17)",
 			instance->handle);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}

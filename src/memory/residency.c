@@ -321,7 +321,7 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 	vmm_finding(
 		memory->adapter->observe, "PAG-20", a->owner, instance->handle,
 		"the content of 0x%08x (%llu bytes) is lost: what is pinned in the apertures of its EvictionSegmentSet "
-		"0x%x leaves at most %llu bytes in one piece",
+		"0x%x leaves at most %llu bytes in one piece (PNP-09)",
 		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
 		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
 	a->content_lost = true;

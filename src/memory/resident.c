@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Residency lists (RES-01, RES-08): from WDDM 2.0 on a device says what it wants in memory, and nothing else decides.
- * Before a packet of the device runs, all of its list is resident together. While it runs nothing, its memory may be
- * taken, as a whole if need be, and comes back before the next packet.
+ * Residency lists (RES-01, RES-08): from WDDM 2.0 on a device says what it wants in memory, and nothing else decides,
+ * call by call (PRI-05). Before a packet of the device runs, all of its list is resident together (PRI-12). While it runs
+ * nothing, its memory may be taken, as a whole if need be, and comes back before the next packet.
  *
  * The memory that others leave is found by residency.c; here is who is wanted, and what the lists add up to.
  */

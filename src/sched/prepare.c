@@ -188,7 +188,7 @@ VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma,
 
 	vmm_reason(
 		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY",
+		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY (PRI-16)",
 		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
 			? "PAG-20: an allocation of a submission lost its content while it waited"
 		: status == VMM_NO_MEMORY

@@ -68,6 +68,11 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
 			  device->handle, VIDMM_RECOVERY_DEVICE_LOST, device == offender ? 3 : 2,
 			  timeout->node, timeout->fence, 0);
+		vmm_reason(
+			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
+			"TDR-07: the adapter is reset, device 0x%08x is lost%s: from here on its calls "
+			"answer device removed (LOCK-33, OFR-15)",
+			device->handle, device == offender ? ", whose packet hung" : "");
 	}
 	atomic_fetch_add(&adapter->resets, 1);
 	vmm_os_mutex_unlock(&adapter->state_lock);

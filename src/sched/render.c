@@ -79,14 +79,15 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t 
 static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 				const struct vmm_ref *ref)
 {
-	const char *why = !ref->residency_count ? "it is not on the device's residency list"
-			  : ref->instance->held
-				  ? "it is locked by the CPU, which keeps it from coming in"
-				  : NULL;
+	const char *why =
+		!ref->residency_count ? "it is not on the device's residency list"
+		: ref->instance->held
+			? "it is locked by the CPU, which keeps it from coming in (LOCK-48, LKR-09)"
+			: NULL;
 
 	if (!vmm_allocation_is_physical(ref->allocation))
 		return broke(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
-			     "it was not created AccessedPhysically"); /* PAG-24 */
+			     "it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
@@ -113,10 +114,12 @@ static NTSTATUS check_reference(const struct vmm_submission *s, uint32_t index,
 		return check_residency(s, index, ref);
 	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
 		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			     "it is locked with AcquireAperture"); /* LKR-06 */
+			     "it is locked with AcquireAperture (LKR-06)");
 	if (vmm_unlikely(vmm_locks(ref->instance) && !vmm_memory_can_render_locked(ref->instance)))
-		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			     "it is locked and no aperture segment can take it");
+		return broke(
+			s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
+			"it is locked and no aperture segment can take it; unlocked, the same buffer "
+			"is accepted (LOCK-36, LKR-03)");
 	return STATUS_SUCCESS;
 }
 
@@ -143,9 +146,10 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
 		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-			     "from WDDM 2.0 on nothing is offered through the list"); /* DMA-24 */
+			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
 	if (vmm_unlikely(entry.Value & s->reserved))
-		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index, "reserved bits are set");
+		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+			     "reserved bits are set (PAG-30)");
 	*out = (DXGK_ALLOCATIONLIST){0};
 	dma->instances[index] = NULL;
 	dma->offers[index] = 0;

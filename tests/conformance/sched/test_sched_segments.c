@@ -140,7 +140,7 @@ static void seg_10_what_has_no_size_there_or_too_little_is_refused(void **state)
 }
 
 /* the CPU never sees the GPU's order of bytes. */
-static void seg_10_q_24_a_lock_shows_the_content_in_system_memory(void **state)
+static void seg_10_q_26_a_lock_shows_the_content_in_system_memory(void **state)
 {
 	const struct scripted_allocation spec = wish(PITCHED, WORLD_MEMORY);
 	D3DKMT_HANDLE a;
@@ -495,7 +495,7 @@ int main(void)
 		ON_BOTH(seg_10_it_takes_pitchalignedsize_in_the_segment_and_size_elsewhere),
 		ON_SIM(seg_10_without_pitchalignedsize_it_never_goes_there),
 		ON_SIM(seg_10_what_has_no_size_there_or_too_little_is_refused),
-		ON_SIM(seg_10_q_24_a_lock_shows_the_content_in_system_memory),
+		ON_SIM(seg_10_q_26_a_lock_shows_the_content_in_system_memory),
 		ON_SIM(seg_21_private_data_of_a_paging_buffer_is_the_miniports),
 		ON_SIM(pag_10_what_is_unmapped_leads_to_a_page_that_can_be_read),
 		ON_SIM(pag_08_a_buffer_that_lists_it_is_waited_for),

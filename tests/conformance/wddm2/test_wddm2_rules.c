@@ -171,13 +171,22 @@ static void leave_address_space(uint64_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
+static void keep_reason(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)event;
+	snprintf(context, 256, "%s", text);
+}
+
 /* Each lock takes an address of its own, so any of them may find none; the one before it is as good as it was. */
 static void alf_27_without_address_space_the_lock_fails(void **state)
 {
+	char reason[256] = "";
 	struct world w;
 	uint32_t *words;
 
 	world_start(&w, state, at_once);
+	assert_int_not_equal(
+		vidmm_subscribe(w.client.host, 1ull << VIDMM_EVENT_REASON, keep_reason, reason), 0);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a =
 		allocate(&w.device, 12 * MIB, ACCESSED_PHYSICALLY | ON_DEMAND, WORLD_MEMORY);
@@ -188,6 +197,8 @@ static void alf_27_without_address_space_the_lock_fails(void **state)
 	assert_int_equal(try_lock2(&w.device, a, &words), E_OUTOFMEMORY);
 	leave_address_space(0);
 	assert_null(words);
+	assert_non_null(strstr(reason, "LOCK-32: lock2 of"));
+	assert_non_null(strstr(reason, "12582912 bytes; nothing has changed (ALF-27)"));
 	assert_int_equal(lock2(&w.device, a)[3], 0x2727);
 	unlock2(&w.device, a);
 	wddm2_stop(&w);

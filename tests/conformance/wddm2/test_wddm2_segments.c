@@ -215,11 +215,51 @@ static void alf_31_noncpuvisibleprimary_lets_a_primary_be_where_the_cpu_sees_not
 	wddm2_stop(&w);
 }
 
+static void pitched(struct scripted_miniport *m)
+{
+	wddm2_1(m);
+	m->settings.complete_at_once = true;
+	m->settings.segment[0].flags |= 0x20; /* PitchAlignment */
+}
+
+/* What has no size there does not get there later, either; beside another segment it is left out. */
+static void seg_10_pri_15_an_update_does_not_lead_there(void **state)
+{
+	struct scripted_allocation spec = wish(64 * KIB, WORLD_APERTURE);
+	D3DDDI_UPDATEALLOCPROPERTY args = {.PropertyMaskValue = 0x2};
+	D3DKMT_HANDLE with, without;
+	struct world w;
+
+	world_start(&w, state, pitched);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	spec.flags = ACCESSED_PHYSICALLY; /* the CPU would keep it from going (SEG-25) */
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &without), S_OK);
+	spec.pitch_aligned_bytes = 128 * KIB;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &with), S_OK);
+	args.hPagingQueue = queue.hPagingQueue;
+	args.hAllocation = without;
+	args.SupportedSegmentSet = WORLD_MEMORY;
+	assert_int_equal(w.device.cb->pfnUpdateAllocationPropertyCb(w.device.handle, &args),
+			 E_INVALIDARG);
+	world_expect_finding(&w, "PRI-15");
+	args.SupportedSegmentSet = WORLD_MEMORY | WORLD_APERTURE;
+	assert_int_equal(w.device.cb->pfnUpdateAllocationPropertyCb(w.device.handle, &args), S_OK);
+	wddm2_make(&w, &w.device, &queue, &without, 1);
+	assert_int_equal(client_residency(&w.device, without), 2);
+	args.hAllocation = with;
+	args.SupportedSegmentSet = WORLD_MEMORY;
+	assert_int_equal(w.device.cb->pfnUpdateAllocationPropertyCb(w.device.handle, &args), S_OK);
+	wddm2_make(&w, &w.device, &queue, &with, 1);
+	assert_int_equal(client_residency(&w.device, with), 1);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(seg_11_alignment_is_a_multiple_of_the_segments_pages),
 		ON_SIM(seg_11_it_takes_whole_pages_of_the_segment),
+		ON_SIM(seg_10_pri_15_an_update_does_not_lead_there),
 		ON_SIM(seg_26_nothing_is_ever_placed_in_an_invalid_range),
 		ON_SIM(seg_16_seg_19_the_write_set_alone_counts),
 		ON_SIM(alf_31_noncpuvisibleprimary_lets_a_primary_be_where_the_cpu_sees_nothing),
