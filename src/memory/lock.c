@@ -496,6 +496,7 @@ NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, u
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_kept_upload_all(adapter->memory);
 	vmm_partial_settle_all(adapter->memory);
+	vmm_host_unmap_unwanted(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

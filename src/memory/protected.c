@@ -83,10 +83,14 @@ struct vmm_range_request vmm_place_request(const struct vmm_segment *segment,
 		.owner = instance,
 	};
 
+	if (vmm_unlikely(segment->port->page_bytes > VMM_PAGE_SIZE)) { /* SEG-11 */
+		request.alignment = vmm_max_u64(request.alignment, segment->port->page_bytes);
+		request.size_bytes = vmm_align_up(request.size_bytes, segment->port->page_bytes);
+	}
+
 	if (vmm_unlikely(allocation->in_vpr)) {
-		request.size_bytes = bytes_in(segment, allocation->size_bytes);
-		request.alignment =
-			vmm_max_u64(allocation->alignment, segment->port->vpr.alignment);
+		request.size_bytes = bytes_in(segment, request.size_bytes);
+		request.alignment = vmm_max_u64(request.alignment, segment->port->vpr.alignment);
 	}
 	return request;
 }

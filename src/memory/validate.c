@@ -211,6 +211,13 @@ static NTSTATUS check_segments(const struct check *c)
 				c, "SEG-16",
 				"PreferredSegment names a segment outside the supported sets");
 	}
+	for (uint32_t s = 0; s < c->memory->segment_count; s++)
+		if ((supported & 1u << s) &&
+		    i->Alignment % c->memory->segment[s].port->page_bytes &&
+		    c->memory->segment[s].port->page_bytes > VMM_PAGE_SIZE)
+			return refuse(c, "SEG-11",
+				      "Alignment is no multiple of 64 KiB, for a segment of such "
+				      "pages");
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
 	    !(reach(c, supported) & aperture_set(c->memory)) &&

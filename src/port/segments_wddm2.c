@@ -24,13 +24,6 @@ DXGK_SEGMENTDESCRIPTOR3 vmm_port_older_form(const DXGK_SEGMENTDESCRIPTOR4 *d)
 	return older;
 }
 
-static NTSTATUS not_built(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags, const char *what)
-{
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "segment %u has flags 0x%x: %s is not built", id, flags.Value, what);
-	return STATUS_NOT_SUPPORTED;
-}
-
 NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS flags)
 {
 	const char *wrong = NULL;
@@ -41,6 +34,8 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 		wrong = "SupportsCpuHostAperture excludes CpuVisible";
 	else if (flags.SupportsCachedCpuHostAperture && !flags.SupportsCpuHostAperture)
 		wrong = "SupportsCachedCpuHostAperture needs SupportsCpuHostAperture";
+	else if (flags.Aperture && (flags.SupportsCpuHostAperture || flags.Use64KBPages))
+		wrong = "an aperture segment has no CPU host aperture and no 64 KiB pages";
 	if (wrong) {
 		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x: %s", id,
 			    flags.Value, wrong);
@@ -54,10 +49,6 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (flags.SupportsCpuHostAperture)
-		return not_built(port, id, flags, "the CPU host aperture");
-	if (flags.Use64KBPages)
-		return not_built(port, id, flags, "a segment of 64 KiB pages");
 	return STATUS_SUCCESS;
 }
 
