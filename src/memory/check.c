@@ -67,6 +67,7 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	struct vmm_range_figures figures;
 
 	vmm_range_check(segment->heap);
+	vmm_host_aperture_check(segment);
 	vmm_range_figures(segment->heap, &figures);
 	for (uint32_t i = 0; i < VMM_CLASS_COUNT; i++)
 		check_class(memory, segment, i, &sum);

@@ -27,7 +27,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
 	    !vmm_instance_unused(instance))
 		return false;
-	request->alignment = allocation->alignment;
+	request->alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(mover->segment));
 	request->flags = vmm_place_flags(allocation, mover->segment->port->id);
 	return true;
 }
@@ -48,6 +48,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + to,
 				     instance->allocation->size_bytes);
 	vmm_view_hide(instance);
+	vmm_host_unmap(memory, instance);
 	instance->range = plan->to;
 	instance->offset = to;
 	vmm_segment_free(memory, segment, plan->from);

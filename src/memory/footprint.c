@@ -62,8 +62,7 @@ struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
 	uint32_t closed = vmm_footprint_closed_set(memory, info->PitchAlignedSize);
 	struct vmm_flags_verdict verdict = {NULL, NULL};
 
-	if (((read | write) & set_of(memory, false)) &&
-	    (!info->Alignment || info->Alignment % VMM_LARGE_PAGE_SIZE))
+	if (((read | write) & set_of(memory, false)) && info->Alignment % VMM_LARGE_PAGE_SIZE)
 		verdict = (struct vmm_flags_verdict){
 			"SEG-11",
 			"Alignment is no multiple of the 64 KiB pages of a segment of its "

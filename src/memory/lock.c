@@ -583,6 +583,7 @@ NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *ha
 		unlock_one(device, handles[i]);
 	vmm_kept_upload_all(adapter->memory);
 	vmm_partial_settle_all(adapter->memory);
+	vmm_host_unmap_unwanted(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

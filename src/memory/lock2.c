@@ -96,8 +96,11 @@ static bool must_leave(const struct vmm_lock_attempt *a)
 		return false;
 	if (instance->kept) /* PAG-15: the CPU has the system copy, of which the GPU's may be newer */
 		return instance->gpu_wrote;
-	return why_not_in_memory(instance->allocation) ||
-	       !a->memory->segment[instance->segment - 1].cpu_memory; /* LOCK-46 */
+	if (why_not_in_memory(instance->allocation))
+		return true;
+	/* LOCK-46: through the host aperture, or in system memory. */
+	return !a->memory->segment[instance->segment - 1].cpu_memory &&
+	       !vmm_ok(vmm_host_map(a->memory, a->instance));
 }
 
 static NTSTATUS wait_for(struct vmm_lock_attempt *a)
@@ -332,6 +335,7 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance)
 	if (instance->allocation->flags & VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND) {
 		vmm_os_view_release(&instance->view); /* ALF-27: the address is not kept */
 		instance->view_current = false;
+		vmm_host_unmap_soon(adapter->memory, instance);
 	}
 	if (atomic_load(&adapter->paging_work)) /* what was held out, or could not leave */
 		adapter->memory->engine->wake(adapter);

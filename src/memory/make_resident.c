@@ -166,6 +166,24 @@ static NTSTATUS bring_in(struct request *r)
 	return vmm_ok(status) ? STATUS_PENDING : status;
 }
 
+/* TDR-11: what has no content any more is not brought in, so it cannot be said to be there. */
+static NTSTATUS check_content(const struct request *r)
+{
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		const struct vmm_allocation *a = r->refs[i]->allocation;
+
+		if (vmm_likely(!a->content_lost))
+			continue;
+		vmm_reason(r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			   r->device->process->id, r->request->handles[i],
+			   "%s: make resident of 0x%08x, whose content was lost%s",
+			   a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
+			   a->reset_lost ? " when the adapter was reset" : "");
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	}
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS make_resident_locked(struct request *r)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -180,6 +198,8 @@ static NTSTATUS make_resident_locked(struct request *r)
 		return broke(r, "RES-02", r->request->queue,
 			     "make resident on what is not a live paging queue of the device");
 	status = find_refs(r, "make resident");
+	if (NT_SUCCESS(status))
+		status = check_content(r);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (!vmm_budget_of(r->device))

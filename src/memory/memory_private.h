@@ -55,6 +55,8 @@ struct vmm_segment {
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
+	struct vmm_host_aperture
+		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
 	uint64_t
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
@@ -175,6 +177,7 @@ struct vmm_memory {
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
 	bool powering_down;   /* paging buffers are not mapped any more */
+	bool host_unwanted;   /* a mapping in a host aperture is to go */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -568,6 +571,20 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 			  enum vmm_place seen);
 /* Before the CPU goes in. */
 void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only);
+
+/* ---- host_aperture.c: the CPU's way into memory segments of 2.x that it cannot see (SWZ-29) ---- */
+vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment);
+void vmm_host_aperture_destroy(struct vmm_segment *segment);
+void vmm_host_aperture_check(const struct vmm_segment *segment);
+/* It is in a memory segment. VMM_NO_VIDEO_MEMORY: there is no aperture, or what is locked leaves no room in it. */
+vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The view, which is reserved, shows what is mapped. */
+vmm_status vmm_host_show(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The view shows it no longer, or is frozen. Nothing for what is not mapped. */
+void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
+/* For who holds more than the paging lock; the second one then does it. */
+void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_host_unmap_unwanted(struct vmm_memory *memory);
 
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);

@@ -67,6 +67,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
 	vmm_gate_shut(instance);
+	vmm_host_unmap(memory, instance);
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;

@@ -22,7 +22,12 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	if (instance->place == VMM_PLACE_MEMORY && !instance->kept && !instance->partial) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-		vmm_assert(segment->cpu_memory && vmm_link_copies(instance->allocation) == 1);
+		if (!segment->cpu_memory) {
+			status = vmm_host_show(memory, instance);
+			instance->view_current = vmm_ok(status);
+			return status;
+		}
+		vmm_assert(vmm_link_copies(instance->allocation) == 1);
 		source = segment->cpu_memory;
 		offset = segment->cpu_offset + instance->offset;
 	} else {

@@ -311,6 +311,8 @@ struct vmm_instance {
 	struct vmm_os_view view;
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
+	struct vmm_host_mapping
+		*host;     /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */
 	uint64_t

@@ -130,6 +130,51 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
+NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUHOSTAPERTURE *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiMapCpuHostAperture(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_MAP_CPU_HOST_APERTURE, status, args->SegmentId,
+			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	return status;
+}
+
+NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
+				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiUnmapCpuHostAperture(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status, args->SegmentId,
+			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "SWZ-29", VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status);
+	return status;
+}
+
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args)
 {

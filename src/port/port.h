@@ -83,6 +83,12 @@ struct vmm_port_vpr {
 	uint32_t regions;       /* NumVprSupported; 0: any number */
 };
 
+/* SWZ-29: a window through which the CPU sees pages of a memory segment. */
+struct vmm_port_host_aperture {
+	uint64_t physical; /* of the CPU's address space */
+	uint32_t pages;    /* of the segment's page size; 0: there is none */
+};
+
 struct vmm_port_segment {
 	uint32_t id; /* 1.. (SEG-01) */
 	/* Without what has no meaning: CpuVisible of an aperture, CacheCoherent of memory. */
@@ -98,6 +104,8 @@ struct vmm_port_segment {
 		invalid_count; /* SEG-26: never to be used; in rising order, apart from each other */
 	struct vmm_port_range *invalid;
 	struct vmm_port_vpr vpr;
+	uint64_t page_bytes; /* 4096, or 65536 with Use64KBPages */
+	struct vmm_port_host_aperture host;
 };
 
 struct vmm_port_caps {
@@ -316,6 +324,13 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
  */
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change);
+/*
+ * SWZ-29; segments with a host aperture have both in their table. The miniport's failure is its status, and nothing is mapped;
+ * one of Unmap is a finding, and counts as done.
+ */
+NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUHOSTAPERTURE *args);
+NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
+				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 

@@ -167,6 +167,11 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port);
 /* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
+/* segments_host.c */
+struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
+/* SWZ-29, SEG-24 */
+NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segment,
+			    const struct vmm_port_host_aperture *host);
 /* segments_vpr.c */
 struct vmm_port_vpr vmm_port_vpr_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
 /* Checks and keeps it, if the segment has one at all. */

@@ -13,6 +13,7 @@ struct answer {
 	DXGK_SEGMENTDESCRIPTOR3 descriptor[VMM_PORT_SEGMENTS_MAX];
 	UINT invalid_ranges[VMM_PORT_SEGMENTS_MAX];
 	struct vmm_port_vpr vpr[VMM_PORT_SEGMENTS_MAX];
+	struct vmm_port_host_aperture host[VMM_PORT_SEGMENTS_MAX];
 	UINT paging_segment, paging_bytes, paging_private_bytes;
 };
 
@@ -123,6 +124,7 @@ static void convert(const struct vmm_port *port, const union wire *wire, struct 
 			answer->descriptor[i] = vmm_port_older_form(&wire->v4[i]);
 			answer->invalid_ranges[i] = wire->v4[i].NumInvalidMemoryRanges;
 			answer->vpr[i] = vmm_port_vpr_of(&wire->v4[i]);
+			answer->host[i] = vmm_port_host_of(&wire->v4[i]);
 		} else {
 			answer->descriptor[i] =
 				is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
@@ -384,6 +386,8 @@ static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
 							      answer->invalid_ranges[i]);
 		if (status == STATUS_SUCCESS)
 			status = vmm_port_keep_vpr(port, &kept[i], &answer->vpr[i]);
+		if (status == STATUS_SUCCESS)
+			status = vmm_port_keep_host(port, &kept[i], &answer->host[i]);
 		first = vmm_port_first_failure(first, status);
 	}
 	if (vmm_port_is_wddm2(port))

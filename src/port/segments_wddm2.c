@@ -41,6 +41,8 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 		wrong = "SupportsCpuHostAperture excludes CpuVisible";
 	else if (flags.SupportsCachedCpuHostAperture && !flags.SupportsCpuHostAperture)
 		wrong = "SupportsCachedCpuHostAperture needs SupportsCpuHostAperture";
+	else if (flags.Aperture && flags.SupportsCpuHostAperture)
+		wrong = "an aperture segment has no CPU host aperture";
 	if (wrong) {
 		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x: %s", id,
 			    flags.Value, wrong);
@@ -54,8 +56,6 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (flags.SupportsCpuHostAperture)
-		return not_built(port, id, flags, "the CPU host aperture");
 	if (flags.Use64KBPages && flags.Aperture)
 		return not_built(port, id, flags, "an aperture of 64 KiB pages");
 	if (flags.PitchAlignment && flags.VprSupported)

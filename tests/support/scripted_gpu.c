@@ -48,7 +48,12 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 	if (!s || !m || offset >= s->size_bytes)
 		return NULL;
 	if (!is_aperture(s)) {
-		*run = s->size_bytes - offset;
+		char *shown = scripted_host_bytes(m, place.segment, offset, run);
+
+		if (shown)
+			return shown;
+		if (!m->shown) /* else page by page: the next one may be shown */
+			*run = s->size_bytes - offset;
 		base = s->flags & 0x4 ? m->bar + s->bar_offset : m->hidden[place.segment - 1];
 		return base ? base + offset : NULL;
 	}
@@ -625,6 +630,7 @@ void scripted_gpu_start(struct scripted_miniport *m)
 		else if (!(s->flags & 0x4))
 			m->hidden[i] = calloc(1, s->size_bytes ? s->size_bytes : 1);
 	}
+	scripted_host_start(m);
 }
 
 /* A stopped device raises no interrupt: whoever completes something just now gets to its end first. */
@@ -640,6 +646,7 @@ void scripted_gpu_stop(struct scripted_miniport *m)
 		m->page_table[i] = NULL;
 		m->hidden[i] = NULL;
 	}
+	scripted_host_stop(m);
 }
 
 /* ---- what it says of itself to 2.x ---- */
@@ -663,6 +670,11 @@ static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAP
 		d->CommitLimit = s->segment[i].commit_limit_bytes;
 		d->CpuTranslatedAddress.QuadPart =
 			(LONGLONG)m->bar_physical + s->segment[i].bar_offset;
+		if (d->Flags.SupportsCpuHostAperture) {
+			d->CpuHostAperture.PhysicalAddress.QuadPart =
+				(LONGLONG)m->bar_physical + (LONGLONG)s->segment[i].host_offset;
+			d->CpuHostAperture.SizeInPages = s->segment[i].host_pages;
+		}
 		d->NumInvalidMemoryRanges = s->invalid_counts[i];
 		d->VprRangeStartOffset = s->segment[i].vpr_offset;
 		d->VprRangeSize = s->segment[i].vpr_bytes;

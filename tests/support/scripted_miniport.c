@@ -163,6 +163,8 @@ void scripted_forget(struct scripted_miniport *m)
 	for (uint32_t i = 0; i < m->call_count; i++) {
 		free(m->calls[i]->allocations);
 		free(m->calls[i]->patches);
+		free(m->calls[i]->host_pages);
+		free(m->calls[i]->segment_pages);
 		free(m->calls[i]);
 	}
 	m->call_count = 0;
@@ -872,6 +874,8 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
+	.DxgkDdiMapCpuHostAperture = scripted_map_host,
+	.DxgkDdiUnmapCpuHostAperture = scripted_unmap_host,
 };
 
 static void default_settings(struct scripted_settings *s)

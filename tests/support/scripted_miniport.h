@@ -101,6 +101,9 @@ struct scripted_segment {
 	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
 	uint64_t vpr_offset, vpr_bytes;
 	uint32_t vpr_alignment, vpr_regions, vpr_reserve_bytes;
+	/* 2.x, with SupportsCpuHostAperture: where in the BAR, and how many pages of the segment's size */
+	uint64_t host_offset;
+	uint32_t host_pages;
 };
 
 struct scripted_settings {
@@ -159,6 +162,8 @@ struct scripted_call {
 		DXGKARG_CANCELCOMMAND cancel;
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
+		DXGKARG_MAPCPUHOSTAPERTURE host_map;
+		DXGKARG_UNMAPCPUHOSTAPERTURE host_unmap;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -176,6 +181,8 @@ struct scripted_call {
 	 */
 	DXGK_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
+	UINT32 *host_pages; /* of Map and UnmapCpuHostAperture */
+	UINT64 *segment_pages;
 	uint32_t allocation_count, patch_count;
 };
 
@@ -241,6 +248,12 @@ struct scripted_miniport {
 	uint64_t *page_table
 		[SCRIPTED_SEGMENTS_MAX];     /* of aperture segments: physical addresses of pages */
 	char *hidden[SCRIPTED_SEGMENTS_MAX]; /* of memory segments that are not CpuVisible */
+	/*
+	 * Host apertures. While a page of a segment is shown it is in the BAR, for the GPU too: by segment page, which of the
+	 * aperture's; by aperture page, which of the segment's; both + 1, 0: none.
+	 */
+	uint32_t *shown_at[SCRIPTED_SEGMENTS_MAX], *shows[SCRIPTED_SEGMENTS_MAX];
+	_Atomic uint32_t shown; /* pages, of all apertures */
 };
 
 struct scripted_miniport *scripted_create(void);
@@ -319,6 +332,13 @@ uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args);
 /* Entries of the table that it has only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
 DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
+DXGKDDI_MAPCPUHOSTAPERTURE scripted_map_host; /* it has these two */
+DXGKDDI_UNMAPCPUHOSTAPERTURE scripted_unmap_host;
+/* Where the bytes at that offset are while they are shown; NULL: they are not. *run: how many. */
+char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, uint64_t offset,
+			  uint64_t *run);
+void scripted_host_start(struct scripted_miniport *m);
+void scripted_host_stop(struct scripted_miniport *m);
 DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;

@@ -195,10 +195,48 @@ static void seg_24_flags_of_host_apertures_and_the_system(void **state)
 		f->m->settings.segment[0].flags = wrong[i].flags;
 		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", wrong[i].text);
 	}
-	f->m->settings.segment[0].flags = 0x2000;
-	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
-	assert_non_null(strstr(f->reason, "host aperture is not built"));
 	f->m->settings.segment[0].flags = 0x8004; /* ApplicationTarget */
+	port_fixture_run(f);
+	assert_nothing_found(f);
+}
+
+/* Where the window is, and what it is counted in. */
+static void swz_29_seg_24_host_apertures_are_checked_and_kept(void **state)
+{
+	struct port_fixture *f = *state;
+	struct scripted_segment *s = &f->m->settings.segment[0];
+	const struct vmm_port_segment *kept;
+
+	version_2(f);
+	s->flags = 0x2000;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "0 pages of 4096 bytes");
+	s->host_pages = (uint32_t)(SCRIPTED_BAR_BYTES / PAGE) + 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	s->host_pages = 16;
+	s->host_offset = PAGE / 2;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	s->host_offset = 3 * PAGE;
+	f->m->settings.table.DxgkDdiMapCpuHostAperture = NULL;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "no DxgkDdiMapCpuHostAperture");
+	f->m->settings.table.DxgkDdiMapCpuHostAperture = scripted_map_host;
+	port_fixture_run(f);
+	kept = &vmm_port_caps(f->port)->segment[0];
+	assert_int_equal(kept->host.pages, 16);
+	assert_int_equal(kept->host.physical, f->m->bar_physical + 3 * PAGE);
+	assert_int_equal(kept->page_bytes, PAGE);
+	assert_int_equal(vmm_port_caps(f->port)->segment[1].host.pages, 0);
+	port_fixture_stop(f);
+	s->flags = 0x6800; /* cached, and pages of 64 KiB */
+	s->host_pages = (uint32_t)(SCRIPTED_BAR_BYTES / 65536);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "pages of 65536 bytes");
+	s->host_offset = 0;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[0].page_bytes, 65536);
+	port_fixture_stop(f);
+	s->flags = 0x4;
+	f->m->settings.segment[1].flags |= 0x2000;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "an aperture segment has no");
+	f->m->settings.segment[1].flags &= ~0x2000u;
 	port_fixture_run(f);
 	assert_nothing_found(f);
 }
@@ -349,6 +387,7 @@ int main(void)
 		TEST(sub_16_the_packet_cap_is_the_depth_of_a_node),
 		TEST(seg_25_there_is_exactly_one_aperture),
 		TEST(seg_24_flags_of_host_apertures_and_the_system),
+		TEST(swz_29_seg_24_host_apertures_are_checked_and_kept),
 		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
 		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
 		TEST(seg_26_seg_11_of_large_pages_whole_ones),
