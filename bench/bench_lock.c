@@ -6,11 +6,13 @@
  */
 #include "bench.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <d3dkmthk.h>
 #include <d3dumddi.h>
 #include <vidmm/softgpu.h>
@@ -40,7 +42,7 @@ struct access {
 	/* the partner on the second CPU */
 	pthread_t partner;
 	bool has_partner;
-	_Alignas(128) _Atomic uint64_t begun, done; /* steps asked of it so far, steps done */
+	_Alignas(128) _Atomic uint32_t begun, done; /* pairs asked of it so far, pairs done */
 	_Atomic bool stop;
 };
 
@@ -170,18 +172,24 @@ static void submit(struct access *access, D3DKMT_HANDLE allocation, D3DKMT_HANDL
 	access->context.pAllocationList = render.pNewAllocationList;
 }
 
-/* Works off what is asked of it, then looks again. */
+static void ask_partner(struct access *access, uint32_t pairs)
+{
+	atomic_store(&access->begun, pairs);
+	syscall(SYS_futex, &access->begun, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Works off what is asked of it; between runs it sleeps, so that it does not disturb the other cases. */
 static void *partner_main(void *context)
 {
 	struct access *access = context;
-	uint64_t done = 0;
+	uint32_t done = 0;
 
 	bench_pin(1);
 	while (!atomic_load_explicit(&access->stop, memory_order_relaxed)) {
-		uint64_t begun = atomic_load_explicit(&access->begun, memory_order_acquire);
+		uint32_t begun = atomic_load_explicit(&access->begun, memory_order_acquire);
 
 		if (begun == done) {
-			sched_yield();
+			syscall(SYS_futex, &access->begun, FUTEX_WAIT_PRIVATE, done, NULL, NULL, 0);
 			continue;
 		}
 		pairs(access, &access->allocation[1].handle, begun - done);
@@ -227,6 +235,7 @@ static void access_destroy(void *state)
 	struct access *access = state;
 
 	atomic_store(&access->stop, true);
+	ask_partner(access, atomic_load(&access->begun) + 1);
 	if (access->has_partner)
 		pthread_join(access->partner, NULL);
 	uint64_t *word =
@@ -283,9 +292,9 @@ static void run_busy(void *state, uint64_t steps)
 static void run_both(void *state, uint64_t steps)
 {
 	struct access *access = state;
-	uint64_t goal = atomic_load(&access->begun) + steps * PAIRS_A_STEP;
+	uint32_t goal = atomic_load(&access->begun) + (uint32_t)(steps * PAIRS_A_STEP);
 
-	atomic_store_explicit(&access->begun, goal, memory_order_release);
+	ask_partner(access, goal);
 	pairs(access, &access->allocation[0].handle, steps * PAIRS_A_STEP);
 	while (atomic_load_explicit(&access->done, memory_order_acquire) != goal)
 		;

@@ -219,3 +219,53 @@ BENCH(.name = "softgpu.linear_to_y_64m", .bytes = PIECE_BYTES, .peer = "floor.st
       .ratio_max = 1.25, .setup = pools_get, .run = run_pack, .teardown = pools_put);
 BENCH(.name = "softgpu.y_to_linear_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
       .ratio_max = 1.08, .setup = pools_get, .run = run_unpack, .teardown = pools_put);
+
+/* ---- the same in the second-level cache, where the peer is memcpy: a surface of 1024 x 64 pixels again and again ---- */
+
+#define WARM_BYTES  (UINT64_C(256) << 10)
+#define WARM_STRIDE 4096u
+
+static void *warm_create(const struct bench_case *self)
+{
+	char *surfaces = aligned_alloc(4096, 2 * WARM_BYTES);
+
+	(void)self;
+	if (surfaces)
+		memset(surfaces, 1, 2 * WARM_BYTES);
+	return surfaces;
+}
+
+static void run_warm_memcpy(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--) {
+		memcpy(surfaces + WARM_BYTES, surfaces, WARM_BYTES);
+		bench_barrier();
+	}
+}
+
+static void run_warm_pack(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--)
+		softgpu_tile_pack(SOFTGPU_TILE_Y, WARM_STRIDE, surfaces + WARM_BYTES, surfaces,
+				  WARM_BYTES);
+}
+
+static void run_warm_unpack(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--)
+		softgpu_tile_unpack(SOFTGPU_TILE_Y, WARM_STRIDE, surfaces + WARM_BYTES, surfaces,
+				    WARM_BYTES);
+}
+
+BENCH(.name = "floor.memcpy_256k", .bytes = WARM_BYTES, .setup = warm_create,
+      .run = run_warm_memcpy, .teardown = free);
+BENCH(.name = "softgpu.linear_to_y_256k", .bytes = WARM_BYTES, .peer = "floor.memcpy_256k",
+      .ratio_max = 1.82, .setup = warm_create, .run = run_warm_pack, .teardown = free);
+BENCH(.name = "softgpu.y_to_linear_256k", .bytes = WARM_BYTES, .peer = "floor.memcpy_256k",
+      .ratio_max = 1.82, .setup = warm_create, .run = run_warm_unpack, .teardown = free);

@@ -48,8 +48,9 @@ enum vidmm_event_type {
 	VIDMM_EVENT_LOCK =
 		12, /* object: handle returned; a: flags, b: ns waited, c: bytes locked, d: old handle */
 	VIDMM_EVENT_UNLOCK = 13, /* object: handle */
-	VIDMM_EVENT_RENAME =
-		14, /* object: new handle; a: old handle, b: instances alive, c: bytes; reason: 0 new, 1 reused */
+	/* object: new handle; a: old handle, b: instances alive, c: bytes, d: 1 when the GPU had not finished with what was current,
+	 * so that a lock without Discard would have waited; reason: 0 new, 1 reused. */
+	VIDMM_EVENT_RENAME = 14,
 	VIDMM_EVENT_OFFER = 15,   /* object; a: bytes, b: priority */
 	VIDMM_EVENT_RECLAIM = 16, /* object; a: bytes, b: 1 when discarded */
 	VIDMM_EVENT_DISCARD = 17, /* offered content dropped under pressure; object; a: bytes */
@@ -221,7 +222,8 @@ enum vidmm_range_reason {
 	VIDMM_RANGE_ACQUIRED = 1,
 	VIDMM_RANGE_RELEASED,
 	VIDMM_RANGE_RECLAIMED, /* another allocation wants one and there was none left */
-	VIDMM_RANGE_REFUSED
+	VIDMM_RANGE_REFUSED,
+	VIDMM_RANGE_FALLBACK /* a lock does without: what it asked for goes to system memory, unswizzled; a: 0 */
 };
 
 enum vidmm_display_reason {

@@ -150,7 +150,7 @@ static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *lik
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle)
 {
 	struct vmm_allocation *allocation = ref->allocation;
-	bool grown = vmm_rename_is_growth(ref);
+	bool grown = vmm_rename_is_growth(ref), busy = false;
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &allocation->instances) {
@@ -160,6 +160,7 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 			continue;
 		vmm_gate_shut(i);
 		i->state = VMM_INSTANCE_PREVIOUS;
+		busy = !vmm_instance_is_idle(i);
 		break; /* there is one at most */
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
@@ -169,7 +170,7 @@ void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t 
 	allocation->adapter->memory->figures.renames++;
 	vmm_event_often(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
 			ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
-			allocation->size_bytes, 0);
+			allocation->size_bytes, busy);
 }
 
 static bool may_grow(const struct vmm_allocation *allocation)

@@ -280,7 +280,7 @@ static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_apertur
 }
 
 /* SWZ-09: all of it leaves, or a copy of the pages that were listed (LOCK-21). */
-static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+static NTSTATUS leave_for_lack_of_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
 	uint32_t flags = lock->request->flags;
@@ -319,6 +319,15 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return status;
 	vmm_eviction_blocker(memory, instance, &lock->timeline, &lock->sequence); /* PAG-17 */
 	return wait_for_gpu(memory, lock);
+}
+
+static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	NTSTATUS status = leave_for_lack_of_range(memory, lock);
+
+	if (NT_SUCCESS(status) && !lock->wait)
+		range_event(memory, lock->instance, VIDMM_RANGE_FALLBACK, 0, 0);
+	return status;
 }
 
 static vmm_status bring_into(struct vmm_memory *memory, struct vmm_instance *instance)

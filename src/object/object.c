@@ -75,6 +75,7 @@ void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
 	adapter->world = world;
 	adapter->os = world->os;
 	adapter->observe = world->observe;
+	adapter->spin_ns = vmm_os_is_parallel(world->os) ? VMM_LOCK_SPIN_NS : 0;
 	vmm_os_mutex_init(&adapter->submit_lock, world->os, VMM_RANK_SUBMIT, "submit");
 	vmm_os_mutex_init(&adapter->paging_lock, world->os, VMM_RANK_PAGING, "paging");
 	vmm_os_mutex_init(&adapter->state_lock, world->os, VMM_RANK_STATE, "adapter state");

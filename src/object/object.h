@@ -23,7 +23,10 @@
 #define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
-#define VMM_SOURCES_MAX   16u /* of video present */
+#define VMM_SOURCES_MAX  16u /* of video present */
+/* A good part of what it costs to put a thread to sleep and to wake it. */
+#define VMM_LOCK_SPIN_NS 2000u
+
 #define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
@@ -118,6 +121,7 @@ struct vmm_adapter {
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */

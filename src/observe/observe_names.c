@@ -146,10 +146,9 @@ static const char *const wait_names[] = {
 static const char *const queue_names[] = {"render", "paging"};
 static const char *const rename_names[] = {"new", "reused"};
 static const char *const range_names[] = {
-	[VIDMM_RANGE_ACQUIRED] = "acquired",
-	[VIDMM_RANGE_RELEASED] = "released",
-	[VIDMM_RANGE_RECLAIMED] = "reclaimed",
-	[VIDMM_RANGE_REFUSED] = "refused",
+	[VIDMM_RANGE_ACQUIRED] = "acquired",   [VIDMM_RANGE_RELEASED] = "released",
+	[VIDMM_RANGE_RECLAIMED] = "reclaimed", [VIDMM_RANGE_REFUSED] = "refused",
+	[VIDMM_RANGE_FALLBACK] = "fallback",
 };
 static const char *const flush_names[] = {
 	[VIDMM_FLUSH_TO_GPU] = "to_gpu",

@@ -207,6 +207,11 @@ void vmm_os_yield(struct vmm_os *os)
 		sched_yield();
 }
 
+bool vmm_os_is_parallel(const struct vmm_os *os)
+{
+	return os->kind != VMM_OS_SIM && os->linux_.parallel;
+}
+
 vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
 		       uint64_t deadline_ns, const char *why, uint64_t detail)
 {

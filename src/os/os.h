@@ -92,6 +92,19 @@ void vmm_os_yield_point(struct vmm_os *os);
 void vmm_os_settle(struct vmm_os *os);
 /* For who polls: another thread gets the processor once. Sim: settles, or the others would never run. */
 void vmm_os_yield(struct vmm_os *os);
+/*
+ * For who looks for a moment before it waits: may threads of this world run at the same time, and what to do between two
+ * looks.
+ */
+bool vmm_os_is_parallel(const struct vmm_os *os);
+static inline void vmm_os_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb");
+#endif
+}
 /* Deterministic per world on sim (from the seed), random on linux. */
 uint64_t vmm_os_random(struct vmm_os *os);
 

@@ -119,6 +119,7 @@ struct vmm_os_bucket {
 
 struct vmm_os_linux {
 	uint64_t start_ns;        /* CLOCK_MONOTONIC when the world began */
+	bool parallel;            /* constant after creation */
 	_Atomic uint32_t busy;    /* for settling: threads made and neither waiting nor ended */
 	struct vmm_list settlers; /* guarded by os->registry_lock */
 	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];

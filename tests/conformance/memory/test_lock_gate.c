@@ -3,7 +3,9 @@
  * Locks that have nothing to do but to count (docs/locking.md, gates): what they do not take, do not call and do not
  * allocate; and that nobody else can tell them from other locks.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall, RUSAGE_THREAD */
+#endif
 #include "world.h"
 
 #include <signal.h>
@@ -388,6 +390,37 @@ static void lock_31_a_dead_handle_finds_no_gate(void **state)
 	locks_stop(&l);
 }
 
+static void expect_no_device(struct locks *l, D3DKMT_HANDLE device, const char *rule)
+{
+	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = l->idle};
+
+	assert_int_equal(D3DKMTLock(&lock), STATUS_INVALID_PARAMETER);
+	assert_int_equal(l->w.client.findings, 1);
+	assert_true(client_found(&l->w.client, rule));
+	client_forget(&l->w.client);
+}
+
+/* A device that has been found by its handle without a lock is not found when it has ended. */
+static void hnd_07_a_dead_device_is_found_in_no_way(void **state)
+{
+	D3DKMT_ENUMADAPTERS adapters = {0};
+	D3DKMT_CREATEDEVICE create = {0};
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	assert_int_equal(D3DKMTEnumAdapters(&adapters), STATUS_SUCCESS);
+	create.hAdapter = adapters.Adapters[0].hAdapter;
+	assert_int_equal(D3DKMTCreateDevice(&create), STATUS_SUCCESS);
+	for (unsigned i = 0; i < 2; i++) /* looked up, then found by its name */
+		expect_no_device(&l, create.hDevice, "LOCK-31");
+	const D3DKMT_DESTROYDEVICE destroy = {.hDevice = create.hDevice};
+	assert_int_equal(D3DKMTDestroyDevice(&destroy), STATUS_SUCCESS);
+	for (unsigned i = 0; i < 2; i++)
+		expect_no_device(&l, create.hDevice, "HND-07");
+	expect_no_device(&l, 0, "HND-07");
+	locks_stop(&l);
+}
+
 /* LOCK-05, LOCK-08: a submission between two locks is noticed by the second. */
 static void lock_08_a_submission_shuts_the_gate(void **state)
 {
@@ -482,6 +515,7 @@ int main(void)
 		BOTH(who_listens_hears_every_lock),
 		BOTH(lock_27_locks_at_the_gate_are_seen_by_everybody),
 		BOTH(lock_31_a_dead_handle_finds_no_gate),
+		BOTH(hnd_07_a_dead_device_is_found_in_no_way),
 		BOTH(lock_08_a_submission_shuts_the_gate),
 		BOTH(lock_04_locked_at_the_gate_it_is_evicted_under_the_lock),
 		BOTH(many_allocations_have_gates),

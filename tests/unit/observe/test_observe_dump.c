@@ -104,9 +104,9 @@ static void lines_have_a_stable_form(void **state)
 		  .type = VIDMM_EVENT_RENAME,
 		  .reason = 1,
 		  .object = 2,
-		  .arg = {1, 3, 64}},
+		  .arg = {1, 3, 64, 1}},
 		 NULL,
-		 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64"},
+		 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64 busy=1"},
 	};
 	char line[VMM_OBSERVE_LINE_BYTES];
 
