@@ -76,6 +76,7 @@ struct vmm_kept {
 	struct vmm_list waiting; /* in memory->uploads */
 	bool all;                /* no list was given: every page (LOCK-22) */
 	bool some;               /* a bit is set */
+	bool open;               /* locked, and not for reading alone */
 	uint64_t page_count;
 	uint64_t pages[]; /* a bit each */
 };

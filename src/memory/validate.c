@@ -75,12 +75,16 @@ static bool history_buffer_is_valid(const struct check *c)
 /* What the bits mean that changed with 2.0 (ALF-01). */
 static NTSTATUS check_flags_1_x(const struct check *c)
 {
-	uint32_t f = c->info->Flags.Value;
+	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
 
-	if (f & (uint32_t)RESERVED_1_X)
+	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		reserved |= HISTORY_BUFFER;
+	if (f & reserved)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
+	if ((f & USE_ALTERNATE_VA) && !c->memory->caps->swizzling_range_count)
+		return refuse(c, "ALF-22", "UseAlternateVA on an adapter without swizzling ranges");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
 		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	return STATUS_SUCCESS;
@@ -195,6 +199,9 @@ static NTSTATUS check_segments(const struct check *c)
 	uint32_t all =
 		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
+	uint32_t both = i->SupportedReadSegmentSet & i->SupportedWriteSegmentSet;
+	/* Of 2.x: there it is for all that the GPU does (vmm_resident_set). */
+	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
 		return refuse(
@@ -213,8 +220,8 @@ static NTSTATUS check_segments(const struct check *c)
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(reach(c, supported) & aperture_set(c->memory)) &&
-	    !is_cpu_accessible(c->memory, reach(c, supported)))
+	    !(reach(c, resident) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, reach(c, resident)))
 		return refuse(
 			c, "SEG-25",
 			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
