@@ -710,6 +710,7 @@ void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
 /* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
 struct vmm_deallocation {
 	struct vmm_list departing; /* see vmm_existing_depart */
+	struct vmm_list unused;    /* vmm_ref.zombie_link: see destroy.c */
 	uint32_t flags;            /* D3DDDICB_DESTROYALLOCATION2FLAGS.Value */
 	uint32_t open;             /* handles that are not closed yet; guarded by the paging lock */
 };
