@@ -170,12 +170,12 @@ static NTSTATUS check_banks(const struct check *c)
 /* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
 static NTSTATUS check_protected(const struct check *c)
 {
-	uint32_t there = vmm_protected_set(c->memory, 0);
-	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
 
 	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
 		return STATUS_SUCCESS;
+	uint32_t there = vmm_protected_set(c->memory, 0);
+	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	if (!(read & there) || !(write & there))
 		return refuse(c, "ALF-26",
 			      "CreateInVpr, but a segment set names none with a protected range");
