@@ -350,6 +350,8 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 		retire_ref_locked(adapter->memory, ref, d);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
+	if (NT_SUCCESS(status))
+		vmm_backing_collect(adapter->memory);
 	vmm_paging_unlock(adapter);
 	close_unused(adapter->memory, d);
 	if (NT_SUCCESS(status)) {
