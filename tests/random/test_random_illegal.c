@@ -11,13 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY 1000000u
-#define FEW  200000u
+#define MANY  1000000u
+#define FEW   200000u
+#define LEAST 20000u /* one thread: the sanitizer of threads has little to look at */
 #if defined(__SANITIZE_ADDRESS__)
 #define CALLS MANY
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define CALLS MANY
+#elif __has_feature(thread_sanitizer)
+#define CALLS LEAST
 #endif
 #endif
 #ifndef CALLS

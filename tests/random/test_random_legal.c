@@ -9,13 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MANY 1000000u
-#define FEW  200000u
+#define MANY  1000000u
+#define FEW   200000u
+#define LEAST 20000u /* one thread: the sanitizer of threads has little to look at */
 #if defined(__SANITIZE_ADDRESS__)
 #define OPERATIONS MANY
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define OPERATIONS MANY
+#elif __has_feature(thread_sanitizer)
+#define OPERATIONS LEAST
 #endif
 #endif
 #ifndef OPERATIONS
