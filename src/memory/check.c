@@ -11,7 +11,9 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(allocation->adapter == memory->adapter);
 	vmm_assert(instance->segment == segment->port->id);
 	vmm_assert(instance->place == (segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY));
-	vmm_assert((allocation->read_set | allocation->write_set) & bit);
+	/* PRI-15: whose set has changed may still be where it was. */
+	vmm_assert(((allocation->read_set | allocation->write_set) & bit) ||
+		   memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1);
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);

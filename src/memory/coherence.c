@@ -6,10 +6,23 @@
  */
 #include "memory/memory_private.h"
 
+/* The segment by which the GPU finds it. In system memory without AccessedPhysically that is the aperture (PAG-24). */
+static const struct vmm_segment *segment_of(struct vmm_memory *memory,
+					    const struct vmm_instance *instance)
+{
+	uint32_t i = 0;
+
+	if (instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE)
+		return vmm_memory_segment(memory, instance->segment);
+	while (!memory->segment[i].aperture) /* nothing else is resident outside of segments */
+		i++;
+	return &memory->segment[i];
+}
+
 /* SEG-09: the flag means something on apertures only. */
 static bool is_coherent(struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+	const struct vmm_segment *segment = segment_of(memory, instance);
 
 	return segment->aperture && segment->port->flags.CacheCoherent;
 }

@@ -14,6 +14,8 @@ enum {
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
+enum { FEW = 2 }; /* items of a call for which there is room on the stack */
+
 struct creation {
 	struct vmm_device *device;
 	struct vmm_memory *memory;
@@ -28,10 +30,20 @@ struct creation {
 	struct vmm_backing *stores;
 	void *kmd_resource;
 	bool new_kmd_resource;
+	struct {
+		DXGK_ALLOCATIONINFO infos[FEW];
+		DXGK_OPENALLOCATIONINFO opens[FEW];
+		struct vmm_ref *refs[FEW];
+		struct vmm_allocation *allocations[FEW];
+		HANDLE kmd_handles[FEW];
+		struct vmm_backing stores[FEW];
+	} few;
 };
 
 static void creation_free(struct creation *c)
 {
+	if (c->infos == c->few.infos)
+		return;
 	vmm_free(c->infos);
 	vmm_free(c->opens);
 	vmm_free(c->refs);
@@ -40,17 +52,29 @@ static void creation_free(struct creation *c)
 	vmm_free(c->stores);
 }
 
-static NTSTATUS creation_init(struct creation *c)
+static bool creation_room(struct creation *c, uint32_t count)
 {
-	uint32_t count = c->request->count ? c->request->count : 1;
-
+	if (vmm_likely(count <= FEW)) {
+		c->infos = c->few.infos;
+		c->opens = c->few.opens;
+		c->refs = c->few.refs;
+		c->allocations = c->few.allocations;
+		c->kmd_handles = c->few.kmd_handles;
+		c->stores = c->few.stores;
+		return true;
+	}
 	c->infos = vmm_calloc(count, sizeof(*c->infos));
 	c->opens = vmm_calloc(count, sizeof(*c->opens));
 	c->refs = vmm_calloc(count, sizeof(*c->refs));
 	c->allocations = vmm_calloc(count, sizeof(*c->allocations));
 	c->kmd_handles = vmm_calloc(count, sizeof(*c->kmd_handles));
 	c->stores = vmm_calloc(count, sizeof(*c->stores));
-	if (!c->infos || !c->opens || !c->refs || !c->allocations || !c->kmd_handles || !c->stores)
+	return c->infos && c->opens && c->refs && c->allocations && c->kmd_handles && c->stores;
+}
+
+static NTSTATUS creation_init(struct creation *c)
+{
+	if (!creation_room(c, c->request->count))
 		return STATUS_NO_MEMORY;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
@@ -169,6 +193,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_push_back(&c->memory->allocations, &a->all);
+	a->adapter->allocation_count++;
 	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
@@ -314,6 +339,7 @@ static void undo_objects(struct creation *c)
 			c->stores[i] = vmm_backing_share_take(c->allocations[i]);
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
 			vmm_list_remove(&c->allocations[i]->all);
+			c->device->adapter->allocation_count--;
 		}
 		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
@@ -392,15 +418,22 @@ static NTSTATUS adopt_kmd_resource(struct creation *c)
 	return STATUS_SUCCESS;
 }
 
+/* The miniport's resource lives as long as one of its allocations. */
+static void hold_kmd_resource(const struct creation *c)
+{
+	if (vmm_likely(!c->resource || !c->resource->kmd))
+		return;
+	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	c->resource->kmd->references += c->request->count;
+	vmm_paging_unlock(c->device->adapter);
+}
+
 static void publish(struct creation *c)
 {
 	struct vmm_process *process = c->device->process;
 	struct vmm_adapter *adapter = c->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	adapter->allocation_count += c->request->count;
-	if (c->resource && c->resource->kmd)
-		c->resource->kmd->references += c->request->count;
+	hold_kmd_resource(c);
 	vmm_os_mutex_lock(&process->lock);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_ref *ref = c->refs[i];
@@ -415,13 +448,12 @@ static void publish(struct creation *c)
 	c->request->resource_handle = c->resource ? c->resource->handle : 0;
 	if (c->resource)
 		c->resource->busy = false;
-	vmm_os_mutex_unlock(&process->lock);
 	/* With the lock gone, a client that guesses the handles may have ended them. */
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
-	vmm_paging_unlock(adapter);
+	vmm_os_mutex_unlock(&process->lock);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)

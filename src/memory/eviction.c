@@ -111,12 +111,14 @@ vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *in
 			      uint64_t preparation)
 {
 	bool had_one = instance->backing.address != NULL;
+	/* The CPU may be writing to what it has locked. */
+	bool not_written = instance->not_written && !vmm_locks(instance);
 	vmm_status status;
 
-	if (instance->not_written && had_one)
+	if (not_written && had_one)
 		return vmm_paging_discard(memory, instance);
 	status = vmm_residency_give_backing(memory, instance);
-	if (!vmm_ok(status) || instance->not_written) {
+	if (!vmm_ok(status) || not_written) {
 		/* Never written to: the fresh pages of the new store are what it holds. */
 		return vmm_ok(status) ? vmm_paging_discard(memory, instance) : status;
 	}

@@ -331,6 +331,8 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance)
 
 	if (instance->lock_count)
 		return;
+	instance->not_written =
+		false; /* PRI-10: what an Evict has said of it was before this lock */
 	instance->held = false;
 	if (instance->allocation->flags & VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND) {
 		vmm_os_view_release(&instance->view); /* ALF-27: the address is not kept */

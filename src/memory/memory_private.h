@@ -88,6 +88,7 @@ struct vmm_kept {
 	struct vmm_list waiting; /* in memory->uploads */
 	bool all;                /* no list was given: every page (LOCK-22) */
 	bool some;               /* a bit is set */
+	bool open;               /* locked, and not for reading alone */
 	uint64_t page_count;
 	uint64_t pages[]; /* a bit each */
 };
@@ -849,6 +850,7 @@ void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
 /* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
 struct vmm_deallocation {
 	struct vmm_list departing; /* see vmm_existing_depart */
+	struct vmm_list unused;    /* vmm_ref.zombie_link: see destroy.c */
 	uint32_t flags;            /* D3DDDICB_DESTROYALLOCATION2FLAGS.Value */
 	uint32_t open;             /* handles that are not closed yet; guarded by the paging lock */
 };

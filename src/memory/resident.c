@@ -254,6 +254,7 @@ vmm_status vmm_resident_list(struct vmm_ref *ref)
 		return VMM_NO_MEMORY;
 	}
 	vmm_resident_account(ref, true);
+	ref->instance->not_written = false; /* PRI-10: that was said of its last stay on the list */
 	ref->listed_at = atomic_load(&device->adapter->submissions);
 	ref->allocation->listed++;
 	vmm_list_push_back(&device->residency, &ref->residency_link);

@@ -84,7 +84,10 @@ void vmm_kept_locked(struct vmm_instance *instance, const struct vmm_lock_reques
 {
 	struct vmm_kept *kept = instance->kept;
 
-	if (!kept || instance->place != VMM_PLACE_MEMORY)
+	if (!kept)
+		return;
+	kept->open |= !(request->flags & READ_ONLY);
+	if (instance->place != VMM_PLACE_MEMORY)
 		return;
 	if (!content &&
 	    instance->gpu_wrote) { /* REN-15: the system copy, as it is, is now the content */
@@ -143,11 +146,28 @@ static vmm_status upload(struct vmm_memory *memory, struct vmm_kept *kept)
 	return status;
 }
 
+/*
+ * From 2.0 on the GPU may use what is locked, and it may come into its segment meanwhile (LKR-09): what the CPU wrote after
+ * the copy that was made then is still due.
+ */
+static void note_late_writes(struct vmm_kept *kept)
+{
+	const struct vmm_instance *instance = kept->instance;
+
+	if (kept->open && instance->allocation->adapter->wddm2 &&
+	    instance->place == VMM_PLACE_MEMORY && !instance->gpu_wrote)
+		kept->all = true;
+	kept->open = false;
+}
+
 bool vmm_kept_unlocked(struct vmm_instance *instance)
 {
-	const struct vmm_kept *kept = instance->kept;
+	struct vmm_kept *kept = instance->kept;
 
-	if (!kept || vmm_locks(instance) || !(kept->all || kept->some))
+	if (!kept || vmm_locks(instance))
+		return false;
+	note_late_writes(kept);
+	if (!(kept->all || kept->some))
 		return false;
 	instance->handover = true;
 	return true;

@@ -85,6 +85,8 @@ static NTSTATUS check_flags_1_x(const struct check *c)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
+	if ((f & USE_ALTERNATE_VA) && !c->memory->caps->swizzling_range_count)
+		return refuse(c, "ALF-22", "UseAlternateVA on an adapter without swizzling ranges");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
 		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	return STATUS_SUCCESS;
@@ -170,12 +172,12 @@ static NTSTATUS check_banks(const struct check *c)
 /* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
 static NTSTATUS check_protected(const struct check *c)
 {
-	uint32_t there = vmm_protected_set(c->memory, 0);
-	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
 
 	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
 		return STATUS_SUCCESS;
+	uint32_t there = vmm_protected_set(c->memory, 0);
+	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	if (!(read & there) || !(write & there))
 		return refuse(c, "ALF-26",
 			      "CreateInVpr, but a segment set names none with a protected range");
@@ -199,6 +201,9 @@ static NTSTATUS check_segments(const struct check *c)
 	uint32_t all =
 		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
+	uint32_t both = i->SupportedReadSegmentSet & i->SupportedWriteSegmentSet;
+	/* Of 2.x: there it is for all that the GPU does (vmm_resident_set). */
+	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
 		return refuse(
@@ -220,8 +225,8 @@ static NTSTATUS check_segments(const struct check *c)
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(reach(c, supported) & aperture_set(c->memory)) &&
-	    !is_cpu_accessible(c->memory, reach(c, supported)))
+	    !(reach(c, resident) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, reach(c, resident)))
 		return refuse(
 			c, "SEG-25",
 			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");

@@ -170,6 +170,8 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex); /* asserts that it is free
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex); /* no rank check: cannot deadlock */
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex);
+/* Could the calling thread take it? Asserts so as if it did; of a mutex that is never taken, but stands for a rank. */
+void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex); /* by the calling thread */
 
 /* ---- memory objects: memory that can be mapped at several places, permanently at one ----

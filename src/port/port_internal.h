@@ -355,10 +355,9 @@ static inline void vmm_port_scheduler_leave(struct vmm_port *port)
 }
 
 /* Asserts that every lock of the calling thread has a smaller rank than the gate. */
-static inline void vmm_port_pass(struct vmm_os_mutex *gate)
+static inline void vmm_port_pass(const struct vmm_os_mutex *gate)
 {
-	vmm_os_mutex_lock(gate);
-	vmm_os_mutex_unlock(gate);
+	vmm_os_mutex_pass(gate);
 }
 
 static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status,

@@ -103,14 +103,13 @@ static struct scripted_place segment_place(const DXGKARG_BUILDPAGINGBUFFER *args
  * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset is for the segment's side.
  */
 static struct scripted_place end_place(const DXGKARG_BUILDPAGINGBUFFER *args,
-				       const DXGK_TRANSFER_END *end)
+				       const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
+				       uint64_t mdl_offset)
 {
-	uint64_t mdl_offset = args->Transfer.MdlOffset;
 	char *pages;
 
 	if (end->SegmentId)
-		return segment_place(args, end->SegmentId, end->SegmentAddress,
-				     args->Transfer.TransferOffset);
+		return segment_place(args, end->SegmentId, end->SegmentAddress, transfer_offset);
 	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
 	return (struct scripted_place){0, 0, (uint64_t)(uintptr_t)(pages + mdl_offset * PAGE_SIZE)};
 }
@@ -153,8 +152,30 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-	command->source = end_place(args, &args->Transfer.Source);
-	command->destination = end_place(args, &args->Transfer.Destination);
+	command->source = end_place(args, &args->Transfer.Source, args->Transfer.TransferOffset,
+				    args->Transfer.MdlOffset);
+	command->destination = end_place(args, &args->Transfer.Destination,
+					 args->Transfer.TransferOffset, args->Transfer.MdlOffset);
+	command->source.address += done;
+	command->destination.address += done;
+	command->count = step;
+	args->MultipassOffset += (UINT)step;
+	return status;
+}
+
+/* SWZ-25: what a lock by an address of its own sees; the tiles of this GPU are plain rows, so it is a copy. */
+static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	uint64_t done = args->MultipassOffset, step;
+	NTSTATUS status = portion(m, args, args->SpecialLockTransfer.TransferSize, &step);
+	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->source = end_place(args, &args->SpecialLockTransfer.Source,
+				    args->SpecialLockTransfer.TransferOffset, 0);
+	command->destination = end_place(args, &args->SpecialLockTransfer.Destination,
+					 args->SpecialLockTransfer.TransferOffset, 0);
 	command->source.address += done;
 	command->destination.address += done;
 	command->count = step;
@@ -226,6 +247,8 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	switch (args->Operation) {
 	case DXGK_OPERATION_TRANSFER:
 		return put_transfer(m, args);
+	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
+		return put_special(m, args);
 	case DXGK_OPERATION_FILL:
 		return put_fill(m, args);
 	case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
@@ -241,6 +264,80 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}
+}
+
+/* ---- writing render buffers ---- */
+
+static D3DDDI_PATCHLOCATIONLIST patch_of(const struct scripted_command *command, uint32_t at,
+					 uint32_t split)
+{
+	return (D3DDDI_PATCHLOCATIONLIST){
+		.AllocationIndex = command->allocation,
+		.SlotId = command->slot,
+		.DriverId = at,
+		.AllocationOffset = (UINT)command->offset,
+		.PatchOffset = at + (UINT)offsetof(struct scripted_command, destination),
+		.SplitOffset = split,
+	};
+}
+
+/* Where a copy reads; its slot is one of its own, beside that of where it writes. */
+static D3DDDI_PATCHLOCATIONLIST source_patch_of(const struct scripted_command *command, uint32_t at,
+						uint32_t split)
+{
+	D3DDDI_PATCHLOCATIONLIST patch = patch_of(command, at, split);
+
+	patch.AllocationIndex = command->source.segment;
+	patch.SlotId = command->slot + 1;
+	patch.AllocationOffset = (UINT)command->source.address;
+	patch.PatchOffset = at + (UINT)offsetof(struct scripted_command, source);
+	return patch;
+}
+
+static bool is_command(const DXGKARG_RENDER *args, const struct scripted_command *command,
+		       uint32_t left)
+{
+	if (left < sizeof(*command) || command->size_bytes < sizeof(*command) ||
+	    command->allocation >= args->AllocationListSize)
+		return false;
+	if (command->op == SCRIPTED_COPY)
+		return command->source.segment < args->AllocationListSize;
+	return command->op == SCRIPTED_USE || command->op == SCRIPTED_WRITE;
+}
+
+/* Copies the commands that fit and names what they use; the rest is for the next pass. */
+NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
+{
+	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
+				 *patch_end = patch + args->PatchLocationListOutSize;
+	char *out = args->pDmaBuffer, *start = out;
+	uint32_t done = args->MultipassOffset, split = 0;
+
+	while (done < args->CommandLength) {
+		const struct scripted_command *command =
+			(const void *)((const char *)args->pCommand + done);
+
+		if (!is_command(args, command, args->CommandLength - done))
+			return STATUS_ILLEGAL_INSTRUCTION;
+		uint32_t places = command->op == SCRIPTED_COPY ? 2 : 1;
+		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
+		    patch_end - patch < (ptrdiff_t)places) {
+			args->MultipassOffset = done;
+			break;
+		}
+		memcpy(out, command, sizeof(*command));
+		if (command->split)
+			split = (uint32_t)(out - start);
+		*patch++ = patch_of(command, (uint32_t)(out - start), split);
+		if (places == 2)
+			*patch++ = source_patch_of(command, (uint32_t)(out - start), split);
+		out += sizeof(*command);
+		done += command->size_bytes;
+	}
+	args->pDmaBuffer = out;
+	args->pPatchLocationListOut = patch;
+	return done < args->CommandLength ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+					  : STATUS_SUCCESS;
 }
 
 /* ---- carrying out ---- */

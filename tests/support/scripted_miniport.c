@@ -601,50 +601,6 @@ struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node)
 	return object->m;
 }
 
-/* Copies the commands that fit and names what they use; the rest is for the next pass. */
-static NTSTATUS translate(DXGKARG_RENDER *args, uint32_t done_before)
-{
-	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
-				 *patch_end = patch + args->PatchLocationListOutSize;
-	char *out = args->pDmaBuffer, *start = out;
-	uint32_t done = done_before, split = 0;
-
-	while (done < args->CommandLength) {
-		const struct scripted_command *command =
-			(const void *)((const char *)args->pCommand + done);
-
-		if (args->CommandLength - done < sizeof(*command) ||
-		    command->size_bytes < sizeof(*command) ||
-		    (command->op != SCRIPTED_USE && command->op != SCRIPTED_WRITE) ||
-		    command->allocation >= args->AllocationListSize)
-			return STATUS_ILLEGAL_INSTRUCTION;
-		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
-		    patch == patch_end) {
-			args->MultipassOffset = done;
-			break;
-		}
-		memcpy(out, command, sizeof(*command));
-		if (command->split)
-			split = (uint32_t)(out - start);
-		*patch++ = (D3DDDI_PATCHLOCATIONLIST){
-			.AllocationIndex = command->allocation,
-			.SlotId = command->slot,
-			.DriverId = (UINT)(out - start),
-			.AllocationOffset = (UINT)command->offset,
-			.PatchOffset =
-				(UINT)(out - start +
-				       (ptrdiff_t)offsetof(struct scripted_command, destination)),
-			.SplitOffset = split,
-		};
-		out += sizeof(*command);
-		done += command->size_bytes;
-	}
-	args->pDmaBuffer = out;
-	args->pPatchLocationListOut = patch;
-	return done < args->CommandLength ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
-					  : STATUS_SUCCESS;
-}
-
 static NTSTATUS render(IN_CONST_HANDLE handle, INOUT_PDXGKARG_RENDER args)
 {
 	uint32_t node;
@@ -656,7 +612,7 @@ static NTSTATUS render(IN_CONST_HANDLE handle, INOUT_PDXGKARG_RENDER args)
 	call->allocations = copy_of(args->pAllocationList,
 				    args->AllocationListSize * sizeof(*call->allocations));
 	if (!call->forced)
-		call->status = translate(args, args->MultipassOffset);
+		call->status = scripted_gpu_translate(args);
 	return scripted_end(m, call, args);
 }
 

@@ -62,8 +62,12 @@ struct scripted_allocation {
 enum scripted_op {
 	SCRIPTED_USE = 1, /* references the allocation: resolves its address, changes nothing */
 	SCRIPTED_WRITE,   /* writes `value` into the 32-bit word there */
-	/* in paging buffers only */
+	/*
+	 * `count` bytes; in a render buffer from source.address of the allocation with index source.segment in the list,
+	 * into `offset` of `allocation`
+	 */
 	SCRIPTED_COPY,
+	/* in paging buffers only */
 	SCRIPTED_FILL,
 	SCRIPTED_MAP, /* followed by `count` physical page addresses */
 	SCRIPTED_UNMAP
@@ -371,6 +375,7 @@ void scripted_gpu_stop(struct scripted_miniport *m);
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 			 const DXGKARG_SUBMITCOMMAND *submit);
 void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args);
 NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
 void scripted_guard(struct scripted_miniport *m);
 void scripted_unguard(struct scripted_miniport *m);

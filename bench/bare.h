@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * softgpu with DDIs that do next to nothing, so that what is measured is the library's work and not the miniport's. Of
+ * the adapters that start between bench_bare(true) and bench_bare(false).
+ */
+#ifndef VMM_BENCH_BARE_H
+#define VMM_BENCH_BARE_H
+
+#include <stdbool.h>
+
+enum bench_bare {
+	BENCH_WHOLE,
+	BENCH_NO_OBJECTS, /* allocations are not the miniport's: their four DDIs hand out numbers. No GPU work with them */
+	BENCH_NO_PAGING /* paging buffers are empty: nothing is copied */
+};
+void bench_bare(enum bench_bare what);
+
+#endif
