@@ -132,7 +132,8 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
-	struct vmm_list syncs;   /* of sync: what is no device's; guarded by world->sync_lock */
+	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
+	struct vmm_list syncs, keyed;
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */

@@ -47,6 +47,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
 	[VIDMM_DOOR_SHARE_OBJECTS] = "share_objects",
 	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
+	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
 };
 
 static const char *const ddi_names[] = {

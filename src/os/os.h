@@ -74,6 +74,8 @@ void *vmm_os_current_attached(void); /* of the current world; NULL without one *
 /* ---- time: ns since the world began; sim: virtual, moves only when everybody waits ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
 #define VMM_OS_FOREVER UINT64_MAX
+/* The time of day in 100 ns since 1601, which somebody may set; sim: that world begins in 1601. */
+uint64_t vmm_os_system_time(struct vmm_os *os);
 /*
  * Blocks until the given time. On sim, other threads run meanwhile in the order of their timers;
  * when no other thread is runnable and no earlier timer exists this only moves the clock (no

@@ -367,6 +367,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 void vmm_sync_end_process(struct vmm_process *process)
 {
 	end_list(process, &process->syncs);
+	vmm_keyed_end_process(process);
 }
 
 /* ---- fences of our own ---- */
