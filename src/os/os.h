@@ -219,6 +219,8 @@ uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64
 /* ---- events of clients: eventfds, by their descriptors ---- */
 /* One of our own for the same event. VMM_INVALID_HANDLE: the number is not a descriptor of an eventfd. */
 vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
+/* A new one, of the caller's; from 3 on, closed on exec. VMM_NO_MEMORY: no descriptors are left. */
+vmm_status vmm_os_event_create(int *event) VMM_MUST_CHECK;
 void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
 void vmm_os_event_close(int event);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed mutexes (KMX): a mutex that is released with a key, and acquired by whoever waits for that key. The process's lock
+ * Keyed mutexes (KMX-02, KMX-13, KMX-24): a mutex that is released with a key, and acquired by whoever waits for that key. The process's lock
  * guards handles, the shared lock the global handle and how many openings there are, the sync lock who holds it and who waits.
  */
 #include "sync/sync_private.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects and openings: creation, handles, the end of both. */
+/* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
 #include "sync/sync_private.h"
 
 #define TYPE_NAMES                                                                            \
@@ -281,7 +281,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
-	/* SFL-27, SFL-28 */
+	/* SFL-27, SFL-28, SFL-29 */
 	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
 	vmm_os_mutex_unlock(lock);
 	do {

@@ -83,7 +83,7 @@ static NTSTATUS open_plain(int nt, D3DKMT_HANDLE *handle)
 	return status;
 }
 
-static void shr_08_shr_09_shr_35_the_handle_is_a_descriptor(void **state)
+static void shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor(void **state)
 {
 	static const uint32_t accesses[] = {0, 1, 0x20000, D3DDDI_SYNC_OBJECT_ALL_ACCESS};
 	char path[32], name[64];
@@ -119,7 +119,7 @@ static void shr_08_shr_09_shr_35_the_handle_is_a_descriptor(void **state)
 	sync_stop(&s);
 }
 
-static void shr_06_shr_07_what_can_be_shared(void **state)
+static void shr_06_shr_07_shr_37_what_can_be_shared(void **state)
 {
 	struct sync_world s;
 	HANDLE handle;
@@ -200,7 +200,7 @@ static void shr_18_mfn_16_a_wait_across_processes(void **state)
 	sync_stop(&s);
 }
 
-static void shr_12_shr_13_shr_14_shr_15_what_a_handle_opens(void **state)
+static void shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens(void **state)
 {
 	struct sync_world s;
 	struct sync_fence g;
@@ -267,7 +267,7 @@ static void shr_20_a_handle_can_be_sent(void **state)
 	sync_stop(&s);
 }
 
-static void shr_17a_shr_19_shr_21_to_shr_25_names(void **state)
+static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
 {
 	struct sync_world s;
 	int one, two, again, bad;
@@ -427,13 +427,13 @@ static void syn_15_shr_33_the_end_of_a_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_08_shr_09_shr_35_the_handle_is_a_descriptor),
-		ON_BOTH(shr_06_shr_07_what_can_be_shared),
+		ON_BOTH(shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor),
+		ON_BOTH(shr_06_shr_07_shr_37_what_can_be_shared),
 		ON_BOTH(shr_16_shr_18_shr_32_openings_share_one_value),
 		ON_BOTH(shr_18_mfn_16_a_wait_across_processes),
-		ON_BOTH(shr_12_shr_13_shr_14_shr_15_what_a_handle_opens),
+		ON_BOTH(shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens),
 		ON_BOTH(shr_20_a_handle_can_be_sent),
-		ON_BOTH(shr_17a_shr_19_shr_21_to_shr_25_names),
+		ON_BOTH(shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names),
 		ON_BOTH(shr_21_shr_26_names_that_are_none),
 		ON_BOTH(sfl_17a_sfl_22_sfl_34_flags_of_an_opening),
 		ON_BOTH(sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters),
