@@ -74,6 +74,7 @@ struct vmm_sync_request {
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */
 	uint32_t affinity;         /* fences: of physical adapters; 0: all */
+	uint32_t adapter; /* periodic fences: the handle of that whose display they follow */
 	/* out */
 	uint32_t handle;
 	void *cpu_address; /* monitored fences: where the client reads the value */

@@ -66,6 +66,7 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 		break;
 	case D3DDDI_PERIODIC_MONITORED_FENCE:
 		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info->PeriodicMonitoredFence.hAdapter;
 		break;
 	default:
 		break;

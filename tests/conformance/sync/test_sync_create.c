@@ -76,6 +76,8 @@ static void syn_06_syn_10_the_types_of_the_second_form(void **state)
 		args.Info.SharedHandle = 0xbeef;
 		if (type == D3DDDI_MONITORED_FENCE || type == D3DDDI_CPU_NOTIFICATION)
 			continue;
+		if (type == D3DDDI_PERIODIC_MONITORED_FENCE)
+			args.Info.PeriodicMonitoredFence.hAdapter = s.adapter;
 		NTSTATUS status = sync_try_create(&s, type, 0, &args);
 		if (type && type < 7) {
 			assert_int_equal(status, STATUS_NOT_SUPPORTED);
@@ -173,6 +175,26 @@ static void sem_02_cpn_02_mfn_09_what_only_one_type_has(void **state)
 	assert_int_equal(sync_try_create(&s, D3DDDI_MONITORED_FENCE, 0, &args),
 			 STATUS_INVALID_PARAMETER);
 	sync_found(&s, "MFN-09");
+	sync_stop(&s);
+}
+
+static void pmf_01_pmf_06_a_display_is_needed(void **state)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hSyncObject = 0xdead};
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	const D3DKMT_HANDLE bad[] = {0, s.device, s.adapter + 0x4000};
+	for (uint32_t i = 0; i < 3; i++) {
+		args.Info.PeriodicMonitoredFence.hAdapter = bad[i];
+		assert_int_equal(sync_try_create(&s, D3DDDI_PERIODIC_MONITORED_FENCE, 0, &args),
+				 STATUS_INVALID_PARAMETER);
+		sync_found(&s, "PMF-01");
+	}
+	args.Info.PeriodicMonitoredFence.hAdapter = s.adapter;
+	assert_int_equal(sync_try_create(&s, D3DDDI_PERIODIC_MONITORED_FENCE, 0, &args),
+			 STATUS_NOT_SUPPORTED);
+	assert_int_equal(args.hSyncObject, 0xdead);
 	sync_stop(&s);
 }
 
@@ -297,6 +319,7 @@ int main(void)
 		ON_BOTH(sfl_32_the_adapter_s_version_decides),
 		ON_BOTH(sfl_03_sfl_05_sfl_10_sfl_13_each_flag_that_does_not_fit),
 		ON_BOTH(sem_02_cpn_02_mfn_09_what_only_one_type_has),
+		ON_BOTH(pmf_01_pmf_06_a_display_is_needed),
 		ON_BOTH(syn_07_syn_08_syn_09_handles_go_up_by_0x40),
 		ON_BOTH(syn_11_syn_12_syn_13_what_cannot_be_destroyed),
 		ON_BOTH(syn_14_syn_15_what_ends_with_its_device_and_process),
