@@ -163,7 +163,7 @@ static NTSTATUS acquire(D3DKMT_HANDLE handle, const LARGE_INTEGER *timeout,
 	}
 	if (NT_SUCCESS(status))
 		status = vmm_keyed_acquire(call.process, handle, access);
-	if (status == STATUS_SUCCESS && access->data_bytes)
+	if (status == STATUS_SUCCESS && data && access->data)
 		memcpy(data, access->data, access->data_bytes);
 	vmm_free(access->data);
 	return vmm_kmt_leave(&call, status, handle, 1, access->key);
