@@ -19,6 +19,7 @@
 typedef int32_t vmm_status;
 
 #define VMM_OK                    ((vmm_status)0x00000000)
+#define VMM_ABANDONED             ((vmm_status)0x00000080)
 #define VMM_PENDING               ((vmm_status)0x00000103)
 #define VMM_TIMEOUT               ((vmm_status)0x00000102)
 #define VMM_UNSUCCESSFUL          ((vmm_status)0xC0000001)

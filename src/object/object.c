@@ -41,6 +41,7 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
 	vmm_list_init(&p->devices);
 	vmm_list_init(&p->syncs);
+	vmm_list_init(&p->keyed);
 	vmm_os_mutex_lock(&world->shared_lock);
 	p->id = ++world->next_process_id;
 	world->live_processes++;
@@ -60,7 +61,8 @@ void vmm_process_destroy(struct vmm_process *process)
 {
 	struct vmm_world *world = process->world;
 
-	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->syncs));
+	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->syncs) &&
+		   vmm_list_empty(&process->keyed));
 	vmm_os_mutex_lock(&world->shared_lock);
 	world->live_processes--;
 	vmm_os_mutex_unlock(&world->shared_lock);

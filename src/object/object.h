@@ -157,7 +157,8 @@ struct vmm_process {
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
-	struct vmm_list syncs;   /* of sync: what is no device's; guarded by world->sync_lock */
+	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
+	struct vmm_list syncs, keyed;
 	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */

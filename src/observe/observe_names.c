@@ -48,6 +48,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_SHARE_OBJECTS] = "share_objects",
 	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
 	[VIDMM_DOOR_PRESENT] = "present",
+	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
 };
 
 static const char *const ddi_names[] = {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 _Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
@@ -173,6 +174,17 @@ void *vmm_os_current_attached(void)
 uint64_t vmm_os_now_ns(struct vmm_os *os)
 {
 	return os->kind == VMM_OS_SIM ? os->sim.now_ns : vmm_os_linux_now(os);
+}
+
+uint64_t vmm_os_system_time(struct vmm_os *os)
+{
+	const uint64_t ticks_a_second = 10000000, since_1601 = 11644473600;
+	struct timespec now = {0};
+
+	if (os->kind == VMM_OS_SIM)
+		return os->sim.now_ns / 100;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec + since_1601) * ticks_a_second + (uint64_t)now.tv_nsec / 100;
 }
 
 void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns)

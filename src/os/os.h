@@ -74,6 +74,8 @@ void *vmm_os_current_attached(void); /* of the current world; NULL without one *
 /* ---- time: ns since the world began; sim: virtual, moves only when everybody waits ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
 #define VMM_OS_FOREVER UINT64_MAX
+/* The time of day in 100 ns since 1601, which somebody may set; sim: that world begins in 1601. */
+uint64_t vmm_os_system_time(struct vmm_os *os);
 /*
  * Blocks until the given time. On sim, other threads run meanwhile in the order of their timers;
  * when no other thread is runnable and no earlier timer exists this only moves the clock (no
@@ -248,6 +250,8 @@ uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64
 /* ---- events of clients: eventfds, by their descriptors ---- */
 /* One of our own for the same event. VMM_INVALID_HANDLE: the number is not a descriptor of an eventfd. */
 vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
+/* A new one, of the caller's; from 3 on, closed on exec. VMM_NO_MEMORY: no descriptors are left. */
+vmm_status vmm_os_event_create(int *event) VMM_MUST_CHECK;
 void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
 void vmm_os_event_close(int event);
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Nothing but its name tells an eventfd from other things that can be written. */
@@ -33,6 +34,17 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 	}
 	*event = own;
 	return VMM_OK;
+}
+
+vmm_status vmm_os_event_create(int *event)
+{
+	int first = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int own = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 3);
+
+	if (first >= 0)
+		close(first);
+	*event = own;
+	return own < 0 ? VMM_NO_MEMORY : VMM_OK;
 }
 
 void vmm_os_event_set(int event)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_HANDLE = 3 }; /* programs take 0 for none (SHR-35) */
+enum { FIRST_HANDLE = 3 }; /* programs take 0 for none (SHR-35, SYN-09a) */
 
 static bool look_at(int fd, struct vmm_os_token *token)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values of monitored fences. A signal stores, then looks whether anybody waits; a wait says that it waits, then looks at
+ * The values of monitored fences (MFN-06, MFN-07, MFN-10). A signal stores, then looks whether anybody waits; a wait says that it waits, then looks at
  * the value: both in one total order, so one of the two sees the other, and a signal that nobody waits for is one locked
  * instruction.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which flags exist at which version, on which types, and which exclude one another. Pure: tables and one order of checks. */
+/* Which flags exist at which version (SFL-33), on which types, and which exclude one another. Pure: tables and one order of checks. */
 #include "sync/sync.h"
 
 #define TYPE(name) (1u << VMM_SYNC_##name)

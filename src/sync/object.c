@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects and openings: creation, handles, the end of both. */
+/* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
 #include "sync/sync_private.h"
 
 #define TYPE_NAMES                                                                            \
@@ -57,6 +57,24 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 
 /* ---- creation ---- */
 
+/* PMF-01; PMF-06: there is no display, hence no target that it could follow. */
+static vmm_status check_periodic(struct vmm_process *process, uint32_t adapter)
+{
+	vmm_os_mutex_lock(&process->lock);
+	bool live = vmm_handle_lookup(&process->handles, adapter, VMM_HANDLE_ADAPTER);
+	if (!live)
+		vmm_finding(process->world->observe, "PMF-01", process->id, adapter,
+			    "create periodic fence: 0x%08x is not a live adapter handle (%s)",
+			    adapter,
+			    vmm_handle_explain(&process->handles, adapter, VMM_HANDLE_ADAPTER));
+	vmm_os_mutex_unlock(&process->lock);
+	if (!live)
+		return VMM_INVALID_PARAMETER;
+	vmm_reason(process->world->observe, VMM_NOT_SUPPORTED, process->id, adapter,
+		   "PMF-06: create periodic fence: the adapter has no display targets");
+	return VMM_NOT_SUPPORTED;
+}
+
 /* Validation of what only one type has; all else is right. */
 static vmm_status check_values(const struct vmm_device *device,
 			       const struct vmm_sync_request *request)
@@ -89,7 +107,9 @@ static vmm_status check_values(const struct vmm_device *device,
 		}
 		vmm_os_event_close(event);
 	}
-	return VMM_OK;
+	return request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE
+		       ? check_periodic(device->process, request->adapter)
+		       : VMM_OK;
 }
 
 static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request)
@@ -281,7 +301,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
-	/* SFL-27, SFL-28 */
+	/* SFL-27, SFL-28, SFL-29 */
 	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
 	vmm_os_mutex_unlock(lock);
 	do {
@@ -367,6 +387,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 void vmm_sync_end_process(struct vmm_process *process)
 {
 	end_list(process, &process->syncs);
+	vmm_keyed_end_process(process);
 }
 
 /* ---- fences of our own ---- */

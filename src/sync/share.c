@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sharing by NT handles: descriptors, with or without a name, that keep the object as long as one of them is open anywhere.
+ * Sharing by NT handles (SHR-16 to SHR-20, SHR-33): descriptors, with or without a name, that keep the object as long as one of them is open anywhere.
  * Nobody tells us when the last one is closed, so it is asked whenever that could matter: at a look-up by name, when something
  * is shared, and when a handle of a shared object ends.
  */
@@ -99,7 +99,7 @@ static struct vmm_sync_share *find_name_locked(struct vmm_world *world,
 	return NULL;
 }
 
-/* The object of a handle that may be shared so, with a reference. */
+/* The object of a handle that may be shared so, with a reference: of any opening (SHR-17a, SHR-18, SHR-19), of what was made so (SFL-08). */
 static vmm_status find_shareable(struct vmm_process *process, uint32_t handle,
 				 struct vmm_sync_object **object)
 {
@@ -224,7 +224,7 @@ static struct vmm_sync_object *object_of(struct vmm_world *world, const struct v
 	return object;
 }
 
-/* SFL-34: what of the flags is about this opening. */
+/* SFL-34: what of the flags is about this opening (SFL-09, SFL-17a, SFL-22). */
 #define OPENING_FLAGS                                                       \
 	(VMM_SYNC_TOP_OF_PIPELINE | VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_WAIT | \
 	 VMM_SYNC_NO_MAX_ON_TDR | VMM_SYNC_NO_GPU_ACCESS)

@@ -74,6 +74,7 @@ struct vmm_sync_request {
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */
 	uint32_t affinity;         /* fences: of physical adapters; 0: all */
+	uint32_t adapter; /* periodic fences: the handle of that whose display they follow */
 	/* out */
 	uint32_t handle;
 	void *cpu_address; /* monitored fences: where the client reads the value */
@@ -164,6 +165,37 @@ vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
 /* MFN-12: returns at once; the event is set when the wait ends. VMM_INVALID_HANDLE: no event (MFN-13). */
 vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
 			       uint64_t event) VMM_MUST_CHECK;
+
+/* ---- keyed mutexes (keyed.c) ---- */
+
+struct vmm_keyed_request {
+	uint64_t key;
+	const void *data; /* our copy, for whoever opens it */
+	uint32_t data_bytes;
+	bool nt_security; /* no global handle (KMX-06) */
+	/* out */
+	uint32_t handle, global_handle;
+};
+vmm_status vmm_keyed_create(struct vmm_process *process,
+			    struct vmm_keyed_request *request) VMM_MUST_CHECK;
+/* By its global handle; with_data: data_bytes is what the caller says it has (KMX-08). VMM_INVALID_PARAMETER and a finding. */
+vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool with_data,
+			  uint32_t data_bytes, uint32_t *handle) VMM_MUST_CHECK;
+vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+struct vmm_keyed_access {
+	uint64_t key, fence;  /* fence: out of an acquire, into a release */
+	uint64_t deadline_ns; /* acquire: of the world's clock; VMM_OS_FOREVER */
+	void *data;           /* ours; as many bytes go out of or into the mutex */
+	uint32_t data_bytes;
+};
+/*
+ * VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: its holder ended without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile;
+ * VMM_INVALID_PARAMETER and a finding.
+ */
+vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
+			     struct vmm_keyed_access *access) VMM_MUST_CHECK;
+vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
+			     const struct vmm_keyed_access *access) VMM_MUST_CHECK;
 
 /* ---- fences of our own, which clients can only wait for (MFN-35) ---- */
 

@@ -161,6 +161,9 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 /* The event waits of a device that ends. */
 void vmm_sync_cancel_events(struct vmm_device *device);
 
+/* ---- keyed mutexes (keyed.c) ---- */
+void vmm_keyed_end_process(struct vmm_process *process);
+
 /* ---- the heap (heap.c) ---- */
 void vmm_sync_heap_insert(struct vmm_sync_node **heap, struct vmm_sync_node *node);
 void vmm_sync_heap_remove(struct vmm_sync_node **heap, struct vmm_sync_node *node);

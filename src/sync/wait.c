@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits: a wait has a node in the heap of each fence that has not reached its value, all under the one sync lock. A signal
+ * Waits (MFN-11, MFN-14, MFN-15, MFN-17, MFN-19): a wait has a node in the heap of each fence that has not reached its value, all under the one sync lock. A signal
  * that finds waiters takes out those that it satisfies and wakes them when it holds no lock any more.
  */
 #include "sync/sync_private.h"

@@ -15,6 +15,7 @@ _Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
 	       "types have the numbers of the DDI");
 _Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
 
+/* SYN-02, SYN-04: without a live device nothing else is looked at. */
 static NTSTATUS create(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 		       struct vmm_sync_request *request)
 {
@@ -65,6 +66,7 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 		break;
 	case D3DDDI_PERIODIC_MONITORED_FENCE:
 		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info->PeriodicMonitoredFence.hAdapter;
 		break;
 	default:
 		break;
@@ -247,4 +249,28 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	}
 	arrays_done(&arrays);
 	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+}
+
+/* MFN-40: an event of its own, which can be read from once the fence has the value, and as long as nobody reads it. */
+KMT_API NTSTATUS APIENTRY D3DKMTCreateSyncFile(D3DKMT_CREATESYNCFILE *pData)
+{
+	struct vmm_kmt_call call;
+	int event = -1;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateSyncFile", "no argument");
+	D3DKMT_CREATESYNCFILE args = *pData;
+	uint32_t fence = args.hMonitoredFence;
+	uint64_t value = args.FenceValue;
+	const struct vmm_sync_list list = {.handles = &fence, .values = &value, .count = 1};
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_SYNC, false);
+	if (NT_SUCCESS(status))
+		status = vmm_os_event_create(&event);
+	if (NT_SUCCESS(status))
+		status = vmm_sync_wait_event(call.device, &list, (uint64_t)event);
+	if (NT_SUCCESS(status))
+		pData->hSyncFile = (uint64_t)event;
+	else if (event >= 0)
+		vmm_os_event_close(event);
+	return vmm_kmt_leave(&call, status, fence, 1, 0);
 }

@@ -59,6 +59,7 @@ static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJE
 		request.affinity = info.MonitoredFence.EngineAffinity;
 	} else if (request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
 		request.affinity = info.PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info.PeriodicMonitoredFence.hAdapter;
 	}
 	status = vmm_sync_create(call.device, &request);
 	if (NT_SUCCESS(status)) {

@@ -2,8 +2,9 @@
 /* Creation and destruction of synchronization objects: arguments, types, flags, handles (SYN, SFL). */
 #include "sync_world.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "base/base.h"
 
 static void syn_01_hnd_11_no_argument_is_refused(void **state)
 {
@@ -65,7 +66,7 @@ static void syn_04_a_live_device_is_needed(void **state)
 }
 
 /* Only types that are built come further than their validation; what does not exist is refused before. */
-static void syn_06_the_types_of_the_second_form(void **state)
+static void syn_06_syn_10_the_types_of_the_second_form(void **state)
 {
 	struct sync_world s;
 
@@ -75,6 +76,8 @@ static void syn_06_the_types_of_the_second_form(void **state)
 		args.Info.SharedHandle = 0xbeef;
 		if (type == D3DDDI_MONITORED_FENCE || type == D3DDDI_CPU_NOTIFICATION)
 			continue;
+		if (type == D3DDDI_PERIODIC_MONITORED_FENCE)
+			args.Info.PeriodicMonitoredFence.hAdapter = s.adapter;
 		NTSTATUS status = sync_try_create(&s, type, 0, &args);
 		if (type && type < 7) {
 			assert_int_equal(status, STATUS_NOT_SUPPORTED);
@@ -175,6 +178,26 @@ static void sem_02_cpn_02_mfn_09_what_only_one_type_has(void **state)
 	sync_stop(&s);
 }
 
+static void pmf_01_pmf_06_a_display_is_needed(void **state)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hSyncObject = 0xdead};
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	const D3DKMT_HANDLE bad[] = {0, s.device, s.adapter + 0x4000};
+	for (uint32_t i = 0; i < 3; i++) {
+		args.Info.PeriodicMonitoredFence.hAdapter = bad[i];
+		assert_int_equal(sync_try_create(&s, D3DDDI_PERIODIC_MONITORED_FENCE, 0, &args),
+				 STATUS_INVALID_PARAMETER);
+		sync_found(&s, "PMF-01");
+	}
+	args.Info.PeriodicMonitoredFence.hAdapter = s.adapter;
+	assert_int_equal(sync_try_create(&s, D3DDDI_PERIODIC_MONITORED_FENCE, 0, &args),
+			 STATUS_NOT_SUPPORTED);
+	assert_int_equal(args.hSyncObject, 0xdead);
+	sync_stop(&s);
+}
+
 static void syn_07_syn_08_syn_09_handles_go_up_by_0x40(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 refused = {0};
@@ -257,20 +280,51 @@ static void syn_16_sfl_01_what_is_not_looked_at(void **state)
 	sync_stop(&s);
 }
 
+/* Each allocation of a creation fails once; nothing is left of it, not even a handle's number. */
+static void syn_17_out_of_memory(void **state)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hSyncObject = 0xdead};
+	struct sync_world s;
+	uint32_t failed = 0;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence before = sync_fence(&s, 0, 0);
+	for (uint32_t n = 1;; n++) {
+		vmm_calloc_fail_after(n);
+		NTSTATUS status = sync_try_create(&s, D3DDDI_MONITORED_FENCE, n % 2 ? 0 : 3, &args);
+		vmm_calloc_fail_after(0);
+		if (!status && n > 4)
+			break;
+		if (!status) {
+			assert_int_equal(sync_destroy(args.hSyncObject), STATUS_SUCCESS);
+			args.hSyncObject = 0xdead;
+			continue;
+		}
+		assert_int_equal(status, STATUS_NO_MEMORY);
+		assert_int_equal(args.hSyncObject, 0xdead);
+		failed++;
+	}
+	assert_true(failed >= 3);
+	assert_int_equal(sync_wait(s.device, before.handle, 0), STATUS_SUCCESS);
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(syn_01_hnd_11_no_argument_is_refused),
 		ON_BOTH(syn_02_syn_03_syn_05_the_first_form),
 		ON_BOTH(syn_04_a_live_device_is_needed),
-		ON_BOTH(syn_06_the_types_of_the_second_form),
+		ON_BOTH(syn_06_syn_10_the_types_of_the_second_form),
 		ON_BOTH(sfl_32_the_adapter_s_version_decides),
 		ON_BOTH(sfl_03_sfl_05_sfl_10_sfl_13_each_flag_that_does_not_fit),
 		ON_BOTH(sem_02_cpn_02_mfn_09_what_only_one_type_has),
+		ON_BOTH(pmf_01_pmf_06_a_display_is_needed),
 		ON_BOTH(syn_07_syn_08_syn_09_handles_go_up_by_0x40),
 		ON_BOTH(syn_11_syn_12_syn_13_what_cannot_be_destroyed),
 		ON_BOTH(syn_14_syn_15_what_ends_with_its_device_and_process),
 		ON_BOTH(syn_16_sfl_01_what_is_not_looked_at),
+		ON_BOTH(syn_17_out_of_memory),
 	};
 
 	return cmocka_run_group_tests_name("sync create", tests, NULL, NULL);

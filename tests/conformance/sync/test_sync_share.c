@@ -83,7 +83,7 @@ static NTSTATUS open_plain(int nt, D3DKMT_HANDLE *handle)
 	return status;
 }
 
-static void shr_08_shr_09_shr_35_the_handle_is_a_descriptor(void **state)
+static void shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor(void **state)
 {
 	static const uint32_t accesses[] = {0, 1, 0x20000, D3DDDI_SYNC_OBJECT_ALL_ACCESS};
 	char path[32], name[64];
@@ -119,7 +119,7 @@ static void shr_08_shr_09_shr_35_the_handle_is_a_descriptor(void **state)
 	sync_stop(&s);
 }
 
-static void shr_06_shr_07_what_can_be_shared(void **state)
+static void shr_06_shr_07_shr_37_what_can_be_shared(void **state)
 {
 	struct sync_world s;
 	HANDLE handle;
@@ -200,7 +200,7 @@ static void shr_18_mfn_16_a_wait_across_processes(void **state)
 	sync_stop(&s);
 }
 
-static void shr_12_shr_13_shr_14_shr_15_what_a_handle_opens(void **state)
+static void shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens(void **state)
 {
 	struct sync_world s;
 	struct sync_fence g;
@@ -267,7 +267,7 @@ static void shr_20_a_handle_can_be_sent(void **state)
 	sync_stop(&s);
 }
 
-static void shr_17a_shr_19_shr_21_to_shr_25_names(void **state)
+static void shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names(void **state)
 {
 	struct sync_world s;
 	int one, two, again, bad;
@@ -424,18 +424,86 @@ static void syn_15_shr_33_the_end_of_a_process(void **state)
 	close(nt); /* after its host */
 }
 
+/* A second adapter of the same host, with a device of the second process. */
+struct second {
+	struct scripted_miniport *m;
+	struct vidmm_adapter *adapter;
+	D3DKMT_HANDLE device;
+};
+
+static void start_second(struct sync_world *s, struct second *second)
+{
+	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+
+	second->m = scripted_create();
+	sync_3_0(second->m);
+	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						      .initialization_data =
+							      scripted_table(second->m),
+						      .bar_sizes = bars,
+						      .bar_count = 1,
+						      .tdr = &client_no_tdr};
+	assert_int_equal(vidmm_adapter_start(s->w.client.host, &options, &second->adapter), 0);
+	vidmm_d3dkmt_enter(s->other);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	assert_int_equal(all.NumAdapters, 2);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = info[1].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	second->device = device.hDevice;
+	vidmm_d3dkmt_enter(NULL);
+}
+
+static void sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters(void **state)
+{
+	struct sync_waiter v = {0};
+	struct second second;
+	struct sync_world s;
+	struct sync_fence g;
+
+	sync_start(&s, state, sync_3_0);
+	start_second(&s, &second);
+	struct sync_fence one = sync_fence(&s, SHARED, 1), both = sync_fence(&s, SHARED | 4, 2);
+	int nt_one = share(one.handle), nt_both = share(both.handle);
+	vidmm_d3dkmt_enter(s.other);
+	assert_int_equal(try_open(second.device, nt_one, 0, &g), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "SFL-12");
+	g = open_in(s.other_device, nt_one, 0); /* the other process, the same adapter */
+	g = open_in(second.device, nt_both, 0);
+	assert_int_equal(*g.value, 2);
+	v.process = s.other;
+	v.device = second.device;
+	sync_waiter_start(&s, &v, g.handle, 3);
+	vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(sync_signal(s.device, both.handle, 3), STATUS_SUCCESS);
+	assert_int_equal(sync_waiter_join(&v), STATUS_SUCCESS);
+	/* The second adapter goes while the first has the fence; a wait through its device comes back. */
+	sync_waiter_start(&s, &v, g.handle, 10);
+	assert_int_equal(v.done, 0);
+	vidmm_adapter_stop(second.adapter);
+	assert_int_equal(sync_waiter_join(&v), STATUS_DEVICE_REMOVED);
+	assert_int_equal(sync_signal(s.device, both.handle, 10), STATUS_SUCCESS);
+	assert_int_equal(*both.value, 10);
+	close(nt_one);
+	close(nt_both);
+	sync_stop(&s);
+	scripted_destroy(second.m); /* the one that was made last hears of both unloads */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_08_shr_09_shr_35_the_handle_is_a_descriptor),
-		ON_BOTH(shr_06_shr_07_what_can_be_shared),
+		ON_BOTH(shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor),
+		ON_BOTH(shr_06_shr_07_shr_37_what_can_be_shared),
 		ON_BOTH(shr_16_shr_18_shr_32_openings_share_one_value),
 		ON_BOTH(shr_18_mfn_16_a_wait_across_processes),
-		ON_BOTH(shr_12_shr_13_shr_14_shr_15_what_a_handle_opens),
+		ON_BOTH(shr_12_shr_13_shr_14_shr_15_shr_17_what_a_handle_opens),
 		ON_BOTH(shr_20_a_handle_can_be_sent),
-		ON_BOTH(shr_17a_shr_19_shr_21_to_shr_25_names),
+		ON_BOTH(shr_17a_shr_19_shr_21_shr_22_shr_23_shr_24_names),
 		ON_BOTH(shr_21_shr_26_names_that_are_none),
 		ON_BOTH(sfl_17a_sfl_22_sfl_34_flags_of_an_opening),
+		ON_BOTH(sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters),
 		ON_BOTH(sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters),
 		ON_BOTH(syn_15_shr_33_the_end_of_a_process),
 	};

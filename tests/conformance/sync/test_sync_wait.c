@@ -2,10 +2,13 @@
 /* Waits of the CPU: who sleeps, who is woken by what, and by which end (MFN, SFL). */
 #include "sync_world.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include "base/base.h"
 
 static void mfn_11_mfn_16_a_signal_frees_the_satisfied_alone(void **state)
 {
@@ -167,8 +170,8 @@ static void mfn_17_sfl_27_sfl_30_destruction_frees_who_waits(void **state)
 	sync_stop(&s);
 }
 
-/* SFL-29: a private object's only handle is its last; the flag changes nothing. At 3.0 the bit does not exist. */
-static void sfl_28_sfl_29_the_flag_does_not_exist_yet(void **state)
+/* UnwaitCpuWaitersOnlyOnDestroy came with 3.2; what it does is tested below the doors. */
+static void sfl_32_the_newest_flag_does_not_exist_yet(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_world s;
@@ -308,6 +311,68 @@ static void pnp_05_mfn_18_a_wait_outlasts_a_change_of_power(void **state)
 	sync_stop(&s);
 }
 
+static bool is_ready(int file)
+{
+	struct pollfd look = {.fd = file, .events = POLLIN};
+
+	return poll(&look, 1, 0) == 1 && (look.revents & POLLIN);
+}
+
+static void mfn_40_a_descriptor_that_polls_ready(void **state)
+{
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence f = sync_fence(&s, 0, 5), deaf = sync_fence(&s, 0x20, 5);
+	D3DKMT_CREATESYNCFILE there = {
+		.hDevice = s.device, .hMonitoredFence = f.handle, .FenceValue = 5};
+	D3DKMT_CREATESYNCFILE later = {
+		.hDevice = s.device, .hMonitoredFence = f.handle, .FenceValue = 7};
+	assert_int_equal(D3DKMTCreateSyncFile(&there), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTCreateSyncFile(&later), STATUS_SUCCESS);
+	assert_true(there.hSyncFile >= 3 && later.hSyncFile >= 3);
+	assert_true(is_ready((int)there.hSyncFile));
+	assert_int_equal(sync_signal(s.device, f.handle, 6), STATUS_SUCCESS);
+	assert_false(is_ready((int)later.hSyncFile));
+	assert_int_equal(sync_signal(s.device, f.handle, 7), STATUS_SUCCESS);
+	assert_true(is_ready((int)later.hSyncFile));
+	assert_true(is_ready((int)later.hSyncFile));
+	close((int)there.hSyncFile);
+	close((int)later.hSyncFile);
+	there.hSyncFile = 0xdead;
+	there.hMonitoredFence = s.device;
+	assert_int_equal(D3DKMTCreateSyncFile(&there), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "SYN-22");
+	there.hMonitoredFence = deaf.handle;
+	assert_int_equal(D3DKMTCreateSyncFile(&there), STATUS_ACCESS_DENIED);
+	sync_found(&s, "SFL-16");
+	assert_int_equal(D3DKMTCreateSyncFile(NULL), STATUS_INVALID_PARAMETER);
+	sync_found(&s, "HND-11");
+	assert_int_equal(there.hSyncFile, 0xdead);
+	sync_stop(&s);
+}
+
+/* Neither allocates: an allocation would fail here. */
+static void mfn_20_mfn_11_signals_and_waits_allocate_nothing(void **state)
+{
+	struct sync_waiter v = {0};
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence f = sync_fence(&s, 0, 0);
+	v.process = s.process;
+	vmm_calloc_fail_after(1);
+	assert_int_equal(sync_signal(s.device, f.handle, 1), STATUS_SUCCESS);
+	assert_int_equal(sync_wait(s.device, f.handle, 1), STATUS_SUCCESS);
+	vmm_calloc_fail_after(0);
+	sync_waiter_start(&s, &v, f.handle, 2);
+	vmm_calloc_fail_after(1);
+	assert_int_equal(sync_signal(s.device, f.handle, 2), STATUS_SUCCESS);
+	vmm_calloc_fail_after(0);
+	assert_int_equal(sync_waiter_join(&v), STATUS_SUCCESS);
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,10 +381,12 @@ int main(void)
 		ON_BOTH(mfn_12_an_event_that_is_full_holds_nobody_up),
 		ON_BOTH(mfn_14_mfn_15_all_or_any_of_many),
 		ON_BOTH(mfn_17_sfl_27_sfl_30_destruction_frees_who_waits),
-		ON_BOTH(sfl_28_sfl_29_the_flag_does_not_exist_yet),
+		ON_BOTH(sfl_32_the_newest_flag_does_not_exist_yet),
 		ON_BOTH(mfn_18_syn_14_the_end_of_the_device_frees_who_waits_through_it),
 		ON_BOTH(mfn_24_a_wait_after_a_rewind_waits),
 		ON_BOTH(mfn_34_the_arrays_are_copied),
+		ON_BOTH(mfn_40_a_descriptor_that_polls_ready),
+		ON_BOTH(mfn_20_mfn_11_signals_and_waits_allocate_nothing),
 		ON_BOTH(mfn_19_signals_to_the_thread_end_no_wait),
 		ON_BOTH(pnp_05_mfn_18_a_wait_outlasts_a_change_of_power),
 	};

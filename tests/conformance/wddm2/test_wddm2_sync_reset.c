@@ -28,7 +28,7 @@ static void hang(struct sync_world *s)
 	w->m->settings.complete_at_once = true;
 }
 
-static void tdrs_01_tdrs_06_who_waits_comes_back_and_who_polls_sees_why(void **state)
+static void tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back(void **state)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 	struct sync_waiter v = {0};
@@ -131,7 +131,7 @@ static void mfn_18_lock_33_a_removed_adapter_frees_who_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_SIM(tdrs_01_tdrs_06_who_waits_comes_back_and_who_polls_sees_why),
+		ON_SIM(tdrs_01_tdrs_06_tdrs_12_syn_18_mfn_38_who_waits_comes_back),
 		ON_SIM(tdrs_03_tdrs_04_sfl_18_sfl_19_who_does_not_poison_it),
 		ON_SIM(tdrs_02_the_largest_of_thirty_two_bits),
 		ON_BOTH(mfn_18_lock_33_a_removed_adapter_frees_who_waits),

@@ -280,6 +280,51 @@ static void mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu(void **state)
 	stop(&w);
 }
 
+/* Two openings of one object, as two processes have them. */
+static void end_opening(struct vmm_sync_object *object)
+{
+	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
+
+	assert_non_null(sync);
+	sync->object = object;
+	told_last = 0;
+	vmm_sync_end(sync);
+}
+
+static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
+{
+	static _Atomic uint64_t word;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t flags = 0; flags <= VMM_SYNC_UNWAIT_ON_LAST;
+	     flags += VMM_SYNC_UNWAIT_ON_LAST) {
+		for (uint32_t openings = 1; openings <= 2; openings++) {
+			struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
+			struct fence *fence = vmm_container_of(object, struct fence, object);
+			const uint64_t one = 1;
+			struct wait wait;
+
+			assert_non_null(object);
+			object->world = &w.world;
+			object->type = VMM_SYNC_MONITORED_FENCE;
+			object->flags = flags;
+			object->word = &word;
+			object->openings = openings;
+			atomic_init(&object->references, openings);
+			assert_false(begin(&w, &wait, &fence, &one, 1, false));
+			end_opening(object);
+			assert_int_equal(wait.told, !flags || openings == 1);
+			if (openings == 2)
+				end_opening(object);
+			assert_int_equal(wait.told, 1);
+			assert_int_equal(wait.wait.status, VMM_CANCELLED);
+		}
+	}
+	stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +333,7 @@ int main(void)
 		cmocka_unit_test(mfn_14_mfn_15_all_and_any_of_several),
 		cmocka_unit_test(mfn_14_mfn_24_all_hold_at_the_same_look),
 		cmocka_unit_test(mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu),
+		cmocka_unit_test(sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters),
 	};
 
 	return cmocka_run_group_tests_name("sync waits", tests, NULL, NULL);
