@@ -2,17 +2,23 @@
 #include "bare.h"
 
 #include <d3dkmddi.h>
-#include <dispmprt.h>
 #include <ntddk.h>
+#include <stddef.h>
 #include <string.h>
 #include <vidmm/softgpu.h>
 
 static enum bench_bare bare;
+static bench_bare_edit *entries;
 static char object;
 
 void bench_bare(enum bench_bare what)
 {
 	bare = what;
+}
+
+void bench_bare_entries(bench_bare_edit *edit)
+{
+	entries = edit;
 }
 
 static NTSTATUS APIENTRY create_allocation(IN_CONST_HANDLE adapter,
@@ -75,8 +81,11 @@ NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
 			       PDRIVER_INITIALIZATION_DATA data)
 {
-	DRIVER_INITIALIZATION_DATA table = *data;
+	DRIVER_INITIALIZATION_DATA table = {0};
 
+	memcpy(&table, data, offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi)); /* of 1.3 */
+	if (entries)
+		entries(&table);
 	if (bare == BENCH_NO_OBJECTS) {
 		table.DxgkDdiCreateAllocation = create_allocation;
 		table.DxgkDdiDestroyAllocation = destroy_allocation;

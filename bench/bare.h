@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * softgpu with DDIs that do next to nothing, so that what is measured is the library's work and not the miniport's. Of
- * the adapters that start between bench_bare(true) and bench_bare(false).
+ * the adapters that start between two calls of bench_bare.
  */
 #ifndef VMM_BENCH_BARE_H
 #define VMM_BENCH_BARE_H
 
-#include <stdbool.h>
+#include <dispmprt.h>
 
 enum bench_bare {
 	BENCH_WHOLE,
@@ -14,5 +14,8 @@ enum bench_bare {
 	BENCH_NO_PAGING /* paging buffers are empty: nothing is copied */
 };
 void bench_bare(enum bench_bare what);
+/* The same for entries of a case's own: `edit` changes softgpu's table on its way. NULL: no more. */
+typedef void bench_bare_edit(DRIVER_INITIALIZATION_DATA *table);
+void bench_bare_entries(bench_bare_edit *edit);
 
 #endif

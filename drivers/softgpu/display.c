@@ -223,6 +223,17 @@ static uint64_t frame_ns(const struct softgpu_display *display)
 	return NS_PER_S / (hz ? hz : 1);
 }
 
+static int must_stop(struct softgpu_display *display)
+{
+	KIRQL irql;
+	int stop;
+
+	KeAcquireSpinLock(&display->lock, &irql);
+	stop = display->is_stopping;
+	KeReleaseSpinLock(&display->lock, irql);
+	return stop;
+}
+
 /* 0: to be stopped. */
 static int wait_for_frame(struct softgpu_display *display)
 {
@@ -234,7 +245,7 @@ static int wait_for_frame(struct softgpu_display *display)
 
 		timeout.QuadPart = -(LONGLONG)((until - now) / WAIT_UNIT_NS);
 		(void)KeWaitForSingleObject(&display->kick, Executive, KernelMode, FALSE, &timeout);
-		if (display->is_stopping)
+		if (must_stop(display))
 			return 0;
 		now = softgpu_now_ns() - display->began_ns;
 	}

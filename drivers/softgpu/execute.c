@@ -133,6 +133,12 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 			((const struct softgpu_stall *)(const void *)command)->nanoseconds));
 	case SOFTGPU_HANG:
 		return go_on(softgpu_engine_hang(engine));
+	case SOFTGPU_LOSE_INTERRUPT:
+		engine->interrupts = 0;
+		return STATUS_SUCCESS;
+	case SOFTGPU_REPEAT_INTERRUPT:
+		engine->interrupts = 2;
+		return STATUS_SUCCESS;
 	case SOFTGPU_HW_BLIT:
 		return softgpu_execute_blit(engine,
 					    (const struct softgpu_hw_blit *)(const void *)command);

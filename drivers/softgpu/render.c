@@ -340,14 +340,14 @@ static NTSTATUS put_relocations(struct translation *t, struct softgpu_command he
 	return STATUS_SUCCESS;
 }
 
-/* NOP, STALL and HANG: no operands. A NOP's payload is dropped. */
+/* NOP, STALL, HANG and those about interrupts: no operands. A NOP's payload is dropped. */
 static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_stall *record = (struct softgpu_stall *)(void *)(t->dma + t->out);
 	int stall = header.opcode == SOFTGPU_STALL;
 
 	if (header.flags || (stall && header.size_bytes != sizeof(*record)) ||
-	    (header.opcode == SOFTGPU_HANG && header.size_bytes != sizeof(header)))
+	    (!stall && header.opcode != SOFTGPU_NOP && header.size_bytes != sizeof(header)))
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, stall ? sizeof(*record) : sizeof(header), 0))
 		return UNTIL_DMA_BUFFER_IS_FULL;
@@ -361,13 +361,30 @@ static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 	return STATUS_SUCCESS;
 }
 
+/* Success is no answer: the rest would not be looked at. */
+static NTSTATUS answer(const struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_answer wanted;
+
+	if (header.size_bytes != sizeof(wanted) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	fetch(&wanted, t->commands + t->at, sizeof(wanted));
+	return wanted.status < 0 && !wanted.reserved && wanted.status != UNTIL_DMA_BUFFER_IS_FULL
+		       ? wanted.status
+		       : STATUS_INVALID_PARAMETER;
+}
+
 static NTSTATUS put_command(struct translation *t, struct softgpu_command header)
 {
 	switch (header.opcode) {
 	case SOFTGPU_NOP:
 	case SOFTGPU_STALL:
 	case SOFTGPU_HANG:
+	case SOFTGPU_LOSE_INTERRUPT:
+	case SOFTGPU_REPEAT_INTERRUPT:
 		return put_plain(t, header);
+	case SOFTGPU_ANSWER:
+		return answer(t, header);
 	case SOFTGPU_REFERENCE:
 		return put_reference(t, header);
 	case SOFTGPU_FILL:

@@ -73,6 +73,7 @@ struct softgpu_engine {
 	KSPIN_LOCK lock;
 	uint32_t head, count;
 	uint32_t submitted_fence, completed_fence;
+	uint32_t lost_fence;    /* complete, and nobody was told; 0: none */
 	uint32_t running_fence; /* of the packet being executed, when is_running */
 	uint32_t aborted_fence; /* of the packet that a reset dropped, when did_abort */
 	int is_running, did_abort;
@@ -84,6 +85,7 @@ struct softgpu_engine {
 
 	/* the engine thread's own */
 	uint64_t busy_until_ns;
+	uint32_t interrupts; /* that the running packet's end raises */
 };
 
 struct softgpu_range {

@@ -69,18 +69,26 @@ NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 	return engine ? softgpu_engine_submit(engine, &packet) : STATUS_INVALID_PARAMETER;
 }
 
-/* The fence is published before its interrupt, so a fence seen here never lacks one that is not under way. */
+/*
+ * The fence is published before its interrupt, so a fence seen here never lacks one that is not under way; but for the one that
+ * got lost, which comes now (SUB-14).
+ */
 NTSTATUS APIENTRY softgpu_query_current_fence(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYCURRENTFENCE pCurrentFence)
 {
 	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pCurrentFence->NodeOrdinal,
 							  pCurrentFence->EngineOrdinal);
+	uint32_t lost;
 	KIRQL irql;
 
 	if (!engine)
 		return STATUS_INVALID_PARAMETER;
 	KeAcquireSpinLock(&engine->lock, &irql);
 	pCurrentFence->CurrentFence = engine->completed_fence;
+	lost = engine->lost_fence;
+	engine->lost_fence = 0;
 	KeReleaseSpinLock(&engine->lock, irql);
+	if (lost)
+		softgpu_raise_completed(engine, lost);
 	return STATUS_SUCCESS;
 }

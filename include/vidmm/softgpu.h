@@ -125,7 +125,12 @@ enum softgpu_opcode {
 	SOFTGPU_WAIT = 7,   /* until the 64-bit word at the operand is >= value */
 	SOFTGPU_SIGNAL = 8, /* writes value to the 64-bit word at the operand */
 	SOFTGPU_STALL = 9,  /* the engine is busy for `nanoseconds` */
-	SOFTGPU_HANG = 10   /* the engine never finishes this buffer */
+	SOFTGPU_HANG = 10,  /* the engine never finishes this buffer */
+	/* Faults of the device and of its driver, on command. */
+	SOFTGPU_LOSE_INTERRUPT =
+		11, /* of this buffer's end: it is told when somebody asks for the fence */
+	SOFTGPU_REPEAT_INTERRUPT = 12, /* of this buffer's end: it comes twice */
+	SOFTGPU_ANSWER = 13            /* DxgkDdiRender returns `status`, whatever comes behind */
 };
 
 struct softgpu_command {
@@ -169,6 +174,12 @@ struct softgpu_sync {
 struct softgpu_stall {
 	struct softgpu_command command;
 	uint64_t nanoseconds;
+};
+
+struct softgpu_answer {
+	struct softgpu_command command;
+	int32_t status;
+	uint32_t reserved;
 };
 
 /*

@@ -148,6 +148,13 @@ static void unqueue_locked(struct vmm_flip *flip)
 	flip->device->presents--;
 }
 
+static void drop_locked(struct vmm_sched *sched, struct vmm_flip *flip)
+{
+	unqueue_locked(flip);
+	release_locked(sched, flip);
+	vmm_progress_signal(sched->adapter);
+}
+
 static void finish_locked(struct vmm_sched *sched, struct vmm_flip *flip, uint32_t reason)
 {
 	struct source *source = &sched->display->source[flip->source_id];
@@ -267,9 +274,7 @@ static struct vmm_flip *next_ready(struct vmm_adapter *adapter, struct source *s
 	vmm_os_mutex_lock(&adapter->state_lock);
 	while ((first = first_of(source)) != NULL && first->due && !first->set &&
 	       vmm_device_lost(first->device)) {
-		unqueue_locked(first);
-		release_locked(adapter->sched, first);
-		vmm_progress_signal(adapter);
+		drop_locked(adapter->sched, first);
 	}
 	if (first && !is_ready(adapter, first))
 		first = NULL;
@@ -350,9 +355,7 @@ static bool show_first(struct vmm_adapter *adapter, struct vmm_flip *flip)
 	if (NT_SUCCESS(status)) {
 		finish_locked(adapter->sched, flip, VIDMM_DISPLAY_FIRST);
 	} else {
-		unqueue_locked(flip);
-		release_locked(adapter->sched, flip);
-		vmm_progress_signal(adapter);
+		drop_locked(adapter->sched, flip);
 	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	leave_level_two(adapter);
@@ -382,15 +385,18 @@ static bool show_next(struct vmm_adapter *adapter, struct vmm_flip *flip)
 	if (mmio)
 		status = vmm_port_flip(adapter->port, &args);
 	vmm_os_mutex_lock(&adapter->state_lock);
-	if (status == STATUS_DEVICE_REMOVED)
+	const struct source *source = &adapter->sched->display->source[flip->source_id];
+	bool told = atomic_load(&source->vsync_address) == flip->address;
+	if (first_of(source) != flip)
+		; /* its vsync came inside the call */
+	else if (status == STATUS_DEVICE_REMOVED)
 		flip->set = false;
-	else if (mmio && (immediate || !NT_SUCCESS(status)))
+	else if (!NT_SUCCESS(status))
+		drop_locked(adapter->sched, flip); /* what was shown still is */
+	else if (mmio && immediate)
 		finish_locked(adapter->sched, flip, VIDMM_DISPLAY_IMMEDIATE);
-	else if (!mmio &&
-		 atomic_load(&adapter->sched->display->source[flip->source_id].vsync_address) ==
-			 flip->address)
-		finish_locked(adapter->sched, flip,
-			      VIDMM_DISPLAY_VSYNC); /* told before the packet's end */
+	else if (!mmio && told) /* before the packet's end was */
+		finish_locked(adapter->sched, flip, VIDMM_DISPLAY_VSYNC);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_paging_unlock(adapter);
 	return status != STATUS_DEVICE_REMOVED;
@@ -413,12 +419,6 @@ void vmm_display_work(struct vmm_adapter *adapter)
 }
 
 /* ---- the end of it ---- */
-
-static void drop_locked(struct vmm_sched *sched, struct vmm_flip *flip)
-{
-	unqueue_locked(flip);
-	release_locked(sched, flip);
-}
 
 static void darken_locked(struct vmm_sched *sched, struct source *source)
 {

@@ -187,7 +187,9 @@ static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_p
 	const RECT *within = p->flags.ColorFill ? &p->destination : &p->source;
 
 	p->sub_rect_count = r->sub_rect_count ? r->sub_rect_count : 1;
-	p->sub_rects = vmm_calloc(p->sub_rect_count, sizeof(*p->sub_rects));
+	p->sub_rects = p->sub_rect_count == 1
+			       ? &p->one
+			       : vmm_calloc(p->sub_rect_count, sizeof(*p->sub_rects));
 	if (!p->sub_rects)
 		return STATUS_NO_MEMORY;
 	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
@@ -411,6 +413,7 @@ NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present
 		status = choose_rects(context, &p);
 	if (NT_SUCCESS(status))
 		status = submit(context, &p);
-	vmm_free(p.sub_rects);
+	if (p.sub_rects != &p.one)
+		vmm_free(p.sub_rects);
 	return status;
 }

@@ -31,6 +31,7 @@ struct vmm_present {
 	DXGK_PRESENTFLAGS flags;
 	RECT source, destination;
 	RECT *sub_rects; /* in the destination, at least one */
+	RECT one;        /* the usual case: nothing is allocated */
 	uint32_t sub_rect_count;
 	uint32_t submit_flags; /* VMM_PRESENT_... of its packets */
 	struct vmm_flip *flip; /* NULL: it is none */

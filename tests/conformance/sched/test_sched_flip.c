@@ -190,6 +190,23 @@ static void prs_04_at_dirql_when_the_picture_is_complete(void **state)
 	show_stop(&s);
 }
 
+static void prs_04_a_refusal_leaves_what_was_shown(void **state)
+{
+	struct show s;
+
+	show_start(&s, state, NULL);
+	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
+	show_now(&s, 0, a);
+	scripted_fail(s.w.m, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS, STATUS_INVALID_PARAMETER, 1);
+	expect_flip(&s, 0, b);
+	world_run(&s.w);
+	vidmm_settle(s.w.client.host);
+	world_expect_finding(&s.w, "PRS-04");
+	assert_int_equal(show_displayed(&s), 1);
+	show_now(&s, 0, b); /* nothing of it is in the way */
+	show_stop(&s);
+}
+
 /* What another node draws counts as well. */
 static void prs_04_another_nodes_picture_is_waited_for(void **state)
 {
@@ -240,6 +257,42 @@ static void prs_05_a_vsync_tells_what_is_shown(void **state)
 	show_vsync(&s, 0); /* every frame */
 	assert_int_equal(show_displayed(&s), 2);
 	assert_int_equal(s.w.client.findings, 0);
+	show_stop(&s);
+}
+
+/* The hardware may be as quick as that. */
+static void vsync_at_once(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
+
+	(void)context;
+	if (call->ddi != VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS || call->irql <= DISPATCH_LEVEL)
+		return;
+	memset(&data, 0, sizeof(data));
+	data.InterruptType = DXGK_INTERRUPT_CRTC_VSYNC;
+	data.CrtcVsync.PhysicalAddress = call->in.source_address.PrimaryAddress;
+	m->services.DxgkCbNotifyInterrupt(m->services.DeviceHandle, &data);
+	m->services.DxgkCbQueueDpc(m->services.DeviceHandle);
+}
+
+static void prs_05_a_vsync_inside_the_call(void **state)
+{
+	struct show s;
+
+	show_start(&s, state, NULL);
+	D3DKMT_HANDLE primary[2] = {show_allocate(&s, 0), show_allocate(&s, 0)};
+	show_now(&s, 0, primary[0]);
+	s.w.m->hook = vsync_at_once;
+	for (uint32_t i = 1; i < 7; i++) {
+		D3DKMT_PRESENT args = show_flip(&s, 0, primary[i % 2]);
+
+		args.FlipInterval = i < 4 ? D3DDDI_FLIPINTERVAL_ONE : D3DDDI_FLIPINTERVAL_IMMEDIATE;
+		assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
+		world_run(&s.w);
+		vidmm_settle(s.w.client.host);
+		assert_int_equal(show_displayed(&s), i + 1);
+	}
+	s.w.m->hook = NULL;
 	show_stop(&s);
 }
 
@@ -491,8 +544,10 @@ int main(void)
 		ON_BOTH(prs_03_a_dark_source_begins_to_show),
 		ON_BOTH(prs_03_a_refusal_leaves_the_source_dark),
 		ON_BOTH(prs_04_at_dirql_when_the_picture_is_complete),
+		ON_BOTH(prs_04_a_refusal_leaves_what_was_shown),
 		ON_BOTH(prs_04_another_nodes_picture_is_waited_for),
 		ON_BOTH(prs_05_a_vsync_tells_what_is_shown),
+		ON_BOTH(prs_05_a_vsync_inside_the_call),
 		ON_SIM(prs_05_a_vsync_that_never_comes),
 		ON_BOTH(sub_17_one_flip_may_be_pending),
 		ON_BOTH(prs_06_what_is_shown_is_not_evicted),

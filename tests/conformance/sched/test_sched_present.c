@@ -140,7 +140,8 @@ static void break_bounds(void *context, struct scripted_miniport *m, struct scri
 		return;
 	switch (*(uint32_t *)context) {
 	case 0:
-		out->pDmaBuffer = (char *)in->pDmaBuffer + in->DmaSize + 1;
+		out->pDmaBuffer =
+			(void *)((uintptr_t)in->pDmaBuffer + in->DmaSize + 1); /* NULL, too */
 		break;
 	case 1:
 		out->pPatchLocationListOut =
