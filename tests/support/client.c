@@ -52,6 +52,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.system_memory_bytes = o->system_memory_bytes,
 		.first_fence_id = o->first_fence_id,
 		.physical_adapters = o->physical_adapters,
+		.scheduling = o->scheduling,
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);
