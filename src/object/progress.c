@@ -150,16 +150,18 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 		       uint64_t *sequence)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_timeline *at = adapter->timeline;
 	const _Atomic uint64_t *last = use == VMM_USE_WRITE    ? instance->written
 				       : use == VMM_USE_ACTIVE ? instance->active
 							       : instance->queued;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
-		uint64_t s = atomic_load_explicit(&last[t], memory_order_relaxed);
+	for (uint32_t t = 0; t <= adapter->node_count; t++, at++, last++) {
+		uint64_t s = atomic_load_explicit(last, memory_order_relaxed);
 
-		if (vmm_timeline_passed(adapter, t, s))
+		if (s <= atomic_load_explicit(&at->completed, memory_order_acquire))
 			continue;
-		if (vmm_timeline_done(adapter, t, s)) {
+		if (vmm_unlikely(atomic_load_explicit(&at->ahead, memory_order_relaxed)) &&
+		    vmm_timeline_is_ahead(adapter, t, s)) {
 			s = older_use(instance, t, s, use);
 			if (!s)
 				continue;

@@ -188,7 +188,7 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	*may_create = *may_create && !dma && context->dma_count < VMM_DMA_BUFFERS_PER_CONTEXT;
 	context->dma_count += *may_create;
 	*oldest = 0; /* another thread may hold one that it has not queued yet */
-	for (uint32_t i = 0; i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
+	for (uint32_t i = 0; !dma && i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
 		const struct vmm_dma *at = context->all[i];
 
 		if (at && !vmm_list_empty(&at->work.link) &&

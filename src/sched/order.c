@@ -391,37 +391,55 @@ static bool is_urgent(const struct vmm_sched *sched, const struct vmm_node *node
 	       (!shielded || vmm_level_never_yields(level));
 }
 
+/* The packet of the context whose turn it is; `level`: at which it runs. */
+VMM_COLD static struct vmm_packet *next_of_several(struct vmm_sched *sched, struct vmm_node *node,
+						   uint32_t *level)
+{
+	struct choice c = {0};
+	const struct vmm_context *context = choose(sched, node, &c);
+
+	*level = c.level;
+	return context ? vmm_order_first(context) : NULL;
+}
+
+VMM_COLD static bool preempts(struct vmm_sched *sched, struct vmm_node *node,
+			      struct vmm_packet *packet, uint32_t level)
+{
+	look_at_level(node, vmm_dma_of(packet)->context);
+	return is_urgent(sched, node, level ? level : vmm_dma_of(packet)->context->turn.level);
+}
+
+static struct vmm_packet *next_of_contexts(struct vmm_sched *sched, struct vmm_node *node,
+					   uint32_t *level)
+{
+	struct vmm_list *link = node->contexts.next;
+
+	if (link == &node->contexts)
+		return NULL;
+	if (vmm_unlikely(link != node->contexts.prev))
+		return next_of_several(sched, node, level);
+	struct vmm_packet *packet = vmm_order_first(context_of(link));
+
+	return can_run(sched, packet) ? packet : NULL;
+}
+
 struct vmm_packet *vmm_order_next_locked(struct vmm_sched *sched, struct vmm_node *node,
 					 bool *urgent, struct vmm_packet **stale)
 {
-	struct vmm_packet *paging =
-		vmm_list_empty(&node->paging)
-			? NULL
-			: vmm_container_of(node->paging.next, struct vmm_packet, link);
-	struct vmm_packet *packet = NULL;
-	struct choice c = {0};
+	uint32_t level = 0;
+	struct vmm_packet *packet = next_of_contexts(sched, node, &level);
 
-	*urgent = false;
-	if (vmm_likely(node->contexts.next == node->contexts.prev)) { /* one or none */
-		if (!vmm_list_empty(&node->contexts)) {
-			c.best = context_of(node->contexts.next);
-			packet = vmm_order_first(c.best);
-			if (!can_run(sched, packet))
-				packet = NULL;
-		}
-	} else {
-		struct vmm_context *context = choose(sched, node, &c);
-
-		packet = context ? vmm_order_first(context) : NULL;
-	}
-	*stale = packet && vmm_fence_reached(node->newest, packet->fence) ? packet : NULL;
+	if (packet && vmm_unlikely(vmm_fence_reached(node->newest, packet->fence)))
+		*stale = packet;
 	/* SUB-03, SCH-09: what the packet may need is older than it, and it is older than what it does not need. */
-	if (paging && (!packet || *stale || vmm_fence_reached(packet->fence, paging->fence)))
-		return paging;
-	if (packet && vmm_unlikely(sched->caps->preemption_aware)) {
-		look_at_level(node, vmm_dma_of(packet)->context);
-		*urgent = is_urgent(sched, node,
-				    c.level ? c.level : vmm_dma_of(packet)->context->turn.level);
+	if (!vmm_list_empty(&node->paging)) {
+		struct vmm_packet *paging =
+			vmm_container_of(node->paging.next, struct vmm_packet, link);
+
+		if (!packet || *stale || vmm_fence_reached(packet->fence, paging->fence))
+			return paging;
 	}
+	if (packet && vmm_unlikely(sched->caps->preemption_aware))
+		*urgent = preempts(sched, node, packet, level);
 	return packet;
 }

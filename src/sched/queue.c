@@ -112,12 +112,14 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
-	if (has_room(sched, node) || sched->caps->preemption_aware)
+	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
+	     room = !idle && has_room(sched, node);
+	if (room || vmm_unlikely(!idle && sched->caps->preemption_aware))
 		*packet = vmm_order_next_locked(sched, node, &urgent, &stale);
 	if (*packet && urgent) { /* SCH-05: it does not wait for the end of what the node is at */
 		vmm_preempt_want_locked(sched, node);
 		taking = URGENT;
-	} else if (*packet && has_room(sched, node)) {
+	} else if (*packet && room) {
 		taking = TAKEN;
 	}
 	if (taking == TAKEN && vmm_unlikely(stale)) {
@@ -147,7 +149,7 @@ VMM_COLD static bool renew(struct vmm_sched *sched, struct vmm_packet *packet)
 void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node)
 {
 	struct vmm_packet *stale = NULL;
-	bool urgent;
+	bool urgent = false;
 
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	if (node->stale) {

@@ -30,7 +30,8 @@ struct priority_world {
 	uint32_t lanes;
 };
 
-/* Two processes with a device each. tdr: NULL for no timeouts; scheduling: NULL for the defaults. */
+/* Two processes with a device each. tdr: NULL for no timeouts; scheduling: NULL for slices of 10 ms and more
+ * patience than any test takes. */
 void priority_start(struct priority_world *p, void **state, world_setup *setup,
 		    const struct vidmm_tdr_options *tdr,
 		    const struct vidmm_scheduling_options *scheduling);
