@@ -461,6 +461,82 @@ static void sch_05_the_older_use_counts_as_well(void **state)
 	priority_stop(&p);
 }
 
+/* SCH-01: an idle packet waits as long as there is other work; nobody else has to know. */
+static void sch_01_sch_05_however_far_ahead(void **state)
+{
+	struct priority_world p;
+
+	priority_start(&p, state, NULL, NULL, NULL);
+	struct lane *idle = priority_lane(&p, 0, 'i'), *high = priority_lane(&p, 1, 'h');
+	D3DKMT_HANDLE shared = lane_allocate(idle, 4 * KIB, WORLD_MEMORY);
+	lane_submit_use(idle, shared);
+	priority_complete_all(&p);
+	priority_forget(&p);
+	lane_priority(idle, -7);
+	lane_submit(high, 3);
+	lane_submit_use(idle, shared);
+	for (uint32_t i = 0; i < 1500; i++) {
+		lane_submit(high, 1);
+		priority_complete(&p, 1);
+	}
+	assert_null(strchr(priority_order(&p), 'i'));
+	assert_int_equal(lane_try_lock(high, high->own, 0), STATUS_GRAPHICS_ALLOCATION_BUSY);
+	priority_complete(&p, 3);
+	assert_string_equal(priority_order(&p) + 1503, "i");
+	assert_int_equal(lane_try_lock(high, high->own, 0), STATUS_SUCCESS);
+	assert_int_equal(lane_try_lock(idle, shared, 0), STATUS_GRAPHICS_ALLOCATION_BUSY);
+	lane_end(high);
+	priority_complete(&p, 1);
+	assert_int_equal(lane_try_lock(idle, shared, 0), STATUS_SUCCESS);
+	priority_assert_rising(&p);
+	priority_stop(&p);
+}
+
+/* ---- resets ---- */
+
+static void with_cancel(struct scripted_miniport *m)
+{
+	m->settings.caps.SchedulingCaps.CancelCommandAware = 1;
+	m->settings.table.DxgkDdiCancelCommand = scripted_cancel_command;
+}
+
+static NTSTATUS try_render(struct lane *lane)
+{
+	D3DKMT_RENDER args = {.hContext = lane->context};
+
+	lane_enter(lane);
+	return D3DKMTRender(&args);
+}
+
+/* TDR-09, TDR-12: of every context what the miniport had is over, and what it had not is cancelled. */
+static void tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts(void **state)
+{
+	const struct vidmm_tdr_options tdr = timeout_defaults(*(uint32_t *)*state);
+	struct priority_world p;
+
+	priority_start(&p, state, with_cancel, &tdr, NULL);
+	struct lane *low = priority_lane(&p, 0, 'l'), *high = priority_lane(&p, 1, 'h');
+	lane_priority(high, 3);
+	lane_submit(low, 4);
+	lane_submit(high, 3);
+	priority_complete(&p, 2); /* so that one is ahead of the other */
+	assert_order(&p, "llhh");
+	scripted_forget(p.w.m);
+	while (try_render(low) == STATUS_SUCCESS) /* no command: nothing but a packet */
+		vidmm_sleep_until_ns(p.w.client.host,
+				     vidmm_now_ns(p.w.client.host) + 300 * NS_PER_MS);
+	vidmm_settle(p.w.client.host);
+	assert_int_equal(scripted_count(p.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
+	assert_int_equal(try_render(high), STATUS_DEVICE_REMOVED);
+	/* One of the high one's, two of the low one's, and what was rendered meanwhile. */
+	assert_true(scripted_count(p.w.m, VIDMM_DDI_CANCEL_COMMAND) >= 3);
+	assert_int_equal(scripted_outstanding(p.w.m, 0), 0);
+	lane_end(low);
+	lane_end(high);
+	client_idle(&p.w.client);
+	priority_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +555,8 @@ int main(void)
 		ON_BOTH(sch_05_who_only_reads_overtakes_who_only_reads),
 		ON_BOTH(sch_05_who_is_ahead_waits_for_nobody_behind),
 		ON_BOTH(sch_05_the_older_use_counts_as_well),
+		ON_SIM(sch_01_sch_05_however_far_ahead),
+		ON_BOTH(tdr_09_tdr_12_a_reset_ends_the_work_of_all_contexts),
 	};
 
 	return cmocka_run_group_tests_name("priority", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 struct runner {
 	struct share *share;
 	struct vidmm_process *process;
+	uint32_t process_id;
 	D3DKMT_HANDLE device, context;
 	uint64_t packet_ns;
 	uint32_t switches;        /* in favour of it */
@@ -35,7 +36,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	for (uint32_t i = 0; i < s->runners; i++) {
 		struct runner *r = &s->runner[i];
 
-		if (r->context != event->object || vidmm_process_id(r->process) != event->process ||
+		if (r->context != event->object || r->process_id != event->process ||
 		    atomic_load(&s->over))
 			continue;
 		atomic_fetch_add(&r->packets, 1);
@@ -65,6 +66,7 @@ static struct runner *add(struct share *s, uint64_t packet_ns, INT priority)
 
 	*r = (struct runner){.share = s, .packet_ns = packet_ns};
 	assert_int_equal(vidmm_process_open(s->client.host, "runs", &r->process), 0);
+	r->process_id = vidmm_process_id(r->process);
 	vidmm_d3dkmt_attach(r->process);
 	vidmm_d3dkmt_enter(r->process);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
