@@ -110,10 +110,12 @@ static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 	if (!running->paging)
 		vmm_dma_of(running)->preempted++;
 	while (!vmm_list_empty(&node->hardware)) {
-		struct vmm_list *link = node->hardware.prev;
+		struct vmm_packet *packet =
+			vmm_container_of(node->hardware.prev, struct vmm_packet, link);
 
-		vmm_list_remove(link);
-		vmm_order_again_locked(node, vmm_container_of(link, struct vmm_packet, link));
+		vmm_list_remove(&packet->link);
+		packet->submit.Flags.Resubmission = sched->caps->wddm2; /* SUB-21 */
+		vmm_order_again_locked(node, packet);
 	}
 	atomic_fetch_add(&sched->ready_count, count);
 	sched->hardware_total -= count;

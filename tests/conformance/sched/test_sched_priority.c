@@ -302,7 +302,7 @@ static void sch_05_sch_06_no_packet_is_preempted_for_ever(void **state)
 }
 
 /* SCH-02: level 30 yields to nobody, and not to that either. */
-static void sch_02_hard_real_time_always_preempts(void **state)
+static void sch_02_sub_21_hard_real_time_always_preempts(void **state)
 {
 	struct priority_world p;
 	D3DKMT_CREATECONTEXT args = {0};
@@ -340,6 +340,13 @@ static void sch_02_hard_real_time_always_preempts(void **state)
 		priority_complete(&p, 1);
 	}
 	assert_order(&p, "lhlhlhlhlhlhl");
+	/* SUB-21: from 2.0 on the miniport is told what it has had before; every second one is the low one again. */
+	uint32_t first = scripted_count(p.w.m, VIDMM_DDI_SUBMIT_COMMAND) - 13;
+
+	for (uint32_t i = 0; i < 13; i++)
+		assert_int_equal(scripted_nth(p.w.m, VIDMM_DDI_SUBMIT_COMMAND, first + i)
+					 ->in.submit.Flags.Resubmission,
+				 i && i % 2 == 0);
 	finish_preempted(&p);
 }
 
@@ -550,7 +557,7 @@ int main(void)
 		ON_BOTH(sch_05_nobody_preempts_his_equal),
 		ON_BOTH(sch_05_who_is_raised_preempts),
 		ON_BOTH(sch_05_sch_06_no_packet_is_preempted_for_ever),
-		ON_BOTH(sch_02_hard_real_time_always_preempts),
+		ON_BOTH(sch_02_sub_21_hard_real_time_always_preempts),
 		ON_BOTH(sch_05_a_shared_allocation_is_used_in_order),
 		ON_BOTH(sch_05_who_only_reads_overtakes_who_only_reads),
 		ON_BOTH(sch_05_who_is_ahead_waits_for_nobody_behind),
