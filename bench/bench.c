@@ -159,9 +159,13 @@ int bench_verdict(const struct bench_result *result, const struct bench_case *be
 static bool parse(int argc, char **argv, struct bench_options *options)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},       {"gate", no_argument, NULL, 'g'},
-		{"list", no_argument, NULL, 'l'},       {"rounds", required_argument, NULL, 'r'},
-		{"only", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
+		{"json", no_argument, NULL, 'j'},
+		{"gate", no_argument, NULL, 'g'},
+		{"list", no_argument, NULL, 'l'},
+		{"rounds", required_argument, NULL, 'r'},
+		{"only", required_argument, NULL, 'o'},
+		{"round-us", required_argument, NULL, 'u'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 	while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -181,11 +185,15 @@ static bool parse(int argc, char **argv, struct bench_options *options)
 		case 'r':
 			options->rounds = (unsigned)strtoul(optarg, NULL, 10);
 			break;
+		case 'u':
+			options->round_ns = 1000 * strtoull(optarg, NULL, 10);
+			break;
 		default:
 			return false;
 		}
 	}
-	return optind == argc && options->rounds >= 1 && options->rounds <= BENCH_ROUNDS_MAX;
+	return optind == argc && options->round_ns && options->rounds >= 1 &&
+	       options->rounds <= BENCH_ROUNDS_MAX;
 }
 
 int main(int argc, char **argv)
@@ -193,7 +201,7 @@ int main(int argc, char **argv)
 	struct bench_options options = {.rounds = 9, .round_ns = 4000000};
 	if (!parse(argc, argv, &options)) {
 		fprintf(stderr,
-			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] [--only TEXT]\n",
+			"usage: vidmm-bench [--json] [--gate] [--list] [--rounds 1..%d] [--round-us N] [--only TEXT]\n",
 			BENCH_ROUNDS_MAX);
 		return 2;
 	}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An allocation through the doors: one operation destroys a random one of those alive and creates another. With it go
- * the miniport's DxgkDdiCreateAllocation, OpenAllocation, CloseAllocation and DestroyAllocation, and the events. No
+ * the calls of DxgkDdiCreateAllocation, OpenAllocation, CloseAllocation and DestroyAllocation, which do nothing here (in
+ * create.softgpu_pair they do what softgpu does), and the events. No
  * memory is touched: a new allocation is not resident, whatever its size. The peer is malloc(64) and free, as many alive,
  * in the same random order: what the cache charges for any bookkeeping of that many things.
  */
+#include "bare.h"
 #include "bench.h"
 
 #include <stdlib.h>
@@ -17,11 +19,13 @@ enum { DRAWS = 1 << 16 };
 struct workload {
 	uint64_t size_bytes; /* 0: malloc */
 	uint32_t live;
+	bool softgpu;
 };
 
 static const struct workload workloads[] = {
-	{64 << 10, 1},   {1 << 20, 1}, {16 << 20, 1}, {64 << 10, 1000},
-	{4096, 1000000}, {0, 1},       {0, 1000},     {0, 1000000},
+	{64 << 10, 1, false},    {1 << 20, 1, false},    {16 << 20, 1, false},
+	{64 << 10, 1000, false}, {4096, 1000000, false}, {0, 1, false},
+	{0, 1000, false},        {0, 1000000, false},    {64 << 10, 1, true},
 };
 
 struct churn {
@@ -69,9 +73,12 @@ static bool open_device(struct churn *churn)
 						.bar_sizes = &bar_bytes,
 						.bar_count = 1};
 
-	if (vidmm_host_create(&host, &churn->host) < 0 ||
-	    vidmm_adapter_start(churn->host, &adapter, &churn->adapter) < 0 ||
-	    vidmm_process_open(churn->host, "bench", &churn->process) < 0 ||
+	if (vidmm_host_create(&host, &churn->host) < 0)
+		return false;
+	bench_bare(churn->workload->softgpu ? BENCH_WHOLE : BENCH_NO_OBJECTS);
+	vidmm_status status = vidmm_adapter_start(churn->host, &adapter, &churn->adapter);
+	bench_bare(BENCH_WHOLE);
+	if (status < 0 || vidmm_process_open(churn->host, "bench", &churn->process) < 0 ||
 	    vidmm_device_create(churn->process, churn->adapter, &churn->device) < 0)
 		return false;
 	churn->callbacks = vidmm_device_callbacks(churn->device);
@@ -165,12 +172,14 @@ static void run_malloc(void *state, uint64_t steps)
 	BENCH(.name = "create.pair_" text, .parameter = (index), .setup = churn_create, \
 	      .run = run_allocations, .teardown = churn_destroy, .peer = (against),     \
 	      .ratio_max = (most))
-PAIR(0, "64k", "create.malloc_1", 0);
+PAIR(0, "64k", "create.malloc_1", 9);
 /* Neither the size nor the number of the others is a factor, but for what the caches no longer hold. */
 PAIR(1, "1m", "create.pair_64k", 1.5);
 PAIR(2, "16m", "create.pair_64k", 1.5);
-PAIR(3, "64k_1000_live", "create.malloc_1000", 0);
-PAIR(4, "4k_1000000_live", "create.malloc_1000000", 150);
+PAIR(3, "64k_1000_live", "create.malloc_1000", 9);
+PAIR(4, "4k_1000000_live", "create.pair_64k_1000_live", 2);
+BENCH(.name = "create.softgpu_pair", .parameter = 8, .setup = churn_create, .run = run_allocations,
+      .teardown = churn_destroy, .peer = "create.pair_64k");
 
 #define MALLOC(index, text)                                                               \
 	BENCH(.name = "create.malloc_" text, .parameter = (index), .setup = churn_create, \

@@ -6,11 +6,14 @@
  */
 #include "bench.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <d3dkmthk.h>
 #include <d3dumddi.h>
 #include <vidmm/softgpu.h>
 #include <vidmm/vidmm.h>
@@ -18,7 +21,7 @@
 enum { DONOT_WAIT = 0x4, IGNORE_SYNC = 0x8, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
 /* So many that waking the partner, or waiting for its turn on a busy machine, does not count. */
 enum { PAIRS_A_STEP = 8192 };
-enum kind { IDLE, DISCARDING, BUSY, TWO_THREADS };
+enum kind { IDLE, DISCARDING, BUSY, TWO_THREADS, THUNKS };
 
 struct access {
 	struct vidmm_host *host;
@@ -27,13 +30,19 @@ struct access {
 	struct vidmm_device *device;
 	const D3DDDI_DEVICECALLBACKS *callbacks;
 	HANDLE handle;
+	D3DKMT_HANDLE thunk; /* a device of its own, for the D3DKMT functions */
 	D3DDDICB_CREATECONTEXT context;
-	D3DKMT_HANDLE allocation[2], gate;
-	uint32_t flags, failures;
+	D3DKMT_HANDLE gate;
+	uint32_t flags;
+	_Atomic uint32_t failures;
+	/* What a lock writes back, one for each thread. */
+	struct {
+		_Alignas(128) D3DKMT_HANDLE handle;
+	} allocation[2];
 	/* the partner on the second CPU */
 	pthread_t partner;
 	bool has_partner;
-	_Alignas(128) _Atomic uint64_t begun, done; /* steps asked of it so far, steps done */
+	_Alignas(128) _Atomic uint32_t begun, done; /* pairs asked of it so far, pairs done */
 	_Atomic bool stop;
 };
 
@@ -75,6 +84,45 @@ static void pairs(struct access *access, D3DKMT_HANDLE *allocation, uint64_t ste
 			access->failures++;
 		unlock(access, *allocation);
 	}
+}
+
+/* The same through D3DKMTLock and D3DKMTUnlock, on a device of theirs. */
+static void thunk_pairs(struct access *access, uint64_t steps)
+{
+	for (uint64_t i = 0; i < steps; i++) {
+		D3DKMT_HANDLE handle = access->allocation[0].handle;
+		D3DKMT_LOCK lock_args = {.hDevice = access->thunk, .hAllocation = handle};
+		D3DKMT_UNLOCK unlock_args = {
+			.hDevice = access->thunk, .NumAllocations = 1, .phAllocations = &handle};
+
+		if (D3DKMTLock(&lock_args) || D3DKMTUnlock(&unlock_args))
+			access->failures++;
+	}
+}
+
+static bool open_thunk(struct access *access)
+{
+	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					  .size_bytes = 65536};
+	D3DDDI_ALLOCATIONINFO2 info = {.pPrivateDriverData = &wish,
+				       .PrivateDriverDataSize = sizeof(wish)};
+	D3DKMT_ENUMADAPTERS adapters = {0};
+	D3DKMT_CREATEDEVICE device = {0};
+
+	vidmm_d3dkmt_attach(access->process);
+	if (D3DKMTEnumAdapters(&adapters) || !adapters.NumAdapters)
+		return false;
+	device.hAdapter = adapters.Adapters[0].hAdapter;
+	if (D3DKMTCreateDevice(&device))
+		return false;
+	access->thunk = device.hDevice;
+	D3DKMT_CREATEALLOCATION create = {
+		.hDevice = device.hDevice, .NumAllocations = 1, .pAllocationInfo2 = &info};
+	if (D3DKMTCreateAllocation(&create))
+		return false;
+	access->allocation[0].handle = info.hAllocation;
+	return true;
 }
 
 static bool open_device(struct access *access)
@@ -124,41 +172,59 @@ static void submit(struct access *access, D3DKMT_HANDLE allocation, D3DKMT_HANDL
 	access->context.pAllocationList = render.pNewAllocationList;
 }
 
-/* Works off what is asked of it, then looks again. */
+static void ask_partner(struct access *access, uint32_t pairs)
+{
+	atomic_store(&access->begun, pairs);
+	syscall(SYS_futex, &access->begun, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Works off what is asked of it; between runs it sleeps, so that it does not disturb the other cases. */
 static void *partner_main(void *context)
 {
 	struct access *access = context;
-	uint64_t done = 0;
+	uint32_t done = 0;
 
 	bench_pin(1);
 	while (!atomic_load_explicit(&access->stop, memory_order_relaxed)) {
-		uint64_t begun = atomic_load_explicit(&access->begun, memory_order_acquire);
+		uint32_t begun = atomic_load_explicit(&access->begun, memory_order_acquire);
 
 		if (begun == done) {
-			sched_yield();
+			syscall(SYS_futex, &access->begun, FUTEX_WAIT_PRIVATE, done, NULL, NULL, 0);
 			continue;
 		}
-		pairs(access, &access->allocation[1], begun - done);
+		pairs(access, &access->allocation[1].handle, begun - done);
 		done = begun;
 		atomic_store_explicit(&access->done, done, memory_order_release);
 	}
 	return NULL;
 }
 
+/* Two instances, of which the GPU has used the newer one last: the other is retired and idle. */
+static void prepare_renaming(struct access *access)
+{
+	access->flags = DISCARD;
+	pairs(access, &access->allocation[0].handle, 1);
+	submit(access, access->allocation[0].handle, 0);
+	vidmm_adapter_wait_idle(access->adapter);
+	access->flags = DISCARD | NO_EXISTING_REFERENCE;
+}
+
 static bool prepare(struct access *access, enum kind kind)
 {
 	if (!open_device(access))
 		return false;
-	access->allocation[0] = allocate(access);
-	access->allocation[1] = allocate(access);
+	access->allocation[0].handle = allocate(access);
+	access->allocation[1].handle = allocate(access);
 	access->gate = allocate(access);
-	submit(access, access->allocation[0], 0);
-	submit(access, access->allocation[1], 0);
+	submit(access, access->allocation[0].handle, 0);
+	submit(access, access->allocation[1].handle, 0);
 	vidmm_adapter_wait_idle(access->adapter);
+	if (kind == THUNKS && !open_thunk(access))
+		return false;
 	if (kind == DISCARDING)
-		access->flags = DISCARD | NO_EXISTING_REFERENCE;
+		prepare_renaming(access);
 	if (kind == BUSY)
-		submit(access, access->allocation[0], access->gate);
+		submit(access, access->allocation[0].handle, access->gate);
 	if (kind == TWO_THREADS)
 		access->has_partner = !pthread_create(&access->partner, NULL, partner_main, access);
 	return !access->failures && (kind != TWO_THREADS || access->has_partner);
@@ -169,6 +235,7 @@ static void access_destroy(void *state)
 	struct access *access = state;
 
 	atomic_store(&access->stop, true);
+	ask_partner(access, atomic_load(&access->begun) + 1);
 	if (access->has_partner)
 		pthread_join(access->partner, NULL);
 	uint64_t *word =
@@ -176,6 +243,11 @@ static void access_destroy(void *state)
 	if (word) {
 		__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 		unlock(access, access->gate);
+	}
+	if (access->thunk) {
+		D3DKMT_DESTROYDEVICE device = {.hDevice = access->thunk};
+
+		D3DKMTDestroyDevice(&device);
 	}
 	vidmm_device_destroy(access->device);
 	vidmm_process_close(access->process);
@@ -201,7 +273,12 @@ static void run_pairs(void *state, uint64_t steps)
 {
 	struct access *access = state;
 
-	pairs(access, &access->allocation[0], steps);
+	pairs(access, &access->allocation[0].handle, steps);
+}
+
+static void run_thunks(void *state, uint64_t steps)
+{
+	thunk_pairs(state, steps);
 }
 
 static void run_busy(void *state, uint64_t steps)
@@ -209,21 +286,23 @@ static void run_busy(void *state, uint64_t steps)
 	struct access *access = state;
 
 	for (uint64_t i = 0; i < steps; i++)
-		bench_use(lock(access, &access->allocation[0], DONOT_WAIT));
+		bench_use(lock(access, &access->allocation[0].handle, DONOT_WAIT));
 }
 
 static void run_both(void *state, uint64_t steps)
 {
 	struct access *access = state;
-	uint64_t goal = atomic_load(&access->begun) + steps * PAIRS_A_STEP;
+	uint32_t goal = atomic_load(&access->begun) + (uint32_t)(steps * PAIRS_A_STEP);
 
-	atomic_store_explicit(&access->begun, goal, memory_order_release);
-	pairs(access, &access->allocation[0], steps * PAIRS_A_STEP);
+	ask_partner(access, goal);
+	pairs(access, &access->allocation[0].handle, steps * PAIRS_A_STEP);
 	while (atomic_load_explicit(&access->done, memory_order_acquire) != goal)
 		;
 }
 
 BENCH(.name = "lock.pair", .parameter = IDLE, .setup = access_create, .run = run_pairs,
+      .teardown = access_destroy, .peer = "floor.xadd", .ratio_max = 6);
+BENCH(.name = "lock.pair_d3dkmt", .parameter = THUNKS, .setup = access_create, .run = run_thunks,
       .teardown = access_destroy, .peer = "floor.xadd", .ratio_max = 6);
 BENCH(.name = "lock.pair_discard", .parameter = DISCARDING, .setup = access_create,
       .run = run_pairs, .teardown = access_destroy, .peer = "lock.pair", .ratio_max = 2);

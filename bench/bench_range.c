@@ -163,10 +163,10 @@ static void run_malloc(void *state, uint64_t steps)
 	BENCH(.name = "range.pair_" text, .parameter = (index), .setup = churn_create, \
 	      .run = run_ranges, .teardown = churn_destroy, .peer = (against),         \
 	      .ratio_max = (most))
-RANGE(0, "1k", "range.malloc_1k", 5.1);
-RANGE(1, "10k", "range.malloc_10k", 4.1);
-RANGE(2, "10k_full", "range.malloc_10k", 4.1);
-RANGE(3, "100k", "range.malloc_100k", 2.2);
+RANGE(0, "1k", "range.malloc_1k", 3.1);
+RANGE(1, "10k", "range.malloc_10k", 3.1);
+RANGE(2, "10k_full", "range.malloc_10k", 3.1);
+RANGE(3, "100k", "range.malloc_100k", 3.1);
 RANGE(4, "10k_aligned", "range.pair_10k", 0);
 RANGE(5, "10k_from_end", "range.pair_10k", 0);
 RANGE(6, "10k_window", "range.pair_10k", 0);

@@ -12,6 +12,8 @@
 #include "../drivers/softgpu/copy.h"
 #include "../drivers/softgpu/softgpu_private.h"
 #include "../drivers/softgpu/tile.h"
+#include "nt/nt.h"
+#include "os/os.h"
 
 enum { ALLOCATIONS = 300, RELOCATIONS = 4096, REFERENCES = 1024 };
 #define DMA_BYTES 65536u
@@ -135,6 +137,93 @@ BENCH(.name = "softgpu.patch_relocation", .per_run = RELOCATIONS, .parameter = R
 BENCH(.name = "softgpu.render_reference", .per_run = REFERENCES, .parameter = REFERENCES,
       .setup = submission_create, .run = run_render, .teardown = free);
 
+/* ---- handing packets to an engine ---- */
+
+enum { RING = 64 };
+
+struct hand_over {
+	struct softgpu_adapter adapter;
+	struct softgpu_engine engine;
+	struct softgpu_packet ring[RING + 1];
+	_Alignas(64) uint32_t head;
+	_Alignas(64) uint32_t tail;
+	struct vmm_os *os; /* spin locks want a world */
+	struct vmm_nt *nt;
+};
+
+static void hand_over_destroy(void *state)
+{
+	struct hand_over *h = state;
+
+	if (h->nt)
+		(void)!vmm_ok(vmm_nt_destroy(h->nt));
+	if (h->os)
+		vmm_os_destroy(h->os);
+	free(h);
+}
+
+static void *hand_over_create(const struct bench_case *self)
+{
+	struct hand_over *h = aligned_alloc(64, (sizeof(*h) + 63) / 64 * 64);
+
+	(void)self;
+	if (!h)
+		return NULL;
+	memset(h, 0, sizeof(*h));
+	const struct vmm_os_config os = {.kind = VMM_OS_LINUX};
+	const struct vmm_nt_config nt = {0};
+	if (!vmm_ok(vmm_os_create(&os, &h->os)) || !vmm_ok(vmm_nt_create(h->os, &nt, &h->nt))) {
+		hand_over_destroy(h);
+		return NULL;
+	}
+	h->engine.adapter = &h->adapter;
+	h->engine.queue = h->ring;
+	h->engine.capacity = RING;
+	struct vmm_os *before = vmm_os_set_current(h->os);
+	KeInitializeSpinLock(&h->engine.lock);
+	vmm_os_set_current(before);
+	return h;
+}
+
+/* What one producer and one consumer need: the packet, and an index that says so. */
+static void run_ring(void *state, uint64_t steps)
+{
+	struct hand_over *h = state;
+	struct softgpu_packet packet = {0};
+
+	for (uint64_t i = 0; i < steps; i++) {
+		uint32_t tail = __atomic_load_n(&h->tail, __ATOMIC_RELAXED);
+
+		packet.fence = (uint32_t)i;
+		h->ring[tail % RING] = packet;
+		__atomic_store_n(&h->tail, tail + 1, __ATOMIC_RELEASE);
+		if (__atomic_load_n(&h->tail, __ATOMIC_ACQUIRE) != h->head)
+			bench_use(h->ring[h->head % RING].fence);
+		__atomic_store_n(&h->head, h->head + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* The engine's thread is at work, so nobody is woken; what it takes is put back here. */
+static void run_engine_submit(void *state, uint64_t steps)
+{
+	struct hand_over *h = state;
+	struct softgpu_packet packet = {0};
+	struct vmm_os *before = vmm_os_set_current(h->os);
+
+	for (uint64_t i = 0; i < steps; i++) {
+		packet.fence = (uint32_t)i;
+		(void)softgpu_engine_submit(&h->engine, &packet);
+		h->engine.head = (h->engine.head + 1) % RING;
+		h->engine.count--;
+	}
+	vmm_os_set_current(before);
+}
+
+BENCH(.name = "floor.spsc_ring", .setup = hand_over_create, .run = run_ring,
+      .teardown = hand_over_destroy);
+BENCH(.name = "softgpu.engine_submit", .peer = "floor.spsc_ring", .ratio_max = 2,
+      .setup = hand_over_create, .run = run_engine_submit, .teardown = hand_over_destroy);
+
 /* ---- paging ---- */
 
 enum { PIECES = 3 };
@@ -219,3 +308,53 @@ BENCH(.name = "softgpu.linear_to_y_64m", .bytes = PIECE_BYTES, .peer = "floor.st
       .ratio_max = 1.25, .setup = pools_get, .run = run_pack, .teardown = pools_put);
 BENCH(.name = "softgpu.y_to_linear_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
       .ratio_max = 1.08, .setup = pools_get, .run = run_unpack, .teardown = pools_put);
+
+/* ---- the same in the second-level cache, where the peer is memcpy: a surface of 1024 x 64 pixels again and again ---- */
+
+#define WARM_BYTES  (UINT64_C(256) << 10)
+#define WARM_STRIDE 4096u
+
+static void *warm_create(const struct bench_case *self)
+{
+	char *surfaces = aligned_alloc(4096, 2 * WARM_BYTES);
+
+	(void)self;
+	if (surfaces)
+		memset(surfaces, 1, 2 * WARM_BYTES);
+	return surfaces;
+}
+
+static void run_warm_memcpy(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--) {
+		memcpy(surfaces + WARM_BYTES, surfaces, WARM_BYTES);
+		bench_barrier();
+	}
+}
+
+static void run_warm_pack(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--)
+		softgpu_tile_pack(SOFTGPU_TILE_Y, WARM_STRIDE, surfaces + WARM_BYTES, surfaces,
+				  WARM_BYTES);
+}
+
+static void run_warm_unpack(void *state, uint64_t steps)
+{
+	char *surfaces = state;
+
+	while (steps--)
+		softgpu_tile_unpack(SOFTGPU_TILE_Y, WARM_STRIDE, surfaces + WARM_BYTES, surfaces,
+				    WARM_BYTES);
+}
+
+BENCH(.name = "floor.memcpy_256k", .bytes = WARM_BYTES, .setup = warm_create,
+      .run = run_warm_memcpy, .teardown = free);
+BENCH(.name = "softgpu.linear_to_y_256k", .bytes = WARM_BYTES, .peer = "floor.memcpy_256k",
+      .ratio_max = 1.82, .setup = warm_create, .run = run_warm_pack, .teardown = free);
+BENCH(.name = "softgpu.y_to_linear_256k", .bytes = WARM_BYTES, .peer = "floor.memcpy_256k",
+      .ratio_max = 1.82, .setup = warm_create, .run = run_warm_unpack, .teardown = free);

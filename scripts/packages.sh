@@ -5,8 +5,10 @@
 # shellcheck disable=SC2034 # used by ./x
 BUILD_PACKAGES=(
 	gcc libc6-dev meson ninja-build pkgconf python3
-	libzstd-dev libjansson-dev libpopt-dev libcmocka-dev directx-headers-dev
+	libzstd-dev zlib1g-dev libjansson-dev libpopt-dev libcmocka-dev directx-headers-dev
 )
+# shellcheck disable=SC2034 # used by ./x
+MODEL_PACKAGES=(spin)
 # shellcheck disable=SC2034 # used by ./x
 CLANG_PACKAGES=(clang libclang-rt-14-dev)
 

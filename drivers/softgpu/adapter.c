@@ -25,11 +25,14 @@ static uint64_t memory_length(const CM_PARTIAL_RESOURCE_DESCRIPTOR *descriptor)
 	return descriptor->Flags & CM_RESOURCE_MEMORY_LARGE_64 ? length << 32 : 0;
 }
 
-/* The first memory resource is BAR 0. */
-static NTSTATUS find_vram(const CM_RESOURCE_LIST *resources, struct softgpu_adapter *adapter)
+/* The first memory resource is BAR 0; the second, if there is one, is what the monitors show. */
+static NTSTATUS find_memory(const CM_RESOURCE_LIST *resources, struct softgpu_adapter *adapter,
+			    PHYSICAL_ADDRESS *monitor, uint64_t *monitor_bytes)
 {
 	const CM_PARTIAL_RESOURCE_LIST *list;
 	ULONG i;
+
+	*monitor_bytes = 0;
 
 	if (!resources || !resources->Count)
 		return STATUS_DEVICE_CONFIGURATION_ERROR;
@@ -40,9 +43,13 @@ static NTSTATUS find_vram(const CM_RESOURCE_LIST *resources, struct softgpu_adap
 		if (descriptor->Type != CmResourceTypeMemory &&
 		    descriptor->Type != CmResourceTypeMemoryLarge)
 			continue;
+		if (adapter->memory.vram_bytes) {
+			*monitor = descriptor->u.Memory.Start;
+			*monitor_bytes = memory_length(descriptor);
+			break;
+		}
 		adapter->vram_address = descriptor->u.Memory.Start;
 		adapter->memory.vram_bytes = memory_length(descriptor);
-		break;
 	}
 	return adapter->memory.vram_bytes && adapter->memory.vram_bytes % SOFTGPU_PAGE == 0 &&
 			       adapter->memory.vram_bytes <= SOFTGPU_APERTURE_BASE
@@ -59,6 +66,7 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 		MmMapIoSpace(adapter->vram_address, (SIZE_T)memory->vram_bytes, MmWriteCombined);
 	if (!memory->vram)
 		return STATUS_NO_MEMORY;
+	memory->lead = adapter->link_count > 1 ? &adapter->link[0]->memory : NULL;
 	memory->aperture_pages = adapter->settings.aperture_bytes >> SOFTGPU_PAGE_SHIFT;
 	memory->aperture = ExAllocatePool2(
 		POOL_FLAG_NON_PAGED,
@@ -101,6 +109,7 @@ static void stop(struct softgpu_adapter *adapter)
 {
 	uint32_t node;
 
+	softgpu_display_stop(&adapter->display);
 	for (node = 0; node < SOFTGPU_NODES; node++)
 		softgpu_engine_stop(&adapter->engines[node]);
 	destroy_memory(adapter);
@@ -109,6 +118,8 @@ static void stop(struct softgpu_adapter *adapter)
 static NTSTATUS start(struct softgpu_adapter *adapter)
 {
 	DXGK_DEVICE_INFO info;
+	PHYSICAL_ADDRESS monitor = {0};
+	uint64_t monitor_bytes = 0;
 	NTSTATUS status;
 	uint32_t node;
 
@@ -119,12 +130,15 @@ static NTSTATUS start(struct softgpu_adapter *adapter)
 	softgpu_settings_read(&info.DeviceRegistryPath, &adapter->settings);
 	status = softgpu_settings_check(&adapter->settings);
 	if (NT_SUCCESS(status))
-		status = find_vram(info.TranslatedResourceList, adapter);
+		status =
+			find_memory(info.TranslatedResourceList, adapter, &monitor, &monitor_bytes);
 	if (NT_SUCCESS(status))
 		status = create_memory(adapter);
 	divide_into_banks(adapter);
 	for (node = 0; node < SOFTGPU_NODES && NT_SUCCESS(status); node++)
 		status = softgpu_engine_start(&adapter->engines[node], adapter, node);
+	if (NT_SUCCESS(status))
+		status = softgpu_display_start(adapter, monitor, monitor_bytes);
 	return status;
 }
 
@@ -143,8 +157,8 @@ NTSTATUS softgpu_start_device(IN_CONST_PVOID MiniportDeviceContext, PDXGK_START_
 		stop(adapter);
 		return status;
 	}
-	*NumberOfVideoPresentSources = 0;
-	*NumberOfChildren = 0;
+	*NumberOfVideoPresentSources = adapter->settings.source_count;
+	*NumberOfChildren = adapter->settings.source_count;
 	return STATUS_SUCCESS;
 }
 

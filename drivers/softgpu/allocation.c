@@ -15,7 +15,8 @@
 	 SOFTGPU_ALLOCATION_FROM_END | SOFTGPU_ALLOCATION_PROTECTED |                              \
 	 SOFTGPU_ALLOCATION_EXISTING_SYSTEM | SOFTGPU_ALLOCATION_EXISTING_KERNEL |                 \
 	 SOFTGPU_ALLOCATION_OVERLAY | SOFTGPU_ALLOCATION_CAPTURE |                                 \
-	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING)
+	 SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING | SOFTGPU_ALLOCATION_LINK_MIRRORED |                \
+	 SOFTGPU_ALLOCATION_LINK_INSTANCED)
 #define SIZE_LIMIT      ((uint64_t)1 << 46)
 #define ALIGNMENT_LIMIT ((uint32_t)1 << 30)
 
@@ -33,6 +34,17 @@ static enum softgpu_tile_mode tile_mode(const struct softgpu_allocation *wish)
 static uint32_t all_segments(const struct softgpu_adapter *adapter)
 {
 	return adapter->settings.aperture_bytes ? 0x3 : VRAM_BIT;
+}
+
+/* Rows of pixels, one behind the other. */
+static int picture_is_valid(const struct softgpu_allocation *wish)
+{
+	uint64_t row = (uint64_t)wish->width * SOFTGPU_PIXEL_BYTES;
+
+	if (!wish->width || !wish->height)
+		return wish->width == wish->height;
+	return !(wish->flags & (SOFTGPU_ALLOCATION_TILED_X | SOFTGPU_ALLOCATION_TILED_Y)) &&
+	       row <= UINT32_MAX && wish->height <= wish->size_bytes / row;
 }
 
 static int layout_is_valid(const struct softgpu_allocation *wish)
@@ -58,7 +70,7 @@ static int wish_is_valid(const struct softgpu_adapter *adapter,
 	       !(set & ~all_segments(adapter)) &&
 	       (!preferred || (preferred <= 2 && (set >> (preferred - 1) & 1))) &&
 	       !(wish->alignment & (wish->alignment - 1)) && wish->alignment <= ALIGNMENT_LIMIT &&
-	       layout_is_valid(wish);
+	       layout_is_valid(wish) && picture_is_valid(wish);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
@@ -102,6 +114,8 @@ static void describe(const struct softgpu_allocation *wish, DXGK_ALLOCATIONINFO 
 	info->Flags.Overlay = !!(wish->flags & SOFTGPU_ALLOCATION_OVERLAY);
 	info->Flags.Capture = !!(wish->flags & SOFTGPU_ALLOCATION_CAPTURE);
 	info->Flags.SynchronousPaging = !!(wish->flags & SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING);
+	info->Flags.LinkMirrored = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_MIRRORED);
+	info->Flags.LinkInstanced = !!(wish->flags & SOFTGPU_ALLOCATION_LINK_INSTANCED);
 	info->Flags.Swizzled = tile_mode(wish) != SOFTGPU_LINEAR;
 	info->pAllocationUsageHint = NULL;
 	info->AllocationPriority =
@@ -126,6 +140,10 @@ static NTSTATUS create_one(const struct softgpu_adapter *adapter, DXGK_ALLOCATIO
 	allocation->size_bytes = size_of(&wish);
 	allocation->tile_mode = tile_mode(&wish);
 	allocation->stride_bytes = wish.stride_bytes;
+	allocation->picture =
+		(struct softgpu_picture){wish.width, wish.height, wish.width * SOFTGPU_PIXEL_BYTES};
+	allocation->is_on_each = (wish.flags & (SOFTGPU_ALLOCATION_LINK_MIRRORED |
+						SOFTGPU_ALLOCATION_LINK_INSTANCED)) != 0;
 	describe(&wish, info);
 	info->hAllocation = allocation;
 	return STATUS_SUCCESS;
@@ -180,7 +198,7 @@ NTSTATUS APIENTRY softgpu_destroy_allocation(IN_CONST_HANDLE hAdapter,
 	return STATUS_SUCCESS;
 }
 
-/* The device knows bytes, no pixels: a linear allocation is one row. */
+/* What is no picture is bytes: a linear allocation is one row. */
 NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_DESCRIBEALLOCATION pDescribe)
 {
@@ -189,6 +207,17 @@ NTSTATUS APIENTRY softgpu_describe_allocation(IN_CONST_HANDLE hAdapter,
 		allocation->stride_bytes ? allocation->stride_bytes : allocation->size_bytes;
 
 	(void)hAdapter;
+	if (allocation->picture.width) {
+		pDescribe->Width = allocation->picture.width;
+		pDescribe->Height = allocation->picture.height;
+		pDescribe->Format = D3DDDIFMT_X8R8G8B8;
+		pDescribe->MultisampleMethod.NumSamples = 1;
+		pDescribe->MultisampleMethod.NumQualityLevels = 0;
+		pDescribe->RefreshRate.Numerator = 0;
+		pDescribe->RefreshRate.Denominator = 0;
+		pDescribe->PrivateDriverFormatAttribute = 0;
+		return STATUS_SUCCESS;
+	}
 	pDescribe->Width = width > UINT32_MAX ? UINT32_MAX : (UINT)width;
 	pDescribe->Height = (UINT)(allocation->size_bytes / width);
 	pDescribe->Format = D3DDDIFMT_UNKNOWN;
@@ -242,6 +271,8 @@ static NTSTATUS open_one(const struct softgpu_device *device, DXGK_OPENALLOCATIO
 		return STATUS_NO_MEMORY;
 	open->size_bytes = allocation->size_bytes;
 	open->allocation = allocation;
+	open->base =
+		device->adapter->link_count > 1 && !allocation->is_on_each ? SOFTGPU_LEAD_BASE : 0;
 	info->hDeviceSpecificAllocation = open;
 	return STATUS_SUCCESS;
 }

@@ -30,6 +30,11 @@ static inline uint32_t softgpu_read_once32(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+static inline uint32_t softgpu_exchange(uint32_t *word, uint32_t value)
+{
+	return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
+}
+
 #else /* MSVC: volatile accesses have these semantics on x64 */
 
 static inline uint64_t softgpu_load(const volatile uint64_t *word)
@@ -51,5 +56,22 @@ static inline uint32_t softgpu_read_once32(const uint32_t *word)
 	return *(const volatile uint32_t *)word;
 }
 
+static inline uint32_t softgpu_exchange(uint32_t *word, uint32_t value)
+{
+	return (uint32_t)_InterlockedExchange((volatile long *)word, (long)value);
+}
+
 #endif
+
+/* For a few lines that call nothing; 0: free. */
+static inline void softgpu_guard(uint32_t *word)
+{
+	while (softgpu_exchange(word, 1))
+		;
+}
+static inline void softgpu_unguard(uint32_t *word)
+{
+	(void)softgpu_exchange(word, 0);
+}
+
 #endif

@@ -31,7 +31,7 @@ NTSTATUS APIENTRY softgpu_destroy_device(IN_CONST_HANDLE hDevice)
 	return STATUS_SUCCESS;
 }
 
-/* SCH-08: an unlinked adapter has one engine a node, so the affinity is at most its bit. */
+/* SCH-08: a node has one engine on each adapter of a link, so the affinity is at most one of their bits. */
 NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 					 INOUT_PDXGKARG_CREATECONTEXT pCreateContext)
 {
@@ -40,7 +40,9 @@ NTSTATUS APIENTRY softgpu_create_context(IN_CONST_HANDLE hDevice,
 	DXGK_CONTEXTINFO *info = &pCreateContext->ContextInfo;
 	struct softgpu_context *context;
 
-	if (pCreateContext->NodeOrdinal >= SOFTGPU_NODES || pCreateContext->EngineAffinity > 1)
+	if (pCreateContext->NodeOrdinal >= SOFTGPU_NODES ||
+	    pCreateContext->EngineAffinity >> device->adapter->link_count ||
+	    (pCreateContext->EngineAffinity & (pCreateContext->EngineAffinity - 1)))
 		return STATUS_INVALID_PARAMETER;
 	context = ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*context), SOFTGPU_POOL_TAG);
 	if (!context)

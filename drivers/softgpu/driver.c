@@ -4,33 +4,26 @@
  */
 #include "softgpu_private.h"
 
-/* Nothing is shown anywhere: Present is in the table because every render adapter must have it. */
-NTSTATUS APIENTRY softgpu_present(IN_CONST_HANDLE hContext, INOUT_PDXGKARG_PRESENT pPresent)
-{
-	(void)hContext;
-	(void)pPresent;
-	return STATUS_NOT_SUPPORTED;
-}
-
 NTSTATUS softgpu_add_device(const PDEVICE_OBJECT PhysicalDeviceObject, PVOID *MiniportDeviceContext)
 {
 	struct softgpu_adapter *adapter =
 		ExAllocatePool2(POOL_FLAG_NON_PAGED, sizeof(*adapter), SOFTGPU_POOL_TAG);
 
-	(void)PhysicalDeviceObject;
 	if (!adapter)
 		return STATUS_NO_MEMORY;
+	softgpu_link_add(adapter, PhysicalDeviceObject);
 	*MiniportDeviceContext = adapter;
 	return STATUS_SUCCESS;
 }
 
 NTSTATUS softgpu_remove_device(IN_CONST_PVOID MiniportDeviceContext)
 {
+	softgpu_link_remove(MiniportDeviceContext);
 	ExFreePoolWithTag(MiniportDeviceContext, SOFTGPU_POOL_TAG);
 	return STATUS_SUCCESS;
 }
 
-/* The driver keeps nothing outside its adapters. */
+/* The driver keeps nothing outside its adapters but the list of them (link.c). */
 VOID softgpu_unload(VOID)
 {
 }
@@ -72,6 +65,8 @@ static void fill_render_entries(DRIVER_INITIALIZATION_DATA *data)
 	data->DxgkDdiReleaseSwizzlingRange = softgpu_release_swizzling_range;
 	data->DxgkDdiRender = softgpu_render;
 	data->DxgkDdiPresent = softgpu_present;
+	data->DxgkDdiSetVidPnSourceAddress = softgpu_set_vidpn_source_address;
+	data->DxgkDdiSetVidPnSourceVisibility = softgpu_set_vidpn_source_visibility;
 	data->DxgkDdiPatch = softgpu_patch;
 	data->DxgkDdiSubmitCommand = softgpu_submit_command;
 	data->DxgkDdiPreemptCommand = softgpu_preempt_command;
@@ -92,5 +87,7 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
 	data.Version = settings.interface_version;
 	fill_device_entries(&data);
 	fill_render_entries(&data);
+	if (settings.linked_adapters == SOFTGPU_LINKS)
+		data.DxgkDdiLinkDevice = softgpu_link_device;
 	return DxgkInitialize(driver, registry_path, &data);
 }

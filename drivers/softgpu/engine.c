@@ -97,11 +97,14 @@ int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint
 
 void softgpu_engine_signalled(struct softgpu_engine *engine)
 {
-	uint32_t node;
+	const struct softgpu_adapter *adapter = engine->adapter;
+	uint32_t i, node;
 
-	for (node = 0; node < SOFTGPU_NODES; node++)
-		if (node != engine->node)
-			KeSetEvent(&engine->adapter->engines[node].kick, IO_NO_INCREMENT, FALSE);
+	for (i = 0; i < adapter->link_count; i++)
+		for (node = 0; node < SOFTGPU_NODES; node++)
+			if (&adapter->link[i]->engines[node] != engine)
+				KeSetEvent(&adapter->link[i]->engines[node].kick, IO_NO_INCREMENT,
+					   FALSE);
 }
 
 enum next { NEXT_PACKET, NEXT_NOTHING, NEXT_QUIET, NEXT_STOP };
@@ -143,6 +146,8 @@ static int publish(struct softgpu_engine *engine, uint32_t fence)
 	is_complete = !engine->is_resetting && !engine->is_stopping;
 	if (is_complete) {
 		engine->completed_fence = fence;
+		engine->lost_fence =
+			engine->interrupts ? 0 : fence; /* a later one tells of it, too */
 	} else {
 		engine->did_abort = 1;
 		engine->aborted_fence = fence;
@@ -164,13 +169,17 @@ static void run(struct softgpu_engine *engine, const struct softgpu_packet *pack
 	}
 	if (engine->busy_until_ns < now)
 		engine->busy_until_ns = now;
+	engine->interrupts = 1;
 	status = softgpu_execute(engine, packet);
 	if (status != SOFTGPU_ABORTED && !softgpu_engine_advance(engine, 0))
 		status = SOFTGPU_ABORTED;
+	if (!NT_SUCCESS(status))
+		engine->interrupts = 1;
 	if (!publish(engine, packet->fence))
 		return;
 	if (NT_SUCCESS(status))
-		softgpu_raise_completed(engine, packet->fence);
+		while (engine->interrupts--)
+			softgpu_raise_completed(engine, packet->fence);
 	else
 		softgpu_raise_faulted(engine, packet->fence, status);
 }
@@ -238,6 +247,7 @@ void softgpu_engine_reset(struct softgpu_engine *engine)
 
 	KeAcquireSpinLock(&engine->lock, &irql);
 	engine->count = 0;
+	engine->lost_fence = 0;
 	engine->did_abort = 0;
 	engine->is_resetting = 1;
 	KeReleaseSpinLock(&engine->lock, irql);

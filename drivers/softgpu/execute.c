@@ -85,8 +85,19 @@ static NTSTATUS signal_value(struct softgpu_engine *engine, const struct softgpu
 	return STATUS_SUCCESS;
 }
 
+static NTSTATUS flip(struct softgpu_engine *engine, const struct softgpu_hw_flip *command,
+		     uint32_t source)
+{
+	const struct softgpu_picture picture = {command->width, command->height,
+						command->pitch_bytes};
+
+	softgpu_display_flip(&engine->adapter->display, source, command->address, &picture);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS execute_command(struct softgpu_engine *engine,
-				const struct softgpu_command *command, uint32_t fence)
+				const struct softgpu_command *command,
+				const struct softgpu_packet *packet)
 {
 	const struct softgpu_memory *memory = &engine->adapter->memory;
 
@@ -107,7 +118,8 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 		return copy(memory, (const struct softgpu_copy *)(const void *)command);
 	case SOFTGPU_STAMP:
 		return softgpu_execute_stamps(
-			engine, (const struct softgpu_hw_stamps *)(const void *)command, fence);
+			engine, (const struct softgpu_hw_stamps *)(const void *)command,
+			packet->fence);
 	case SOFTGPU_RELOCATIONS:
 		return relocations(memory,
 				   (const struct softgpu_relocations *)(const void *)command);
@@ -121,6 +133,18 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 			((const struct softgpu_stall *)(const void *)command)->nanoseconds));
 	case SOFTGPU_HANG:
 		return go_on(softgpu_engine_hang(engine));
+	case SOFTGPU_LOSE_INTERRUPT:
+		engine->interrupts = 0;
+		return STATUS_SUCCESS;
+	case SOFTGPU_REPEAT_INTERRUPT:
+		engine->interrupts = 2;
+		return STATUS_SUCCESS;
+	case SOFTGPU_HW_BLIT:
+		return softgpu_execute_blit(engine,
+					    (const struct softgpu_hw_blit *)(const void *)command);
+	case SOFTGPU_HW_FLIP:
+		return flip(engine, (const struct softgpu_hw_flip *)(const void *)command,
+			    packet->source);
 	default:
 		return STATUS_ILLEGAL_INSTRUCTION;
 	}
@@ -141,7 +165,7 @@ NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_pac
 		    command->size_bytes > left)
 			return STATUS_ILLEGAL_INSTRUCTION;
 		if (command->opcode < SOFTGPU_OPCODE_PRIVILEGED)
-			status = execute_command(engine, command, packet->fence);
+			status = execute_command(engine, command, packet);
 		else
 			status = packet->is_paging ? softgpu_execute_paging(engine, command)
 						   : STATUS_PRIVILEGED_INSTRUCTION;

@@ -38,6 +38,7 @@ void softgpu_raise_completed(struct softgpu_engine *engine, uint32_t fence)
 	notification.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
 	notification.data.DmaCompleted.SubmissionFenceId = fence;
 	notification.data.DmaCompleted.NodeOrdinal = engine->node;
+	notification.data.DmaCompleted.EngineOrdinal = engine->adapter->link_index;
 	raise(&notification);
 }
 
@@ -49,6 +50,7 @@ void softgpu_raise_faulted(struct softgpu_engine *engine, uint32_t fence, NTSTAT
 	notification.data.DmaFaulted.FaultedFenceId = fence;
 	notification.data.DmaFaulted.Status = status;
 	notification.data.DmaFaulted.NodeOrdinal = engine->node;
+	notification.data.DmaFaulted.EngineOrdinal = engine->adapter->link_index;
 	raise(&notification);
 }
 
@@ -61,6 +63,7 @@ void softgpu_raise_preempted(struct softgpu_engine *engine, uint32_t preemption_
 	notification.data.DmaPreempted.PreemptionFenceId = preemption_fence;
 	notification.data.DmaPreempted.LastCompletedFenceId = last_completed;
 	notification.data.DmaPreempted.NodeOrdinal = engine->node;
+	notification.data.DmaPreempted.EngineOrdinal = engine->adapter->link_index;
 	raise(&notification);
 }
 
@@ -76,5 +79,6 @@ VOID softgpu_dpc_routine(IN_CONST_PVOID MiniportDeviceContext)
 {
 	struct softgpu_adapter *adapter = MiniportDeviceContext;
 
+	softgpu_display_dpc(&adapter->display);
 	adapter->dxgk.DxgkCbNotifyDpc(adapter->dxgk.DeviceHandle);
 }

@@ -35,8 +35,8 @@ static char *decode_aperture(const struct softgpu_memory *memory, uint64_t offse
 	return (char *)(entry & ~SOFTGPU_PAGE_READ_ONLY) + in_page;
 }
 
-char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
-		     enum softgpu_access access)
+static char *decode_own(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
+			enum softgpu_access access)
 {
 	if (address < memory->vram_bytes) {
 		if (*bytes > memory->vram_bytes - address)
@@ -46,6 +46,14 @@ char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint
 	if (address < SOFTGPU_APERTURE_BASE)
 		return NULL;
 	return decode_aperture(memory, address - SOFTGPU_APERTURE_BASE, bytes, access);
+}
+
+char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
+		     enum softgpu_access access)
+{
+	if (memory->lead && address >= SOFTGPU_LEAD_BASE)
+		return decode_own(memory->lead, address - SOFTGPU_LEAD_BASE, bytes, access);
+	return decode_own(memory, address, bytes, access);
 }
 
 int softgpu_read(const struct softgpu_memory *memory, uint64_t address, void *data, uint64_t length)

@@ -20,6 +20,7 @@ struct softgpu_memory {
 	uint64_t aperture_pages;
 	/* Host address of each page, 0 where nothing is mapped. Bit 0: may only be read (the dummy page). */
 	uintptr_t *aperture;
+	const struct softgpu_memory *lead; /* of a link; NULL: there is none */
 };
 #define SOFTGPU_PAGE_READ_ONLY ((uintptr_t)1)
 

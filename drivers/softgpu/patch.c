@@ -20,10 +20,12 @@ static void patch_addresses(char *dma, const D3DDDI_PATCHLOCATIONLIST *patch, ui
 		uint64_t address =
 			(uint64_t)entry->PhysicalAddress.QuadPart + patch->AllocationOffset;
 
-		if (entry->SegmentId)
-			*(uint64_t *)(void *)(dma + patch->PatchOffset) = address;
-		else if (entry->hDeviceSpecificAllocation) /* else it unbinds its slot (PAT-09) */
-			*(uint64_t *)(void *)(dma + patch->PatchOffset) = SOFTGPU_NOWHERE;
+		const struct softgpu_open_allocation *open = entry->hDeviceSpecificAllocation;
+
+		if (!open)
+			continue; /* it unbinds its slot (PAT-09) */
+		*(uint64_t *)(void *)(dma + patch->PatchOffset) =
+			entry->SegmentId ? open->base + address : SOFTGPU_NOWHERE;
 	}
 }
 

@@ -45,6 +45,10 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.MaxAllocationListSlotId = SOFTGPU_SLOTS;
 	caps.ApertureSegmentCommitLimit = (SIZE_T)settings->aperture_bytes;
 	caps.NumberOfSwizzlingRanges = settings->swizzling_ranges;
+	if (settings->source_count && settings->flip_mmio) {
+		caps.FlipCaps.FlipOnVSyncMmIo = 1;
+		caps.FlipCaps.FlipImmediateMmIo = 1;
+	}
 	caps.SchedulingCaps.MultiEngineAware = 1;
 	caps.SchedulingCaps.PreemptionAware = settings->preemption_aware != 0;
 	caps.MemoryManagementCaps.PagingNode = settings->paging_node;
@@ -174,8 +178,7 @@ NTSTATUS APIENTRY softgpu_get_node_metadata(IN_CONST_HANDLE hAdapter,
 	static const WCHAR names[SOFTGPU_NODES][8] = {{'3', 'D'}, {'C', 'o', 'p', 'y'}};
 	UINT node = NodeOrdinalAndAdapterIndex & 0xFFFF, link = NodeOrdinalAndAdapterIndex >> 16;
 
-	(void)hAdapter;
-	if (node >= SOFTGPU_NODES || link)
+	if (node >= SOFTGPU_NODES || link >= ((struct softgpu_adapter *)hAdapter)->link_count)
 		return STATUS_INVALID_PARAMETER;
 	memset(pGetNodeMetadata, 0, sizeof(*pGetNodeMetadata));
 	pGetNodeMetadata->EngineType =

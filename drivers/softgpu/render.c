@@ -94,6 +94,7 @@ static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
 			const struct softgpu_operand *operand, size_t field)
 {
 	const DXGK_ALLOCATIONLIST *entry = &t->allocations[operand->allocation];
+	const struct softgpu_open_allocation *open = entry->hDeviceSpecificAllocation;
 	D3DDDI_PATCHLOCATIONLIST *patch = &t->patch[t->patch_count++];
 
 	patch->AllocationIndex = operand->allocation;
@@ -105,7 +106,7 @@ static inline void emit(struct translation *t, uint32_t slot, uint32_t opcode,
 	/* DMA-17, DMA-21: with SegmentId 0 the address is not known yet. */
 	*(uint64_t *)(void *)(t->dma + t->out + field) =
 		t->prepatch && entry->SegmentId
-			? (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
+			? open->base + (uint64_t)entry->PhysicalAddress.QuadPart + operand->offset
 			: SOFTGPU_NOWHERE;
 }
 
@@ -293,6 +294,8 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 			return UNTIL_DMA_BUFFER_IS_FULL;
 		if ((offset & 7) || index >= limit || !allocations[index].hDeviceSpecificAllocation)
 			return STATUS_INVALID_PARAMETER;
+		const struct softgpu_open_allocation *open =
+			allocations[index].hDeviceSpecificAllocation;
 		out->AllocationIndex = index;
 		out->Value = SOFTGPU_SLOT_OF_ALLOCATION + index;
 		out->DriverId = SOFTGPU_RELOCATIONS;
@@ -301,7 +304,9 @@ static NTSTATUS put_slots(struct translation *t, uint32_t first, uint32_t bytes)
 		out->SplitOffset = start;
 		*(uint64_t *)(void *)(slots + offset) =
 			prepatch && allocations[index].SegmentId
-				? (uint64_t)allocations[index].PhysicalAddress.QuadPart + delta
+				? open->base +
+					  (uint64_t)allocations[index].PhysicalAddress.QuadPart +
+					  delta
 				: SOFTGPU_NOWHERE;
 	}
 	t->next_relocation = (uint32_t)(in - t->relocations);
@@ -335,14 +340,14 @@ static NTSTATUS put_relocations(struct translation *t, struct softgpu_command he
 	return STATUS_SUCCESS;
 }
 
-/* NOP, STALL and HANG: no operands. A NOP's payload is dropped. */
+/* NOP, STALL, HANG and those about interrupts: no operands. A NOP's payload is dropped. */
 static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 {
 	struct softgpu_stall *record = (struct softgpu_stall *)(void *)(t->dma + t->out);
 	int stall = header.opcode == SOFTGPU_STALL;
 
 	if (header.flags || (stall && header.size_bytes != sizeof(*record)) ||
-	    (header.opcode == SOFTGPU_HANG && header.size_bytes != sizeof(header)))
+	    (!stall && header.opcode != SOFTGPU_NOP && header.size_bytes != sizeof(header)))
 		return STATUS_INVALID_PARAMETER;
 	if (!has_room(t, stall ? sizeof(*record) : sizeof(header), 0))
 		return UNTIL_DMA_BUFFER_IS_FULL;
@@ -356,13 +361,30 @@ static NTSTATUS put_plain(struct translation *t, struct softgpu_command header)
 	return STATUS_SUCCESS;
 }
 
+/* Success is no answer: the rest would not be looked at. */
+static NTSTATUS answer(const struct translation *t, struct softgpu_command header)
+{
+	struct softgpu_answer wanted;
+
+	if (header.size_bytes != sizeof(wanted) || header.flags)
+		return STATUS_INVALID_PARAMETER;
+	fetch(&wanted, t->commands + t->at, sizeof(wanted));
+	return wanted.status < 0 && !wanted.reserved && wanted.status != UNTIL_DMA_BUFFER_IS_FULL
+		       ? wanted.status
+		       : STATUS_INVALID_PARAMETER;
+}
+
 static NTSTATUS put_command(struct translation *t, struct softgpu_command header)
 {
 	switch (header.opcode) {
 	case SOFTGPU_NOP:
 	case SOFTGPU_STALL:
 	case SOFTGPU_HANG:
+	case SOFTGPU_LOSE_INTERRUPT:
+	case SOFTGPU_REPEAT_INTERRUPT:
 		return put_plain(t, header);
+	case SOFTGPU_ANSWER:
+		return answer(t, header);
 	case SOFTGPU_REFERENCE:
 		return put_reference(t, header);
 	case SOFTGPU_FILL:

@@ -15,12 +15,6 @@ struct debug_info {
 	struct debug_engine engines[SOFTGPU_NODES];
 };
 
-static struct softgpu_engine *engine_of(struct softgpu_adapter *adapter, uint32_t node,
-					uint32_t engine)
-{
-	return node < SOFTGPU_NODES && engine == 0 ? &adapter->engines[node] : NULL;
-}
-
 static void set_halted(struct softgpu_engine *engine, int is_halted)
 {
 	KIRQL irql;
@@ -39,23 +33,26 @@ static void set_halted(struct softgpu_engine *engine, int is_halted)
 NTSTATUS APIENTRY softgpu_reset_from_timeout(IN_CONST_HANDLE hAdapter)
 {
 	struct softgpu_adapter *adapter = hAdapter;
-	uint32_t node;
+	uint32_t i, node;
 
-	for (node = 0; node < SOFTGPU_NODES; node++) {
-		softgpu_engine_reset(&adapter->engines[node]);
-		set_halted(&adapter->engines[node], 1);
+	for (i = 0; i < adapter->link_count; i++) {
+		for (node = 0; node < SOFTGPU_NODES; node++) {
+			softgpu_engine_reset(&adapter->link[i]->engines[node]);
+			set_halted(&adapter->link[i]->engines[node], 1);
+		}
+		softgpu_aperture_clear(&adapter->link[i]->memory);
 	}
-	softgpu_aperture_clear(&adapter->memory);
 	return STATUS_SUCCESS;
 }
 
 NTSTATUS APIENTRY softgpu_restart_from_timeout(IN_CONST_HANDLE hAdapter)
 {
 	struct softgpu_adapter *adapter = hAdapter;
-	uint32_t node;
+	uint32_t i, node;
 
-	for (node = 0; node < SOFTGPU_NODES; node++)
-		set_halted(&adapter->engines[node], 0);
+	for (i = 0; i < adapter->link_count; i++)
+		for (node = 0; node < SOFTGPU_NODES; node++)
+			set_halted(&adapter->link[i]->engines[node], 0);
 	return STATUS_SUCCESS;
 }
 
@@ -64,7 +61,7 @@ NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
 				       INOUT_PDXGKARG_RESETENGINE pResetEngine)
 {
 	struct softgpu_engine *engine =
-		engine_of(hAdapter, pResetEngine->NodeOrdinal, pResetEngine->EngineOrdinal);
+		softgpu_engine_of(hAdapter, pResetEngine->NodeOrdinal, pResetEngine->EngineOrdinal);
 	KIRQL irql;
 
 	if (!engine)
@@ -83,8 +80,8 @@ NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
 NTSTATUS APIENTRY softgpu_query_engine_status(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYENGINESTATUS pQueryEngineStatus)
 {
-	struct softgpu_engine *engine = engine_of(hAdapter, pQueryEngineStatus->NodeOrdinal,
-						  pQueryEngineStatus->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pQueryEngineStatus->NodeOrdinal,
+							  pQueryEngineStatus->EngineOrdinal);
 	KIRQL irql;
 
 	if (!engine)
@@ -100,7 +97,7 @@ NTSTATUS APIENTRY softgpu_query_engine_status(IN_CONST_HANDLE hAdapter,
 NTSTATUS APIENTRY softgpu_query_dependent_engine_group(
 	IN_CONST_HANDLE hAdapter, INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP pQuery)
 {
-	if (!engine_of(hAdapter, pQuery->NodeOrdinal, pQuery->EngineOrdinal))
+	if (!softgpu_engine_of(hAdapter, pQuery->NodeOrdinal, pQuery->EngineOrdinal))
 		return STATUS_INVALID_PARAMETER;
 	pQuery->DependentNodeOrdinalMask = (ULONGLONG)1 << pQuery->NodeOrdinal;
 	return STATUS_SUCCESS;

@@ -34,6 +34,10 @@ static const struct setting settings_table[] = {
 	SETTING(L"PrePatch", prepatch, 1),
 	SETTING(L"PerEngineTdr", per_engine_tdr, 1),
 	SETTING(L"PreemptionAware", preemption_aware, 0),
+	SETTING(L"VideoPresentSources", source_count, 0),
+	SETTING(L"RefreshRate", refresh_hz, 60),
+	SETTING(L"FlipMmio", flip_mmio, 1),
+	SETTING(L"LinkedAdapters", linked_adapters, 1),
 	SETTING(L"InterfaceVersion", interface_version, SOFTGPU_INTERFACE_VERSION),
 };
 
@@ -96,7 +100,9 @@ NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings)
 {
 	if (settings->aperture_bytes % SOFTGPU_PAGE ||
 	    settings->aperture_bytes > SOFTGPU_APERTURE_BASE ||
-	    settings->paging_node >= SOFTGPU_NODES || settings->vram_banks > SOFTGPU_BANKS_MAX)
+	    settings->paging_node >= SOFTGPU_NODES || settings->vram_banks > SOFTGPU_BANKS_MAX ||
+	    settings->source_count > SOFTGPU_SOURCES_MAX || !settings->linked_adapters ||
+	    settings->linked_adapters > SOFTGPU_LINKS)
 		return STATUS_DEVICE_CONFIGURATION_ERROR;
 	return STATUS_SUCCESS;
 }

@@ -25,6 +25,8 @@
 #define SOFTGPU_SEGMENT_VRAM     1u
 #define SOFTGPU_SEGMENT_APERTURE 2u
 #define SOFTGPU_APERTURE_BASE    ((uint64_t)1 << 40)
+/* On each adapter of a link: from here on lies what the lead has at the addresses from 0. */
+#define SOFTGPU_LEAD_BASE        ((uint64_t)1 << 46)
 /* Decodes to nothing. Written where an allocation turns out not to be resident, so that its use faults. */
 #define SOFTGPU_NOWHERE          UINT64_MAX
 
@@ -38,6 +40,29 @@ struct softgpu_hw_stamps {
 	struct softgpu_stamps user;
 	uint64_t report_address;
 	uint64_t report_bytes; /* 0: no REPORT came before in this buffer */
+};
+
+/* ---- what DxgkDdiPresent writes; a user's buffer cannot hold it ---- */
+enum softgpu_present_opcode { SOFTGPU_HW_BLIT = 0x4000, SOFTGPU_HW_FLIP = 0x4001 };
+#define SOFTGPU_HW_BLIT_FILL 0x1u
+
+struct softgpu_rect {
+	uint32_t x, y, width, height;
+};
+
+/* Of pixels in `to` those in `clip` get the pixel at the same place of `from`, or with FILL `color`. */
+struct softgpu_hw_blit {
+	struct softgpu_command command;
+	uint64_t source, destination;
+	struct softgpu_rect from, to, clip;
+	uint32_t source_pitch, destination_pitch;
+	uint32_t color, reserved;
+};
+
+struct softgpu_hw_flip {
+	struct softgpu_command command;
+	uint64_t address;
+	uint32_t width, height, pitch_bytes, reserved;
 };
 
 /* ---- paging commands ---- */

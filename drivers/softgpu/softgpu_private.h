@@ -24,11 +24,13 @@
 #include <d3dkmddi.h>
 #include <dispmprt.h>
 
+#include "display.h"
 #include "memory.h"
 #include "softgpu_hw.h"
 
 #define SOFTGPU_POOL_TAG  0x75677073u /* 'spgu' */
 #define SOFTGPU_BANKS_MAX 127u        /* as many as a hint can name */
+#define SOFTGPU_LINKS     2u          /* adapters of a link */
 
 struct softgpu_settings {
 	uint64_t aperture_bytes;
@@ -39,6 +41,8 @@ struct softgpu_settings {
 	uint32_t allocation_list_size, patch_location_list_size;
 	uint32_t paging_buffer_bytes, paging_buffer_segment, paging_node;
 	uint32_t prepatch, per_engine_tdr, preemption_aware;
+	uint32_t source_count, refresh_hz, flip_mmio;
+	uint32_t linked_adapters;
 	uint32_t interface_version;
 };
 
@@ -47,6 +51,7 @@ struct softgpu_packet {
 	uint32_t length; /* bytes */
 	uint32_t fence;
 	uint32_t is_paging;     /* privileged commands are legal */
+	uint32_t source;        /* of a flip */
 	uint32_t is_preemption; /* no commands: answer the preemption request `fence` */
 };
 
@@ -68,6 +73,7 @@ struct softgpu_engine {
 	KSPIN_LOCK lock;
 	uint32_t head, count;
 	uint32_t submitted_fence, completed_fence;
+	uint32_t lost_fence;    /* complete, and nobody was told; 0: none */
 	uint32_t running_fence; /* of the packet being executed, when is_running */
 	uint32_t aborted_fence; /* of the packet that a reset dropped, when did_abort */
 	int is_running, did_abort;
@@ -79,6 +85,7 @@ struct softgpu_engine {
 
 	/* the engine thread's own */
 	uint64_t busy_until_ns;
+	uint32_t interrupts; /* that the running packet's end raises */
 };
 
 struct softgpu_range {
@@ -87,6 +94,12 @@ struct softgpu_range {
 };
 
 struct softgpu_adapter {
+	/* link.c: constant from the time when all adapters of the link have been added */
+	struct _DRIVER_OBJECT *driver;
+	struct softgpu_adapter *next_known;
+	struct softgpu_adapter *link[SOFTGPU_LINKS]; /* the lead first; itself without a link */
+	uint32_t link_count, link_index;
+
 	/* constant after StartDevice */
 	DXGKRNL_INTERFACE dxgk;
 	DXGK_START_INFO start_info;
@@ -102,6 +115,8 @@ struct softgpu_adapter {
 
 	/* Acquire and Release are never concurrent (SWZ-28). */
 	struct softgpu_range *ranges;
+
+	struct softgpu_display display;
 
 	KSPIN_LOCK report_lock; /* appending to a REPORT, from any engine */
 };
@@ -120,17 +135,28 @@ struct softgpu_driver_allocation {
 	uint64_t size_bytes; /* whole pages */
 	enum softgpu_tile_mode tile_mode;
 	uint32_t stride_bytes;
+	struct softgpu_picture picture;
+	int is_on_each; /* adapter of the link, at the same address */
 };
 
 /* One allocation as one device knows it: the first member is what Render needs of it. */
 struct softgpu_open_allocation {
 	uint64_t size_bytes;
+	uint64_t base; /* of its addresses: 0, or that of the lead's memory */
 	const struct softgpu_driver_allocation *allocation;
 };
 
 /* settings.c */
 void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
 NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
+
+/* link.c */
+void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device);
+void softgpu_link_remove(struct softgpu_adapter *adapter);
+DXGKDDI_LINK_DEVICE softgpu_link_device;
+/* By NodeOrdinal and EngineOrdinal; NULL: there is none. */
+struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32_t node,
+					 uint32_t engine);
 
 /* engine.c: the queue, its thread, time and interrupts */
 NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
@@ -164,6 +190,9 @@ NTSTATUS softgpu_execute_paging(struct softgpu_engine *engine,
 NTSTATUS softgpu_execute_stamps(struct softgpu_engine *engine,
 				const struct softgpu_hw_stamps *stamps, uint32_t fence);
 
+/* blit.c */
+NTSTATUS softgpu_execute_blit(struct softgpu_engine *engine, const struct softgpu_hw_blit *blit);
+
 /* The DDI. driver.c */
 DXGKDDI_ADD_DEVICE softgpu_add_device;
 DXGKDDI_REMOVE_DEVICE softgpu_remove_device;
@@ -196,13 +225,16 @@ DXGKDDI_ACQUIRESWIZZLINGRANGE softgpu_acquire_swizzling_range;
 DXGKDDI_RELEASESWIZZLINGRANGE softgpu_release_swizzling_range;
 /* render.c, patch.c, paging.c */
 DXGKDDI_RENDER softgpu_render;
-DXGKDDI_PRESENT softgpu_present;
 DXGKDDI_PATCH softgpu_patch;
 DXGKDDI_BUILDPAGINGBUFFER softgpu_build_paging_buffer;
 /* submit.c */
 DXGKDDI_SUBMITCOMMAND softgpu_submit_command;
 DXGKDDI_PREEMPTCOMMAND softgpu_preempt_command;
 DXGKDDI_QUERYCURRENTFENCE softgpu_query_current_fence;
+/* present.c, display.c */
+DXGKDDI_PRESENT softgpu_present;
+DXGKDDI_SETVIDPNSOURCEADDRESS softgpu_set_vidpn_source_address;
+DXGKDDI_SETVIDPNSOURCEVISIBILITY softgpu_set_vidpn_source_visibility;
 /* reset.c */
 DXGKDDI_RESETFROMTIMEOUT softgpu_reset_from_timeout;
 DXGKDDI_RESTARTFROMTIMEOUT softgpu_restart_from_timeout;

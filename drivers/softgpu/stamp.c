@@ -62,10 +62,10 @@ static NTSTATUS report(const struct stamp_run *run, uint32_t block,
 
 	if (!command->report_bytes)
 		return STATUS_DATA_ERROR;
-	KeAcquireSpinLock(&adapter->report_lock, &irql);
+	KeAcquireSpinLock(&adapter->link[0]->report_lock, &irql);
 	ok = append_locked(&adapter->memory, command->report_address, command->report_bytes,
 			   &record);
-	KeReleaseSpinLock(&adapter->report_lock, irql);
+	KeReleaseSpinLock(&adapter->link[0]->report_lock, irql);
 	return ok ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION;
 }
 

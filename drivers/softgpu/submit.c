@@ -5,12 +5,6 @@
  */
 #include "softgpu_private.h"
 
-static struct softgpu_engine *engine_of(struct softgpu_adapter *adapter, uint32_t node,
-					uint32_t engine)
-{
-	return node < SOFTGPU_NODES && engine == 0 ? &adapter->engines[node] : NULL;
-}
-
 /* SUB-18: a paging submission may come without a context; from 1.2 on the node is then an argument. */
 static uint32_t node_of(const struct softgpu_adapter *adapter, const DXGKARG_SUBMITCOMMAND *submit)
 {
@@ -47,11 +41,12 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 					 IN_CONST_PDXGKARG_SUBMITCOMMAND pSubmitCommand)
 {
 	struct softgpu_adapter *adapter = hAdapter;
-	struct softgpu_engine *engine =
-		engine_of(adapter, node_of(adapter, pSubmitCommand), pSubmitCommand->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(adapter, node_of(adapter, pSubmitCommand),
+							  pSubmitCommand->EngineOrdinal);
 	struct softgpu_packet packet = {
 		.fence = pSubmitCommand->SubmissionFenceId,
 		.is_paging = pSubmitCommand->Flags.Paging,
+		.source = pSubmitCommand->VidPnSourceId,
 	};
 
 	if (!engine || !locate(pSubmitCommand, &packet))
@@ -66,26 +61,34 @@ NTSTATUS APIENTRY softgpu_submit_command(IN_CONST_HANDLE hAdapter,
 NTSTATUS APIENTRY softgpu_preempt_command(IN_CONST_HANDLE hAdapter,
 					  IN_CONST_PDXGKARG_PREEMPTCOMMAND pPreemptCommand)
 {
-	struct softgpu_engine *engine =
-		engine_of(hAdapter, pPreemptCommand->NodeOrdinal, pPreemptCommand->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pPreemptCommand->NodeOrdinal,
+							  pPreemptCommand->EngineOrdinal);
 	struct softgpu_packet packet = {.fence = pPreemptCommand->PreemptionFenceId,
 					.is_preemption = 1};
 
 	return engine ? softgpu_engine_submit(engine, &packet) : STATUS_INVALID_PARAMETER;
 }
 
-/* The fence is published before its interrupt, so a fence seen here never lacks one that is not under way. */
+/*
+ * The fence is published before its interrupt, so a fence seen here never lacks one that is not under way; but for the one that
+ * got lost, which comes now (SUB-14).
+ */
 NTSTATUS APIENTRY softgpu_query_current_fence(IN_CONST_HANDLE hAdapter,
 					      INOUT_PDXGKARG_QUERYCURRENTFENCE pCurrentFence)
 {
-	struct softgpu_engine *engine =
-		engine_of(hAdapter, pCurrentFence->NodeOrdinal, pCurrentFence->EngineOrdinal);
+	struct softgpu_engine *engine = softgpu_engine_of(hAdapter, pCurrentFence->NodeOrdinal,
+							  pCurrentFence->EngineOrdinal);
+	uint32_t lost;
 	KIRQL irql;
 
 	if (!engine)
 		return STATUS_INVALID_PARAMETER;
 	KeAcquireSpinLock(&engine->lock, &irql);
 	pCurrentFence->CurrentFence = engine->completed_fence;
+	lost = engine->lost_fence;
+	engine->lost_fence = 0;
 	KeReleaseSpinLock(&engine->lock, irql);
+	if (lost)
+		softgpu_raise_completed(engine, lost);
 	return STATUS_SUCCESS;
 }

@@ -48,8 +48,9 @@ enum vidmm_event_type {
 	VIDMM_EVENT_LOCK =
 		12, /* object: handle returned; a: flags, b: ns waited, c: bytes locked, d: old handle */
 	VIDMM_EVENT_UNLOCK = 13, /* object: handle */
-	VIDMM_EVENT_RENAME =
-		14, /* object: new handle; a: old handle, b: instances alive, c: bytes; reason: 0 new, 1 reused */
+	/* object: new handle; a: old handle, b: instances alive, c: bytes, d: 1 when the GPU had not finished with what was current,
+	 * so that a lock without Discard would have waited; reason: 0 new, 1 reused. */
+	VIDMM_EVENT_RENAME = 14,
 	VIDMM_EVENT_OFFER = 15,   /* object; a: bytes, b: priority */
 	VIDMM_EVENT_RECLAIM = 16, /* object; a: bytes, b: 1 when discarded */
 	VIDMM_EVENT_DISCARD = 17, /* offered content dropped under pressure; object; a: bytes */
@@ -68,7 +69,10 @@ enum vidmm_event_type {
 	/* A swizzling range changed hands, or could not be had. object: allocation; reason: enum vidmm_range_reason; a: RangeId,
 	 * b: VIDMM_RANGE_RECLAIMED: the allocation that gets it, VIDMM_RANGE_REFUSED: status. */
 	VIDMM_EVENT_RANGE = 24,
-	VIDMM_EVENT_TYPE_COUNT = 25
+	/* A source shows another primary. object: its handle; reason: enum vidmm_display_reason; a: VidPnSourceId, b: segment,
+	 * c: GPU address, d: how many have been shown there before. */
+	VIDMM_EVENT_DISPLAY = 25,
+	VIDMM_EVENT_TYPE_COUNT = 26
 };
 
 enum vidmm_door {
@@ -94,7 +98,15 @@ enum vidmm_door {
 	VIDMM_DOOR_EVICT,
 	VIDMM_DOOR_WAIT_FROM_CPU,
 	VIDMM_DOOR_LOCK2,
-	VIDMM_DOOR_UNLOCK2
+	VIDMM_DOOR_UNLOCK2,
+	/* synchronization objects */
+	VIDMM_DOOR_CREATE_SYNC,
+	VIDMM_DOOR_DESTROY_SYNC,
+	VIDMM_DOOR_SIGNAL_FROM_CPU,
+	VIDMM_DOOR_SHARE_OBJECTS,
+	VIDMM_DOOR_OPEN_SYNC,
+	VIDMM_DOOR_PRESENT,
+	VIDMM_DOOR_KEYED_MUTEX
 };
 
 enum vidmm_ddi {
@@ -131,9 +143,16 @@ enum vidmm_ddi {
 	VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP,
 	VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA,
 	VIDMM_DDI_DESCRIBE_ALLOCATION,
-	VIDMM_DDI_LINK_DEVICE
+	VIDMM_DDI_LINK_DEVICE,
+	VIDMM_DDI_SET_ALLOCATION_BACKING_STORE,
+	VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY,
+	VIDMM_DDI_MAP_CPU_HOST_APERTURE,
+	VIDMM_DDI_UNMAP_CPU_HOST_APERTURE,
+	VIDMM_DDI_PRESENT,
+	VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS,
+	VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY
 };
-#define VIDMM_DDI_LAST VIDMM_DDI_LINK_DEVICE
+#define VIDMM_DDI_LAST VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY
 
 enum vidmm_ddi_callback {
 	VIDMM_CB_NOTIFY_INTERRUPT = 1,
@@ -153,7 +172,8 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_MAP_APERTURE = 5,
 	VIDMM_PAGING_UNMAP_APERTURE = 6,
 	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7,
-	VIDMM_PAGING_NOTIFY_RESIDENCY = 15 /* 2.x */
+	VIDMM_PAGING_NOTIFY_RESIDENCY = 15, /* 2.x */
+	VIDMM_PAGING_NOTIFY_ALLOC = 22      /* 3.2 */
 };
 
 enum vidmm_residency_reason {
@@ -178,8 +198,10 @@ enum vidmm_wait_reason {
 	VIDMM_WAIT_DMA_BUFFER,    /* the context's pool is in flight */
 	VIDMM_WAIT_DESTROY,
 	VIDMM_WAIT_STOP,
-	VIDMM_WAIT_POWER,   /* for the adapter to leave or to enter a state of low power */
-	VIDMM_WAIT_DECLINED /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_POWER,    /* for the adapter to leave or to enter a state of low power */
+	VIDMM_WAIT_DECLINED, /* nobody waited: a lock with DonotWait was turned away */
+	VIDMM_WAIT_FENCE,    /* a thread for the values of fences; object: the first of them */
+	VIDMM_WAIT_PRESENT   /* too many presents are queued, or flips pending (SUB-17) */
 };
 
 enum vidmm_recovery {
@@ -201,7 +223,15 @@ enum vidmm_range_reason {
 	VIDMM_RANGE_ACQUIRED = 1,
 	VIDMM_RANGE_RELEASED,
 	VIDMM_RANGE_RECLAIMED, /* another allocation wants one and there was none left */
-	VIDMM_RANGE_REFUSED
+	VIDMM_RANGE_REFUSED,
+	VIDMM_RANGE_FALLBACK /* a lock does without: what it asked for goes to system memory, unswizzled; a: 0 */
+};
+
+enum vidmm_display_reason {
+	VIDMM_DISPLAY_VSYNC = 1, /* CRTC_VSYNC reported it */
+	VIDMM_DISPLAY_IMMEDIATE, /* D3DDDI_FLIPINTERVAL_IMMEDIATE: without waiting for one */
+	VIDMM_DISPLAY_FIRST,     /* the source was dark */
+	VIDMM_DISPLAY_DARK       /* it is now; object and address are those of what it showed */
 };
 
 enum vidmm_flush_reason {

@@ -31,6 +31,11 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
  *   PrePatch             1: DxgkDdiRender writes the addresses that the allocation list has (default 1)
  *   PerEngineTdr         1: reports SupportPerEngineTDR (default 1)
  *   PreemptionAware      1: reports PreemptionAware; a request drops what waits behind the running packet (default 0)
+ *   VideoPresentSources  displays (default 0, at most 4); what they show is in BAR 1, if there is one (struct softgpu_monitor)
+ *   RefreshRate          frames a second (default 60)
+ *   FlipMmio             1: flips go past DMA buffers (default 1)
+ *   LinkedAdapters       2: the two physical adapters that there are are a link (default 1). A context runs on the one that its
+ *                        EngineAffinity names; there, too, allocations without a link flag are those of the adapter that leads
  *   InterfaceVersion     DXGKDDI_INTERFACE_VERSION_* to register with (default 0x4002, WDDM 1.3; at most that)
  */
 
@@ -44,7 +49,7 @@ struct softgpu_adapter_info {
 };
 
 /* ---- pPrivateDriverData of one allocation (D3DDDI_ALLOCATIONINFO) ---- */
-#define SOFTGPU_ALLOCATION_VERSION 2u
+#define SOFTGPU_ALLOCATION_VERSION 3u
 enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_CPU_VISIBLE = 0x1,
 	SOFTGPU_ALLOCATION_CACHED = 0x2,
@@ -58,7 +63,10 @@ enum softgpu_allocation_flags {
 	SOFTGPU_ALLOCATION_EXISTING_KERNEL = 0x100, /* the same, pool of a miniport's */
 	SOFTGPU_ALLOCATION_OVERLAY = 0x200,
 	SOFTGPU_ALLOCATION_CAPTURE = 0x400,
-	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800
+	SOFTGPU_ALLOCATION_SYNCHRONOUS_PAGING = 0x800,
+	SOFTGPU_ALLOCATION_LINK_MIRRORED =
+		0x1000, /* on every adapter of a link, with one backing store */
+	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000 /* the same, with one each */
 };
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */
@@ -72,6 +80,21 @@ struct softgpu_allocation {
 	uint32_t priority;          /* AllocationPriority, 0: normal */
 	uint32_t hinted_banks;      /* HintedBank: banks of the preferred segment, 0: none */
 	uint32_t eviction_set;      /* EvictionSegmentSet, 0: straight to system memory */
+	/* A picture of X8R8G8B8 pixels, rows without a gap, to be presented; 0 and 0: bytes. */
+	uint32_t width, height;
+};
+
+#define SOFTGPU_PIXEL_BYTES 4u
+
+/*
+ * BAR 1 is divided among the displays in equal parts of whole pages. Each begins with this, of the last picture that was read
+ * completely; all zero while the display is dark. The pixels follow at SOFTGPU_MONITOR_PIXELS. Whoever reads must see to it that
+ * no frame begins meanwhile: on the simulator by not waiting.
+ */
+#define SOFTGPU_MONITOR_PIXELS 4096u
+struct softgpu_monitor {
+	uint32_t width, height, pitch_bytes;
+	uint32_t frame; /* how many frames have been shown */
 };
 
 /* pPrivateDriverData of a context: none. Node 0 is the 3D node, node 1 the copy node; both take every command. */
@@ -102,7 +125,12 @@ enum softgpu_opcode {
 	SOFTGPU_WAIT = 7,   /* until the 64-bit word at the operand is >= value */
 	SOFTGPU_SIGNAL = 8, /* writes value to the 64-bit word at the operand */
 	SOFTGPU_STALL = 9,  /* the engine is busy for `nanoseconds` */
-	SOFTGPU_HANG = 10   /* the engine never finishes this buffer */
+	SOFTGPU_HANG = 10,  /* the engine never finishes this buffer */
+	/* Faults of the device and of its driver, on command. */
+	SOFTGPU_LOSE_INTERRUPT =
+		11, /* of this buffer's end: it is told when somebody asks for the fence */
+	SOFTGPU_REPEAT_INTERRUPT = 12, /* of this buffer's end: it comes twice */
+	SOFTGPU_ANSWER = 13            /* DxgkDdiRender returns `status`, whatever comes behind */
 };
 
 struct softgpu_command {
@@ -146,6 +174,12 @@ struct softgpu_sync {
 struct softgpu_stall {
 	struct softgpu_command command;
 	uint64_t nanoseconds;
+};
+
+struct softgpu_answer {
+	struct softgpu_command command;
+	int32_t status;
+	uint32_t reserved;
 };
 
 /*

@@ -147,6 +147,8 @@ struct vidmm_adapter_options {
 	 */
 	struct vidmm_adapter_report *report;
 	const struct vidmm_tdr_options *tdr; /* NULL: VIDMM_TDR_DEFAULTS */
+	/* 1: findings also for what takes time to find, in proportion to the lists of each submission (PAT-10). */
+	uint32_t verify;
 	/*
 	 * What D3DKMT clients are told. The driver's description: up to 128 printable ASCII characters without %, because some
 	 * clients print it as a format; NULL: "vidmm adapter". The folder of its user-mode driver, an absolute path of up to 259
@@ -158,8 +160,14 @@ struct vidmm_adapter_options {
 	 * clients, which the miniport must agree to in DxgkDdiLinkDevice (rules LNK; before 2.0 only). 0: one.
 	 */
 	uint32_t physical_adapters;
+	/*
+	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
+	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
+	 */
+	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
 };
+#define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_adapter_start(struct vidmm_host *host, const struct vidmm_adapter_options *options,
@@ -231,6 +239,19 @@ VIDMM_API void vidmm_device_destroy(struct vidmm_device *device);
 struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_device_callbacks(struct vidmm_device *device);
 VIDMM_API void *vidmm_device_handle(struct vidmm_device *device);
+/*
+ * The driver's pfnTrimResidencySet (d3dumddi.h), which the runtime on Windows finds in its function table, and the driver's
+ * handle of the device, with which it is called: on a thread of the adapter's, with no lock held, one call at a time. From
+ * inside it every call on any device may be made, but not vidmm_adapter_stop. NULL: no more; when that returns, or
+ * vidmm_device_destroy does, no call is under way, unless it was made from inside one. Set it from one thread at a time.
+ * STATUS_NOT_SUPPORTED: the miniport is of WDDM 1.x. Rule RES-09.
+ */
+struct D3DDDIARG_TRIMRESIDENCYSET;
+typedef int32_t vidmm_trim_residency_set_fn(void *umd_device,
+					    const struct D3DDDIARG_TRIMRESIDENCYSET *args);
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
+		      vidmm_trim_residency_set_fn *trim_residency_set);
 
 /* ---- D3DKMT clients (d3dkmthk.h) ----
  * The D3DKMT functions are plain symbols and do not say for whom they are called: on Windows that is the calling process.
@@ -295,6 +316,12 @@ struct vidmm_adapter_statistics {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t bytes_moved; /* inside memory segments, for room in one piece */
 };
+/*
+ * A BAR of the (leading) device, as a probe on its bus sees it: its bytes, which change as the device and its driver write them,
+ * until the adapter stops. NULL: there is no such BAR.
+ */
+VIDMM_API const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index,
+					uint64_t *size_bytes);
 VIDMM_API void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
 					struct vidmm_adapter_statistics *statistics);
 /*

@@ -18,7 +18,8 @@ extern "C" {
  * The miniport's table of entry points. Each interface version appends; Version says which one
  * the miniport was written for and must be an interface version of wddm_versions.h.
  * Sizes on x64: 496 (1.0), 568 (1.1), 664 (1.2), 712 (1.3), 832 (2.0), 880 (2.1), 1032 (2.2),
- * 1056 (2.3), 1152 (2.4), 1192 (2.5), 1224 (2.6), 1232 (2.7, 2.8), 1264 (2.9, 3.0).
+ * 1056 (2.3), 1152 (2.4), 1192 (2.5), 1224 (2.6), 1232 (2.7, 2.8), 1264 (2.9), 1296 (3.0), 1376
+ * (3.1). What 3.2 appends to that is for displays and virtual functions and is not declared.
  */
 typedef struct _DRIVER_INITIALIZATION_DATA {
 	ULONG Version;
@@ -203,6 +204,24 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 	PDXGKDDI_RESERVED DxgkDdiUpdateFlipQueueLog;
 	PDXGKDDI_RESERVED DxgkDdiCancelQueuedFlips;
 	PDXGKDDI_RESERVED DxgkDdiSetInterruptTargetPresentId;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_0
+	PDXGKDDI_SETALLOCATIONBACKINGSTORE DxgkDdiSetAllocationBackingStore;
+	PDXGKDDI_RESERVED DxgkDdiCreateCpuEvent;
+	PDXGKDDI_RESERVED DxgkDdiDestroyCpuEvent;
+	PDXGKDDI_RESERVED DxgkDdiCancelFlips;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_1
+	PDXGKDDI_RESERVED DxgkDdiCreateNativeFence;
+	PDXGKDDI_RESERVED DxgkDdiDestroyNativeFence;
+	PDXGKDDI_RESERVED DxgkDdiUpdateMonitoredValues;
+	PDXGKDDI_RESERVED DxgkDdiNotifyCurrentValueUpdates;
+	PDXGKDDI_RESERVED DxgkDdiCreateDoorbell;
+	PDXGKDDI_RESERVED DxgkDdiConnectDoorbell;
+	PDXGKDDI_RESERVED DxgkDdiDisconnectDoorbell;
+	PDXGKDDI_RESERVED DxgkDdiDestroyDoorbell;
+	PDXGKDDI_RESERVED DxgkDdiNotifyWorkSubmission;
+	PDXGKDDI_RESERVED DxgkDdiFlushHwQueue;
 #endif
 } DRIVER_INITIALIZATION_DATA, *PDRIVER_INITIALIZATION_DATA;
 

@@ -359,6 +359,13 @@ typedef struct _DXGKARG_VALIDATEUPDATEALLOCPROPERTY {
 	};
 } DXGKARG_VALIDATEUPDATEALLOCPROPERTY;
 
+/* The system address of the content of an allocation with ShareBackingStoreWithKmd, good until
+ * DxgkDdiDestroyAllocation. Since 3.0. */
+typedef struct _DXGKARG_SETALLOCATIONBACKINGSTORE {
+	HANDLE hDriverAllocation;
+	VOID *pBackingStore;
+} DXGKARG_SETALLOCATIONBACKINGSTORE;
+
 #ifdef __cplusplus
 }
 #endif

@@ -231,6 +231,31 @@ typedef struct _DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE {
 } DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE;
 
 /* From acquire to release the object cannot be closed. Since 2.0. */
+/* What the system lets a miniport enable. Source: the page of the enumeration. */
+typedef enum _DXGK_FEATURE_ID {
+	DXGK_FEATURE_HWSCH = 0,
+	DXGK_FEATURE_HWFLIPQUEUE = 1,
+	DXGK_FEATURE_LDA_GPUPV = 2,
+	DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT = 3,
+	DXGK_FEATURE_USER_MODE_SUBMISSION = 4,
+	DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD = 5,
+} DXGK_FEATURE_ID;
+
+/* Enabled: out. Since 2.6. */
+typedef struct _DXGKARGCB_ISFEATUREENABLED {
+	HANDLE DeviceHandle;
+	DXGK_FEATURE_ID FeatureId;
+	BOOLEAN Enabled;
+} DXGKARGCB_ISFEATUREENABLED;
+
+/* DriverSupportState: DXGK_FEATURE_SUPPORT_*. Enabled: out. Since 2.9. */
+typedef struct _DXGKARGCB_QUERYFEATURESUPPORT {
+	HANDLE DeviceHandle;
+	DXGK_FEATURE_ID FeatureId;
+	UINT DriverSupportState;
+	BOOLEAN Enabled;
+} DXGKARGCB_QUERYFEATURESUPPORT;
+
 typedef struct _DXGKARGCB_RELEASEHANDLEDATA {
 	HANDLE ReleaseHandle;
 	DXGK_HANDLE_TYPE Type;

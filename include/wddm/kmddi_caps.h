@@ -170,6 +170,8 @@ typedef enum _DXGK_WDDMVERSION {
 	DXGKDDI_WDDMv2_8 = 0x2800,
 	DXGKDDI_WDDMv2_9 = 0x2900,
 	DXGKDDI_WDDMv3 = 0x3000,
+	DXGKDDI_WDDMv3_1 = 0x3100,
+	DXGKDDI_WDDMv3_2 = 0x3200,
 } DXGK_WDDMVERSION;
 
 /* Both are reserved: a miniport leaves them zero. Only their common size (188 bytes with the hole

@@ -34,6 +34,11 @@ typedef enum _DXGK_BUILDPAGINGBUFFER_OPERATION {
 	DXGK_OPERATION_NOTIFY_RESIDENCY = 15,
 	DXGK_OPERATION_SIGNAL_MONITORED_FENCE = 16,
 	DXGK_OPERATION_MAP_APERTURE_SEGMENT2 = 17,
+	DXGK_OPERATION_NOTIFY_FENCE_RESIDENCY = 18,
+	DXGK_OPERATION_MAP_MMU = 19,
+	DXGK_OPERATION_UNMAP_MMU = 20,
+	DXGK_OPERATION_NOTIFY_RESIDENCY2 = 21,
+	DXGK_OPERATION_NOTIFY_ALLOC = 22, /* since 3.2 */
 } DXGK_BUILDPAGINGBUFFER_OPERATION;
 
 typedef struct _DXGK_TRANSFERFLAGS {
@@ -197,6 +202,30 @@ typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYRESIDENCY {
 	};
 } DXGK_BUILDPAGINGBUFFER_NOTIFYRESIDENCY;
 
+/* Why DXGK_OPERATION_NOTIFY_ALLOC: one of the two. Since 3.2. */
+typedef struct _DXGK_NOTIFYALLOCFLAGS {
+	union {
+		struct {
+			UINT Eviction : 1;   /* 0x00000001 */
+			UINT IoMmuUnmap : 1; /* 0x00000002 */
+			UINT Reserved : 30;  /* 0xFFFFFFFC */
+		};
+		UINT Value;
+	};
+} DXGK_NOTIFYALLOCFLAGS;
+
+/* SizeInBytes from OffsetInBytes on of the allocation; hKmdProcessHandle is NULL with Eviction.
+ * Where the GPU has no virtual addresses, GpuVirtualAddressAtOffset is 0 and the bytes are reached
+ * in the aperture segment that they are mapped in (PAG-29). Since 3.2. */
+typedef struct _DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC {
+	HANDLE hAllocation;
+	HANDLE hKmdProcessHandle;
+	DXGK_NOTIFYALLOCFLAGS Flags;
+	UINT64 OffsetInBytes;
+	UINT64 SizeInBytes;
+	UINT64 GpuVirtualAddressAtOffset;
+} DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC;
+
 /* Since 2.2. The fence value becomes visible at the address when the buffer gets there. */
 typedef struct _DXGK_BUILDPAGINGBUFFER_SIGNALMONITOREDFENCE {
 	D3DGPU_VIRTUAL_ADDRESS MonitoredFenceGpuVa;
@@ -340,6 +369,9 @@ typedef struct _DXGKARG_BUILDPAGINGBUFFER {
 			ULONG AdlOffset;
 			PVOID CpuVisibleAddress;
 		} MapApertureSegment2;
+#endif
+#if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_2
+		DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC NotifyAlloc;
 #endif
 		struct {
 			UINT Reserved[64];

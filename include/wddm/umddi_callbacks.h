@@ -146,6 +146,14 @@ typedef HRESULT(APIENTRY CALLBACK *PFND3DDDI_SUBMITPRESENTBLTTOHWQUEUECB)(
 typedef HRESULT(APIENTRY CALLBACK *PFND3DDDI_SUBMITPRESENTTOHWQUEUECB)(
 	HANDLE hDevice, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *pData);
 
+/* A function of the driver's: it is to evict what the flags say. NumBytesToTrim: with TrimToBudget. Since 2.0. */
+typedef struct D3DDDIARG_TRIMRESIDENCYSET {
+	D3DDDI_TRIMRESIDENCYSET_FLAGS TrimFlags;
+	UINT64 NumBytesToTrim;
+} D3DDDIARG_TRIMRESIDENCYSET;
+typedef HRESULT(APIENTRY CALLBACK *PFND3DDDI_TRIMRESIDENCYSET)(
+	HANDLE hDevice, const D3DDDIARG_TRIMRESIDENCYSET *pData);
+
 /*
  * The runtime's callbacks that a user-mode driver gets with its device. hDevice is the runtime's
  * handle, hAdapter of pfnEscapeCb its handle of the adapter. Members appear with the version

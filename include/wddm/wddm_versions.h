@@ -4,10 +4,13 @@
  *
  * A source picks DXGKDDI_INTERFACE_VERSION (miniports) or D3D_UMD_INTERFACE_VERSION (user-mode
  * drivers) before its first include; structures then have the size that version documents.
- * When neither is set, both are the newest version here, 3.0. When only the first is set, the
- * second gets the same number, which compares correctly because both count 0x1000 per version.
+ * When neither is set, both are 3.0, as in the published user-mode headers. When only the first is
+ * set, the second gets the same number, which compares correctly because both count 0x1000 per
+ * version.
  *
- * Source: the Version member on the DRIVER_INITIALIZATION_DATA page, and tests/abi/data.
+ * Source: the Version member on the DRIVER_INITIALIZATION_DATA page, and tests/abi/data; 3.1 from
+ * the reference of the published windows-sys bindings. No public page has the number of 3.2 (C-40):
+ * any from 0x11000 to 0x11FFF is it, and here stands the first.
  */
 #ifndef WDDM_VERSIONS_H
 #define WDDM_VERSIONS_H
@@ -68,6 +71,12 @@
 #endif
 #ifndef DXGKDDI_INTERFACE_VERSION_WDDM3_0
 #define DXGKDDI_INTERFACE_VERSION_WDDM3_0 0xF003
+#endif
+#ifndef DXGKDDI_INTERFACE_VERSION_WDDM3_1
+#define DXGKDDI_INTERFACE_VERSION_WDDM3_1 0x10004
+#endif
+#ifndef DXGKDDI_INTERFACE_VERSION_WDDM3_2
+#define DXGKDDI_INTERFACE_VERSION_WDDM3_2 0x11000
 #endif
 
 #ifndef D3D_UMD_INTERFACE_VERSION_VISTA

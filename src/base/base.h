@@ -18,17 +18,23 @@
  */
 typedef int32_t vmm_status;
 
-#define VMM_OK                ((vmm_status)0x00000000)
-#define VMM_PENDING           ((vmm_status)0x00000103)
-#define VMM_TIMEOUT           ((vmm_status)0x00000102)
-#define VMM_UNSUCCESSFUL      ((vmm_status)0xC0000001)
-#define VMM_INVALID_HANDLE    ((vmm_status)0xC0000008)
-#define VMM_INVALID_PARAMETER ((vmm_status)0xC000000D)
-#define VMM_NO_MEMORY         ((vmm_status)0xC0000017)
-#define VMM_NOT_SUPPORTED     ((vmm_status)0xC00000BB)
-#define VMM_DEVICE_REMOVED    ((vmm_status)0xC00002B6)
-#define VMM_NO_VIDEO_MEMORY   ((vmm_status)0xC01E0100)
-#define VMM_ALLOCATION_BUSY   ((vmm_status)0xC01E0102)
+#define VMM_OK                    ((vmm_status)0x00000000)
+#define VMM_ABANDONED             ((vmm_status)0x00000080)
+#define VMM_PENDING               ((vmm_status)0x00000103)
+#define VMM_TIMEOUT               ((vmm_status)0x00000102)
+#define VMM_UNSUCCESSFUL          ((vmm_status)0xC0000001)
+#define VMM_INVALID_HANDLE        ((vmm_status)0xC0000008)
+#define VMM_INVALID_PARAMETER     ((vmm_status)0xC000000D)
+#define VMM_NO_MEMORY             ((vmm_status)0xC0000017)
+#define VMM_ACCESS_DENIED         ((vmm_status)0xC0000022)
+#define VMM_NOT_SUPPORTED         ((vmm_status)0xC00000BB)
+#define VMM_OBJECT_NAME_INVALID   ((vmm_status)0xC0000033)
+#define VMM_OBJECT_NAME_NOT_FOUND ((vmm_status)0xC0000034)
+#define VMM_OBJECT_NAME_COLLISION ((vmm_status)0xC0000035)
+#define VMM_CANCELLED             ((vmm_status)0xC0000120)
+#define VMM_DEVICE_REMOVED        ((vmm_status)0xC00002B6)
+#define VMM_NO_VIDEO_MEMORY       ((vmm_status)0xC01E0100)
+#define VMM_ALLOCATION_BUSY       ((vmm_status)0xC01E0102)
 
 static inline bool vmm_ok(vmm_status status)
 {
@@ -38,6 +44,7 @@ static inline bool vmm_ok(vmm_status status)
 #define VMM_MUST_CHECK        __attribute__((warn_unused_result))
 #define VMM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define VMM_COLD              __attribute__((cold, noinline))
+#define VMM_NOINLINE          __attribute__((noinline))
 #define VMM_NORETURN          __attribute__((noreturn))
 #define vmm_likely(x)         __builtin_expect(!!(x), 1)
 #define vmm_unlikely(x)       __builtin_expect(!!(x), 0)
@@ -51,6 +58,9 @@ static inline bool vmm_ok(vmm_status status)
  */
 VMM_NORETURN VMM_COLD void vmm_assert_failed(const char *expression, const char *file, int line);
 #define vmm_assert(cond) ((cond) ? (void)0 : vmm_assert_failed(#cond, __FILE__, __LINE__))
+
+/* Of segments that have Use64KBPages (SEG-11). */
+#define VMM_LARGE_PAGE_SIZE ((uint64_t)64 << 10)
 
 /* Host page: the granularity of MDLs, apertures and CPU views. */
 #define VMM_PAGE_SHIFT 12u

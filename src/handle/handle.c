@@ -146,8 +146,9 @@ static const char *const wrong_type[VMM_HANDLE_TYPE_COUNT] = {
 	[VMM_HANDLE_ALLOCATION] = "wrong type (allocation)",
 	[VMM_HANDLE_SYNC] = "wrong type (synchronization object)",
 	[VMM_HANDLE_SHARED] = "wrong type (shared)",
+	[VMM_HANDLE_KEYED] = "wrong type (keyed mutex)",
 	[VMM_HANDLE_PAGING_QUEUE] = "wrong type (paging queue)",
-	[VMM_HANDLE_PAGING_FENCE] = "wrong type (fence of a paging queue)",
+	[VMM_HANDLE_TRIM] = "wrong type (trim notification)",
 };
 
 const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t handle,

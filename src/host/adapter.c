@@ -22,6 +22,7 @@ static vmm_status start_port(struct vidmm_adapter *adapter, const struct vidmm_a
 		.driver_entry = o->driver_entry,
 		.initialization_data = (const DRIVER_INITIALIZATION_DATA *)o->initialization_data,
 		.physical_adapters = o->physical_adapters,
+		.features = o->features,
 		.bar_sizes = o->bar_sizes,
 		.bar_count = o->bar_count,
 		.registry_count = o->registry_count,
@@ -52,6 +53,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 
 	core->interface_version = caps->interface_version;
 	core->wddm2 = caps->wddm2;
+	core->narrow_fences = caps->no_64bit_atomics;
 	core->physical_adapters = vmm_port_physical_adapters(core->port);
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
@@ -64,6 +66,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 							  : DEFAULT_SYSTEM_BYTES);
 	if (!vmm_ok(status))
 		goto out_sched;
+	core->verify = o->verify != 0;
 	status = vmm_watch_start(core, o->tdr);
 	if (vmm_ok(status))
 		return status;
@@ -98,6 +101,8 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 
 	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
+	if (options->features & ~VIDMM_FEATURE_SHARE_BACKING_STORE)
+		return VMM_NOT_SUPPORTED;
 	if (options->report)
 		*options->report =
 			(struct vidmm_adapter_report){.struct_size = sizeof(*options->report)};
@@ -150,8 +155,10 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 		vmm_sched_power_up(core);
 	/* PNP-02, PNP-03, PAG-28: no client any more, an idle GPU, everything in system memory; then all of it is closed. */
 	atomic_store(&core->closed, true);
+	vmm_adapter_await_visitors(core);
 	vmm_sched_close_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
+	vmm_sched_close_displays(core);
 	vmm_memory_evict_all(core);
 	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
@@ -198,6 +205,11 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 
 	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
 	return status;
+}
+
+const void *vidmm_adapter_bar(struct vidmm_adapter *adapter, uint32_t index, uint64_t *size_bytes)
+{
+	return vmm_port_bar_memory(adapter->core.port, index, size_bytes);
 }
 
 void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter)

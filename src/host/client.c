@@ -34,8 +34,10 @@ static void release_reservations(struct vmm_process *core)
 
 	if (!atomic_load(&core->reserves))
 		return;
-	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++)
+	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++) {
 		vmm_budget_release(adapter, core);
+		vmm_adapter_put(adapter);
+	}
 }
 
 void vidmm_process_close(struct vidmm_process *process)
@@ -56,6 +58,7 @@ void vidmm_process_close(struct vidmm_process *process)
 	}
 	vmm_kmt_forget(core);
 	release_reservations(core);
+	vmm_sync_end_process(core);
 	vmm_process_destroy(core);
 }
 
@@ -156,6 +159,18 @@ static vmm_status leave(const struct vmm_visit *visit, const struct vmm_device *
 	if (device)
 		vmm_live_leave(visit);
 	return status;
+}
+
+vidmm_status vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
+				   vidmm_trim_residency_set_fn *function)
+{
+	struct vmm_visit visit;
+	struct vmm_device *core;
+	vmm_status status = enter(&visit, device, &core);
+
+	if (vmm_ok(status))
+		status = vmm_umd_set_trim(&core, &visit, umd_device, function);
+	return leave(&visit, core, status);
 }
 
 vidmm_status vidmm_resource_set_shared(struct vidmm_device *device, void *runtime_resource)

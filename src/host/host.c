@@ -119,6 +119,7 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	struct vmm_os *os = host->world.os;
 
 	vmm_assert(host->adapters == 0);
+	vmm_sync_end_world(&host->world);
 	vmm_world_finish(&host->world);
 	/* A miniport's thread that never ends keeps its world: better a leak than freed memory under a running thread. */
 	bool ended = vmm_ok(vmm_nt_destroy(host->world.nt));

@@ -10,6 +10,7 @@
 #include "object/object.h"
 #include "port/port.h"
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 /* The public opaque types are these; vidmm_process is the core's own, vidmm_device a handle (object/live.h). */
 struct vidmm_host {

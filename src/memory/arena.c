@@ -145,6 +145,8 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	}
 	struct vmm_arena *arena = &memory->arenas[backing->arena - 1];
 
+	if (vmm_unlikely(backing->parts != NULL))
+		vmm_link_parts_destroy(memory, backing);
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
 	vmm_range_free(arena->heap, backing->node);
 	arena->used_bytes -= backing->size_bytes;

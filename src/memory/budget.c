@@ -5,7 +5,8 @@
  * each list of the process that it is on, whether it is in memory at the moment or not.
  *
  * Nobody limits a process by himself: until a budget is set it is all that the group has. What a process has reserved
- * (PRI-14) is taken from the budgets of all others, and is the least that its own can be.
+ * (PRI-14) is taken from the budgets of all others, and is the least that its own can be. Who exceeds a budget that became
+ * less is told (trim.c).
  */
 #include "memory/memory_private.h"
 
@@ -189,7 +190,9 @@ static NTSTATUS reserve(struct vmm_adapter *adapter, struct vmm_process *process
 			    (unsigned long long)bytes, group, (unsigned long long)most);
 		return STATUS_INVALID_PARAMETER;
 	}
+	vmm_trims_before_budget(adapter->memory);
 	budget->reserved[group] = bytes;
+	vmm_trims_after_budget(adapter->memory);
 	atomic_store(&process->reserves, true);
 	return STATUS_SUCCESS;
 }
@@ -234,8 +237,10 @@ NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process
 	}
 	vmm_paging_lock(adapter);
 	budget = find_or_make(adapter->memory, process->id);
+	vmm_trims_before_budget(adapter->memory);
 	if (budget)
 		budget->limit[group] = bytes;
+	vmm_trims_after_budget(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return budget ? STATUS_SUCCESS : STATUS_NO_MEMORY;
 }

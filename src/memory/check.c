@@ -11,7 +11,9 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(allocation->adapter == memory->adapter);
 	vmm_assert(instance->segment == segment->port->id);
 	vmm_assert(instance->place == (segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY));
-	vmm_assert((allocation->read_set | allocation->write_set) & bit);
+	/* PRI-15: whose set has changed may still be where it was. */
+	vmm_assert(((allocation->read_set | allocation->write_set) & bit) ||
+		   memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1);
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
@@ -31,6 +33,11 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 	vmm_assert(!instance->partial ||
 		   (!segment->aperture && instance->backing.address && instance->handover &&
 		    !instance->range_count && !instance->kept));
+	/* PAG-22, PAG-23 */
+	vmm_assert(!vmm_link_is_mirrored(allocation) ||
+		   instance->newest < vmm_link_copies(allocation));
+	vmm_assert(!instance->backing.address ||
+		   (instance->backing.parts != NULL) == vmm_link_is_instanced(allocation));
 	/* What an aperture maps are pages of the backing store. */
 	vmm_assert(!segment->aperture || instance->backing.address);
 }
@@ -62,6 +69,7 @@ static uint64_t check_segment(const struct vmm_memory *memory, const struct vmm_
 	struct vmm_range_figures figures;
 
 	vmm_range_check(segment->heap);
+	vmm_host_aperture_check(segment);
 	vmm_range_figures(segment->heap, &figures);
 	for (uint32_t i = 0; i < VMM_CLASS_COUNT; i++)
 		check_class(memory, segment, i, &sum);
@@ -96,6 +104,18 @@ static void check_arenas(const struct vmm_memory *memory)
 	vmm_assert(used <= memory->system_limit_bytes);
 }
 
+static void check_gates(const struct vmm_memory *memory)
+{
+	const struct vmm_list *at, *link;
+
+	vmm_list_for_each (at, &memory->allocations) {
+		const struct vmm_allocation *a = vmm_container_of(at, struct vmm_allocation, all);
+
+		vmm_list_for_each (link, &a->instances)
+			vmm_gate_check(vmm_container_of(link, struct vmm_instance, sibling));
+	}
+}
+
 void vmm_memory_check(struct vmm_adapter *adapter)
 {
 	const struct vmm_memory *memory = adapter->memory;
@@ -107,6 +127,7 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 	vmm_assert(resident == memory->resident_total);
 	check_arenas(memory);
 	vmm_swizzle_check(memory);
+	check_gates(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	/* A completion that found the lock taken has left its packets to its holder. */
 	memory->engine->kick(adapter);

@@ -2,14 +2,27 @@
 /*
  * ALF-14, ALF-15: the caches of the CPU. A GPU that does not look into them sees what was written back, and writes behind
  * their back; so whenever a Cached allocation passes between CPU and GPU in such a place, its lines are flushed. Without
- * the flag nothing is (C-34), and in a cache-coherent aperture nothing needs to be.
+ * the flag nothing is (C-34), nor does anybody ask whether it suits the CPU's use (ALF-16), and in a cache-coherent aperture nothing needs to be.
  */
 #include "memory/memory_private.h"
+
+/* The segment by which the GPU finds it. In system memory without AccessedPhysically that is the aperture (PAG-24). */
+static const struct vmm_segment *segment_of(struct vmm_memory *memory,
+					    const struct vmm_instance *instance)
+{
+	uint32_t i = 0;
+
+	if (instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE)
+		return vmm_memory_segment(memory, instance->segment);
+	while (!memory->segment[i].aperture) /* nothing else is resident outside of segments */
+		i++;
+	return &memory->segment[i];
+}
 
 /* SEG-09: the flag means something on apertures only. */
 static bool is_coherent(struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+	const struct vmm_segment *segment = segment_of(memory, instance);
 
 	return segment->aperture && segment->port->flags.CacheCoherent;
 }
@@ -20,7 +33,8 @@ static const char *memory_seen(struct vmm_memory *memory, const struct vmm_insta
 {
 	const struct vmm_segment *segment;
 
-	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial)
+	if (seen != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
+	    vmm_link_copies(instance->allocation) > 1)
 		return instance->backing.address;
 	segment = vmm_memory_segment(memory, instance->segment);
 	return segment->cpu_memory
@@ -37,9 +51,10 @@ static void flush(struct vmm_memory *memory, const struct vmm_instance *instance
 	vmm_alternate_flush(memory, instance);
 	if (!bytes)
 		return;
-	vmm_os_cache_flush(memory->adapter->os, bytes, a->size_bytes);
+	/* In a memory segment it saw no copy of a link's (link.c), so there the two are the same. */
+	vmm_os_cache_flush(memory->adapter->os, bytes, vmm_store_bytes(a));
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_FLUSH, a->owner, instance->handle, reason,
-		  a->size_bytes, instance->segment, 0, 0);
+		  vmm_store_bytes(a), instance->segment, 0, 0);
 }
 
 void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -50,7 +65,7 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 	if (instance->cache == VMM_CACHE_CPU)
 		flush(memory, instance, seen, VIDMM_FLUSH_TO_GPU);
 	/* Locked in an aperture both have it (LOCK-37), and before each use the CPU may have written again. */
-	instance->handover = instance->lock_count && instance->place == VMM_PLACE_APERTURE;
+	instance->handover = vmm_locks(instance) && instance->place == VMM_PLACE_APERTURE;
 	instance->cache = instance->handover ? VMM_CACHE_CPU : VMM_CACHE_GPU;
 }
 

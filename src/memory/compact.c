@@ -21,13 +21,13 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	const struct vmm_instance *instance = owner;
 	const struct vmm_allocation *allocation = instance->allocation;
 
-	if (allocation->pinned || allocation->primary || allocation->gone || instance->lock_count ||
+	if (allocation->pinned || allocation->primary || allocation->gone || vmm_locks(instance) ||
 	    instance->range_count || instance->partial || vmm_alternate_is_special(instance) ||
 	    (allocation->flags & VMM_ALLOCATION_HARDWARE_PROTECTED) ||
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
 	    !vmm_instance_unused(instance))
 		return false;
-	request->alignment = allocation->alignment;
+	request->alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(mover->segment));
 	request->flags = vmm_place_flags(allocation, mover->segment->port->id);
 	return true;
 }
@@ -48,6 +48,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + to,
 				     instance->allocation->size_bytes);
 	vmm_view_hide(instance);
+	vmm_host_unmap(memory, instance);
 	instance->range = plan->to;
 	instance->offset = to;
 	vmm_segment_free(memory, segment, plan->from);
@@ -86,8 +87,9 @@ vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 	struct vmm_range_compaction plan = {.may_move = may_move, .context = &mover};
 	vmm_status status;
 
-	/* What may lie in a protected range, and what may not, is for placement to say (ALF-26). */
-	if (segment->aperture || segment->port->vpr.size_bytes)
+	/* What may lie in a protected range, and what may not, is for placement to say (ALF-26). Nor is pitch moved (SEG-10). */
+	if (segment->aperture || segment->port->vpr.size_bytes ||
+	    segment->port->flags.PitchAlignment)
 		return VMM_NO_VIDEO_MEMORY;
 	status = vmm_range_plan_compaction(segment->heap, request, &plan);
 	return vmm_ok(status) ? carry_out(&mover, &plan) : status;

@@ -14,6 +14,8 @@ enum {
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 };
 
+enum { FEW = 2 }; /* items of a call for which there is room on the stack */
+
 struct creation {
 	struct vmm_device *device;
 	struct vmm_memory *memory;
@@ -24,30 +26,55 @@ struct creation {
 	DXGK_OPENALLOCATIONINFO *opens;
 	struct vmm_ref **refs;
 	struct vmm_allocation **allocations;
-	HANDLE *kmd_handles; /* for undoing, which must not fail */
+	HANDLE *kmd_handles; /* for undoing, which must not fail; so the next */
+	struct vmm_backing *stores;
 	void *kmd_resource;
 	bool new_kmd_resource;
+	struct {
+		DXGK_ALLOCATIONINFO infos[FEW];
+		DXGK_OPENALLOCATIONINFO opens[FEW];
+		struct vmm_ref *refs[FEW];
+		struct vmm_allocation *allocations[FEW];
+		HANDLE kmd_handles[FEW];
+		struct vmm_backing stores[FEW];
+	} few;
 };
 
 static void creation_free(struct creation *c)
 {
+	if (c->infos == c->few.infos)
+		return;
 	vmm_free(c->infos);
 	vmm_free(c->opens);
 	vmm_free(c->refs);
 	vmm_free(c->allocations);
 	vmm_free(c->kmd_handles);
+	vmm_free(c->stores);
 }
 
-static NTSTATUS creation_init(struct creation *c)
+static bool creation_room(struct creation *c, uint32_t count)
 {
-	uint32_t count = c->request->count ? c->request->count : 1;
-
+	if (vmm_likely(count <= FEW)) {
+		c->infos = c->few.infos;
+		c->opens = c->few.opens;
+		c->refs = c->few.refs;
+		c->allocations = c->few.allocations;
+		c->kmd_handles = c->few.kmd_handles;
+		c->stores = c->few.stores;
+		return true;
+	}
 	c->infos = vmm_calloc(count, sizeof(*c->infos));
 	c->opens = vmm_calloc(count, sizeof(*c->opens));
 	c->refs = vmm_calloc(count, sizeof(*c->refs));
 	c->allocations = vmm_calloc(count, sizeof(*c->allocations));
 	c->kmd_handles = vmm_calloc(count, sizeof(*c->kmd_handles));
-	if (!c->infos || !c->opens || !c->refs || !c->allocations || !c->kmd_handles)
+	c->stores = vmm_calloc(count, sizeof(*c->stores));
+	return c->infos && c->opens && c->refs && c->allocations && c->kmd_handles && c->stores;
+}
+
+static NTSTATUS creation_init(struct creation *c)
+{
+	if (!creation_room(c, c->request->count))
 		return STATUS_NO_MEMORY;
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		c->infos[i].pPrivateDriverData = c->request->items[i].private_data;
@@ -89,6 +116,8 @@ static NTSTATUS check_answer(struct creation *c)
 
 	if (request->heap_bytes)
 		status = vmm_standard_check(c->device, request, &c->infos[0]);
+	for (uint32_t i = 0; i < request->count && c->memory->caps->wddm2; i++) /* SEG-19 */
+		c->infos[i].SupportedReadSegmentSet = c->infos[i].SupportedWriteSegmentSet;
 	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
 		status = vmm_allocation_validate(c->memory, &c->infos[i], &request->items[i],
 						 &asker);
@@ -113,9 +142,10 @@ static void tell_miniport_destroyed(struct creation *c)
  * ALF-31: the CPU may always go there, and it is where writes may go even when it is read, so that a display finds it.
  * No device owns it (PAG-10).
  */
-static void describe_primary(struct vmm_allocation *a)
+static void describe_primary(struct vmm_allocation *a, uint32_t source_id)
 {
 	a->primary = true;
+	a->source_id = source_id;
 	a->flags |= CPU_VISIBLE;
 	a->read_set = a->write_set;
 	a->kmd_device = NULL;
@@ -137,6 +167,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->size_bytes = vmm_align_up(info->Size, VMM_PAGE_SIZE); /* SEG-11 */
 	a->alignment = vmm_max_u64(info->Alignment, VMM_PAGE_SIZE);
 	a->flags = vmm_flags_kept(c->memory, info->Flags.Value);
+	a->flags2 = vmm_flags2_of(c->memory, info);
 	a->read_set = info->SupportedReadSegmentSet;
 	a->write_set = info->SupportedWriteSegmentSet;
 	a->eviction_set = info->EvictionSegmentSet;
@@ -144,7 +175,9 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->hinted_banks = vmm_place_hinted_banks(c->memory, info);
 	if (!c->memory->caps->wddm2) /* else the same word is PhysicalAdapterIndex (C-10) */
 		a->renaming_limit = info->MaximumRenamingListLength;
-	a->priority = info->AllocationPriority;
+	a->priority = c->request->items[index].flags & VMM_ALLOCATE_OVERRIDE_PRIORITY
+			      ? c->request->items[index].priority
+			      : info->AllocationPriority; /* PRI-02 */
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
@@ -152,13 +185,15 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
 	a->pinned = info->Flags.Overlay || info->Flags.Capture;
+	vmm_footprint_describe(c->memory, a, info->PitchAlignedSize);
 	if (vmm_flags_in_vpr(c->memory, info->Flags.Value))
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
-		describe_primary(a);
+		describe_primary(a, c->request->items[index].source_id);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_push_back(&c->memory->allocations, &a->all);
+	a->adapter->allocation_count++;
 	vmm_list_init(&a->queued_offer.link);
 	vmm_instance_init(&a->first, a);
 }
@@ -223,13 +258,13 @@ static void explain_no_place(const struct creation *c, const struct vmm_allocati
 		vmm_finding(
 			observe, "PAG-19", a->owner, 0,
 			"create refused: %llu bytes are to be pinned, the last fifth of a segment of its sets (read 0x%x, "
-			"write 0x%x) has at most %llu",
+			"write 0x%x) has at most %llu (ALF-19, ALF-20)",
 			(unsigned long long)a->size_bytes, a->read_set, a->write_set,
 			(unsigned long long)largest);
 	else
 		vmm_reason(
 			observe, STATUS_NO_VIDEO_MEMORY, a->owner, 0,
-			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment",
+			"PAG-19: create refused: no room for %llu bytes that are to be pinned in the last fifth of a segment (ALF-19, ALF-20)",
 			(unsigned long long)a->size_bytes);
 }
 
@@ -300,14 +335,32 @@ static void undo_objects(struct creation *c)
 			vmm_handle_destroy(&process->handles, c->refs[i]->handle);
 			vmm_os_mutex_unlock(&process->lock);
 		}
-		if (c->allocations[i] && c->allocations[i]->adapter)
+		if (c->allocations[i] && c->allocations[i]->adapter) {
+			c->stores[i] = vmm_backing_share_take(c->allocations[i]);
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
-		if (c->allocations[i] && c->allocations[i]->adapter)
 			vmm_list_remove(&c->allocations[i]->all);
+			c->device->adapter->allocation_count--;
+		}
 		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
 	}
 	vmm_paging_unlock(c->device->adapter);
+}
+
+/* Those that were told of are good until the miniport has ended the allocations (ALF-30). */
+static void undo_stores(struct creation *c)
+{
+	for (uint32_t i = 0; i < c->request->count; i++)
+		vmm_backing_share_free(c->memory, &c->stores[i]);
+}
+
+static NTSTATUS share_stores(struct creation *c)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	for (uint32_t i = 0; i < c->request->count && NT_SUCCESS(status); i++)
+		status = vmm_backing_share_tell(c->memory, c->allocations[i]);
+	return status;
 }
 
 static NTSTATUS open_in_miniport(struct creation *c)
@@ -365,15 +418,22 @@ static NTSTATUS adopt_kmd_resource(struct creation *c)
 	return STATUS_SUCCESS;
 }
 
+/* The miniport's resource lives as long as one of its allocations. */
+static void hold_kmd_resource(const struct creation *c)
+{
+	if (vmm_likely(!c->resource || !c->resource->kmd))
+		return;
+	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
+	c->resource->kmd->references += c->request->count;
+	vmm_paging_unlock(c->device->adapter);
+}
+
 static void publish(struct creation *c)
 {
 	struct vmm_process *process = c->device->process;
 	struct vmm_adapter *adapter = c->device->adapter;
 
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	adapter->allocation_count += c->request->count;
-	if (c->resource && c->resource->kmd)
-		c->resource->kmd->references += c->request->count;
+	hold_kmd_resource(c);
 	vmm_os_mutex_lock(&process->lock);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_ref *ref = c->refs[i];
@@ -388,13 +448,12 @@ static void publish(struct creation *c)
 	c->request->resource_handle = c->resource ? c->resource->handle : 0;
 	if (c->resource)
 		c->resource->busy = false;
-	vmm_os_mutex_unlock(&process->lock);
 	/* With the lock gone, a client that guesses the handles may have ended them. */
 	for (uint32_t i = 0; i < c->request->count; i++)
 		vmm_event(adapter->observe, VIDMM_EVENT_CREATE, process->id, c->refs[i]->handle, 0,
 			  c->allocations[i]->size_bytes, c->allocations[i]->write_set,
 			  c->allocations[i]->flags, 0);
-	vmm_paging_unlock(adapter);
+	vmm_os_mutex_unlock(&process->lock);
 }
 
 NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_request *request)
@@ -429,6 +488,8 @@ NTSTATUS vmm_memory_allocate(struct vmm_device *device, struct vmm_allocate_requ
 		status = pin_all(&c);
 	if (NT_SUCCESS(status))
 		status = take_ranges(&c);
+	if (NT_SUCCESS(status))
+		status = share_stores(&c);
 	if (!NT_SUCCESS(status))
 		goto out_objects;
 	status = adopt_kmd_resource(&c);
@@ -458,6 +519,7 @@ out_objects:
 	undo_objects(&c);
 out_miniport:
 	tell_miniport_destroyed(&c);
+	undo_stores(&c);
 out_resource:
 	vmm_resource_unprepare(c.resource, c.new_resource);
 out_free:

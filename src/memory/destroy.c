@@ -12,6 +12,8 @@ static bool allocation_idle(const struct vmm_allocation *allocation)
 	const struct vmm_adapter *adapter = allocation->adapter;
 	const struct vmm_list *link;
 
+	if (vmm_allocation_is_shown(allocation))
+		return false; /* PRS-06 */
 	vmm_list_for_each (link, &allocation->instances) {
 		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
@@ -54,25 +56,32 @@ static void finish_instances(struct vmm_memory *memory, struct vmm_allocation *a
 	vmm_list_for_each_safe (link, next, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		vmm_assert(i->lock_count ==
-			   0); /* its handles are gone, and their locks with them */
+		vmm_assert(vmm_locks(i) == 0); /* its handles are gone, and their locks with them */
 		vmm_instance_finish(memory, i);
 		if (i != &allocation->first)
 			vmm_free(i);
 	}
 }
 
+/* Nobody finds it any more. Paging lock held. */
+static void finish_allocation(struct vmm_memory *memory, struct vmm_allocation *allocation)
+{
+	vmm_offer_cancel(allocation);
+	finish_instances(memory, allocation);
+	vmm_list_remove(&allocation->all);
+	memory->adapter->allocation_count--;
+}
+
 void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *allocation)
 {
 	struct vmm_adapter *adapter = memory->adapter;
+	struct vmm_backing store = {0};
 
 	vmm_paging_lock(adapter);
 	bool last = --allocation->references == 0;
 	if (last) {
-		vmm_offer_cancel(allocation);
-		finish_instances(memory, allocation);
-		vmm_list_remove(&allocation->all);
-		adapter->allocation_count--;
+		store = vmm_backing_share_take(allocation);
+		finish_allocation(memory, allocation);
 	}
 	vmm_paging_unlock(adapter);
 	if (!last)
@@ -82,6 +91,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	if (!allocation->gone)
 		vmm_port_destroy_allocation(adapter->port, NULL, &allocation->kmd_allocation, 1,
 					    false);
+	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_free(allocation);
 }
@@ -94,6 +104,38 @@ static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 	vmm_allocation_put(memory, ref->allocation);
 	vmm_deallocation_closed(memory, ref);
 	vmm_free(ref);
+}
+
+/*
+ * What never was anywhere and is in nobody's work goes in the hold of the locks in which its handle dies: there is nothing
+ * to wait for, no place to give back, and nobody who waits for one.
+ */
+static bool is_unused(const struct vmm_ref *ref, const struct vmm_deallocation *d)
+{
+	const struct vmm_allocation *a = ref->allocation;
+
+	return !d->flags && a->closing && a->references == 1 && a->instance_count == 1 &&
+	       a->first.place == VMM_PLACE_FRESH && !a->pinned && !vmm_is_shared_with_kmd(a) &&
+	       is_done(ref);
+}
+
+/* No lock held but the submit lock. */
+static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	while (!vmm_list_empty(&d->unused)) {
+		struct vmm_ref *ref = vmm_container_of(d->unused.next, struct vmm_ref, zombie_link);
+		struct vmm_allocation *a = ref->allocation;
+
+		vmm_list_remove(&ref->zombie_link);
+		vmm_port_close_allocation(adapter->port, ref->device->kmd_device, &ref->kmd_open,
+					  1);
+		vmm_port_destroy_allocation(adapter->port, NULL, &a->kmd_allocation, 1, false);
+		free_kmd_resource(adapter, a->kmd_resource);
+		vmm_free(a);
+		vmm_free(ref);
+	}
 }
 
 void vmm_memory_reap(struct vmm_adapter *adapter)
@@ -134,6 +176,7 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter)
 /* LOCK-30, Q-04: what a handle has locked is let go with it. */
 static void drop_locks(struct vmm_ref *ref)
 {
+	vmm_gate_unbind(ref->instance);
 	ref->instance->lock_count -= ref->lock_count;
 	ref->lock_count = 0;
 	if (ref->device->adapter->wddm2)
@@ -192,8 +235,14 @@ static void retire_ref_locked(struct vmm_memory *memory, struct vmm_ref *ref,
 		a->kmd_device = NULL; /* it may outlive the device that created it (PAG-10) */
 	vmm_existing_depart(a, &d->departing);
 	vmm_deallocation_note(d, ref);
-	vmm_list_push_back(&memory->closed, &ref->zombie_link);
-	atomic_fetch_add(&memory->adapter->zombies, 1);
+	if (is_unused(ref, d)) {
+		a->references = 0;
+		finish_allocation(memory, a);
+		vmm_list_push_back(&d->unused, &ref->zombie_link);
+	} else {
+		vmm_list_push_back(&memory->closed, &ref->zombie_link);
+		atomic_fetch_add(&memory->adapter->zombies, 1);
+	}
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_DESTROY, process->id, ref->handle, 0,
 		  a->size_bytes, 0, 0, 0);
 }
@@ -238,6 +287,7 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 				 : "the device has no resource with that runtime handle");
 		return STATUS_INVALID_PARAMETER;
 	}
+	close_unused(adapter->memory, d);
 	vmm_memory_reap(adapter);
 	release_resource(resource);
 	return STATUS_SUCCESS;
@@ -307,9 +357,13 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 		retire_ref_locked(adapter->memory, ref, d);
 	}
 	vmm_os_mutex_unlock(&device->process->lock);
+	if (NT_SUCCESS(status))
+		vmm_backing_collect(adapter->memory);
 	vmm_paging_unlock(adapter);
+	close_unused(adapter->memory, d);
 	if (NT_SUCCESS(status)) {
-		vmm_memory_reap(adapter);
+		if (atomic_load(&adapter->zombies))
+			vmm_memory_reap(adapter);
 		if (opened)
 			release_empty_opened_resources(device);
 	}
@@ -348,6 +402,7 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 	if (!NT_SUCCESS(status))
 		return status;
 	vmm_list_init(&d.departing);
+	vmm_list_init(&d.unused);
 	/* A submission holds this lock from looking its allocations up until they count as used: none may go in between. */
 	vmm_os_mutex_lock(&device->adapter->submit_lock);
 	status = runtime_resource ? deallocate_resource(device, runtime_resource,
@@ -367,7 +422,9 @@ void vmm_memory_close_device(struct vmm_device *device)
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_deallocation d = {0};
 
+	vmm_trims_end(device);
 	vmm_list_init(&d.departing);
+	vmm_list_init(&d.unused);
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	vmm_os_mutex_lock(&device->process->lock);
 	while (!vmm_list_empty(&device->refs))
@@ -379,9 +436,11 @@ void vmm_memory_close_device(struct vmm_device *device)
 	vmm_paging_queues_end(device);
 	vmm_resident_device_end(device);
 	vmm_paging_unlock(adapter);
+	close_unused(adapter->memory, &d);
 	close_device_refs(device);
 	vmm_existing_let_go(adapter->memory, &d.departing);
 	while (!vmm_list_empty(&device->resources))
 		release_resource(
 			vmm_container_of(device->resources.next, struct vmm_resource, link));
+	vmm_gates_free(device);
 }

@@ -77,8 +77,8 @@ static vmm_status take_passage(struct vmm_memory *memory, struct vmm_instance *i
 	return status;
 }
 
-vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
-				 uint64_t preparation)
+static vmm_status copy_out(struct vmm_memory *memory, struct vmm_instance *instance,
+			   uint64_t preparation)
 {
 	struct vmm_segment *aperture = NULL;
 	struct vmm_room room;
@@ -95,6 +95,14 @@ vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance 
 	return status;
 }
 
+vmm_status vmm_eviction_transfer(struct vmm_memory *memory, struct vmm_instance *instance,
+				 uint64_t preparation)
+{
+	vmm_status status = copy_out(memory, instance, preparation);
+
+	return status == VMM_OK ? vmm_paging_leave_mirrors(memory, instance) : status;
+}
+
 /*
  * From 2.0 on the system copy stays in its store while the content is in a segment. What nobody has written to since
  * need not be copied back (PRI-10), nor may what must not leave in the clear (PAG-32).
@@ -103,12 +111,14 @@ vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *in
 			      uint64_t preparation)
 {
 	bool had_one = instance->backing.address != NULL;
+	/* The CPU may be writing to what it has locked. */
+	bool not_written = instance->not_written && !vmm_locks(instance);
 	vmm_status status;
 
-	if (instance->not_written && had_one)
+	if (not_written && had_one)
 		return vmm_paging_discard(memory, instance);
 	status = vmm_residency_give_backing(memory, instance);
-	if (!vmm_ok(status) || instance->not_written) {
+	if (!vmm_ok(status) || not_written) {
 		/* Never written to: the fresh pages of the new store are what it holds. */
 		return vmm_ok(status) ? vmm_paging_discard(memory, instance) : status;
 	}

@@ -16,6 +16,7 @@ void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *all
 
 void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance)
 {
+	vmm_gate_unbind(instance);
 	if (instance->place != VMM_PLACE_LOST && instance->place != VMM_PLACE_FRESH)
 		vmm_residency_drop(memory, instance, VIDMM_RESIDENCY_DESTROYED);
 	vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));

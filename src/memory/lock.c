@@ -48,7 +48,7 @@ static NTSTATUS check_flags(const struct vmm_lock_attempt *a)
 
 static NTSTATUS check_pages(const struct vmm_lock_attempt *a)
 {
-	uint64_t pages = a->ref->allocation->size_bytes >> VMM_PAGE_SHIFT;
+	uint64_t pages = vmm_store_bytes(a->ref->allocation) >> VMM_PAGE_SHIFT; /* SWZ-30 */
 
 	for (uint32_t i = 0; i < a->request->page_count; i++) {
 		if (a->request->pages[i] < pages)
@@ -99,7 +99,7 @@ static NTSTATUS check_no_sync(const struct vmm_lock_attempt *a)
 static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 {
 	struct vmm_allocation *allocation = a->ref->allocation;
-	NTSTATUS status = vmm_lock_check_access(a);
+	NTSTATUS status = vmm_lock_check_access(a); /* LOCK-23, ALF-03, LOCK-24 */
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -116,7 +116,7 @@ static NTSTATUS check_permission(const struct vmm_lock_attempt *a)
 				      "it is a retired instance");
 	if (a->instance->state == VMM_INSTANCE_PREVIOUS && !a->memory->caps->out_of_order_lock)
 		return vmm_lock_broke(a, "REN-19", STATUS_INVALID_PARAMETER,
-				      "it is not the newest instance");
+				      "it is not the newest instance (REF-12)");
 	return STATUS_SUCCESS;
 }
 
@@ -153,6 +153,8 @@ static NTSTATUS check_aperture(const struct vmm_lock_attempt *a)
 	if (a->instance->lock_count)
 		return vmm_lock_broke(a, "SWZ-14", STATUS_INVALID_PARAMETER,
 				      "AcquireAperture, but it is locked without");
+	if (vmm_unlikely((flags & USE_ALTERNATE_VA) && vmm_link_copies(allocation) > 1))
+		return not_built(a, "a second address of content on several adapters of a link");
 	if (vmm_unlikely(vmm_is_existing(allocation) && (flags & USE_ALTERNATE_VA)))
 		return not_built(a, "a second address of the caller's own memory (ExistingSysMem)");
 	if (vmm_unlikely(a->instance->kept && vmm_instance_is_swizzled(a->instance)))
@@ -198,6 +200,8 @@ static NTSTATUS synchronize(struct vmm_lock_attempt *a)
 	if (f & DONOT_WAIT) {
 		vmm_event(a->device->adapter->observe, VIDMM_EVENT_WAIT, a->device->process->id,
 			  a->request->handle, VIDMM_WAIT_DECLINED, 0, a->timeline, a->sequence, 0);
+		if (use == VMM_USE_ANY)
+			vmm_gate_turned_away(a->ref, a->timeline, a->sequence);
 		return STATUS_GRAPHICS_ALLOCATION_BUSY;
 	}
 	a->wait = true;
@@ -221,10 +225,11 @@ static bool paging_in_flight(struct vmm_lock_attempt *a)
 static bool cpu_can_see(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
 	return instance->place != VMM_PLACE_MEMORY || instance->kept || instance->partial ||
-	       memory->segment[instance->segment - 1].cpu_memory;
+	       (memory->segment[instance->segment - 1].cpu_memory &&
+		vmm_link_copies(instance->allocation) == 1);
 }
 
-/* LOCK-49: a segment that the CPU cannot see is left for the lock. */
+/* LOCK-49: a segment that the CPU cannot see is left for the lock; so are those of several adapters (PAG-22, PAG-23). */
 static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 {
 	struct vmm_memory *memory = a->memory;
@@ -240,7 +245,7 @@ static NTSTATUS leave_hidden_segment(struct vmm_lock_attempt *a)
 	if (a->request->flags & DONOT_EVICT) /* LOCK-40 */
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
-			"it is in a segment that the CPU cannot see and DonotEvict is set");
+			"it is in a segment that the CPU cannot see and DonotEvict is set (LOCK-40)");
 	if (a->instance->allocation->pinned)
 		return vmm_lock_broke(
 			a, "LOCK-49", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -333,7 +338,8 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 					  &a->address);
 	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
 		return STATUS_SUCCESS;
-	return vmm_view_show(a->memory, instance);
+	return vmm_likely(instance->view_current) ? STATUS_SUCCESS
+						  : vmm_view_show(a->memory, instance);
 }
 
 /* Nothing can fail any more. From here to the unlock the caller has an address (LOCK-03, LOCK-04). */
@@ -371,7 +377,7 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a)
 	struct vmm_instance *busy = NULL;
 	NTSTATUS status;
 
-	/* Not renamed (REN-14), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
+	/* Not renamed (REN-14, REF-11), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
 	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
@@ -401,15 +407,61 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	status = make_accessible(a);
+	if (vmm_unlikely(status == STATUS_NO_MEMORY))
+		vmm_lock_no_memory(a);
 	if (!NT_SUCCESS(status) && a->renamed && vmm_rename_is_growth(a->ref))
 		vmm_rename_undo_growth(a->device, a->ref); /* LOCK-32: nothing has changed */
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	let_in(a);
+	vmm_gate_open(a->ref);
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *request)
+/*
+ * A discard lock of one whose gate is open, so that nothing speaks against a lock, and of which an instance is idle and in view:
+ * what attempt() would do. Returns its size; 0: it is not as simple as that, and nothing has happened.
+ */
+static uint64_t discard_in_short(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_ref *ref = vmm_gate_find(device, request->handle);
+
+	if (!ref || !ref->instance->gate->open || vmm_allocation_keeps_its_name(ref->allocation) ||
+	    vmm_device_lost(device) || !vmm_gate_may_open(device->adapter))
+		return 0;
+	struct vmm_instance *instance = vmm_rename_ready(ref->allocation, request->flags);
+	if (!instance || instance->lock_count)
+		return 0;
+	ref = instance->gate->ref;
+	vmm_rename_commit(device, ref, request->handle);
+	ref->lock_count = instance->lock_count = 1;
+	instance->lock_flags = request->flags;
+	instance->lock_data = request->private_data;
+	request->handle = ref->handle;
+	request->data = instance->view.address;
+	vmm_gate_open_now(ref);
+	return ref->allocation->size_bytes;
+}
+
+static bool discard_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint32_t old_handle = request->handle;
+	uint32_t rest = request->flags & ~(uint32_t)(DISCARD | NO_EXISTING_REFERENCE);
+
+	if (!vmm_lock_is_plain(adapter, rest, request))
+		return false;
+	vmm_paging_lock(adapter);
+	uint64_t bytes = discard_in_short(device, request);
+	vmm_paging_unlock(adapter);
+	if (!bytes)
+		return false;
+	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+			request->flags, 0, bytes, old_handle);
+	return true;
+}
+
+static NTSTATUS lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_lock_attempt a = {.device = device,
@@ -421,8 +473,6 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 	uint64_t waited_ns = 0;
 	NTSTATUS status;
 
-	if (vmm_unlikely(adapter->wddm2))
-		return vmm_lock_wddm2(device, request);
 	for (;;) {
 		vmm_paging_lock(adapter);
 		/* LOCK-33: while it waited the adapter may have been reset. */
@@ -432,7 +482,7 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 		if (NT_SUCCESS(status) && !a.wait)
 			locked_bytes = request->page_count
 					       ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
-					       : a.ref->allocation->size_bytes;
+					       : vmm_store_bytes(a.ref->allocation);
 		if (waited_ns && !a.wait)
 			adapter->memory->figures.lock_waits++;
 		vmm_paging_unlock(adapter);
@@ -441,24 +491,58 @@ NTSTATUS vmm_memory_lock(struct vmm_device *device, struct vmm_lock_request *req
 			if (vmm_ok(status))
 				continue;
 		} else if (NT_SUCCESS(status)) {
-			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
-				  request->handle, 0, request->flags, waited_ns, locked_bytes,
-				  old_handle);
+			vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
+					request->handle, 0, request->flags, waited_ns, locked_bytes,
+					old_handle);
 		}
 		return status;
 	}
 }
 
+/* Whose gate is not open. */
+NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+	uint32_t timeline;
+	uint64_t sequence;
+
+	if (vmm_unlikely(adapter->wddm2))
+		return vmm_lock_wddm2(device, request);
+	/* LOCK-08 */
+	if ((request->flags & DONOT_WAIT) && vmm_lock_is_plain(adapter, request->flags, request) &&
+	    vmm_gate_is_busy(device, request->handle, &timeline, &sequence)) {
+		vmm_event_often(adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
+				request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);
+		return STATUS_GRAPHICS_ALLOCATION_BUSY;
+	}
+	if ((request->flags & DISCARD) && discard_at_gate(device, request))
+		return STATUS_SUCCESS;
+	return lock_in_full(device, request);
+}
+
+static struct vmm_ref *find_locked(const struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_ref *ref = vmm_gate_find(device, handle);
+
+	if (vmm_likely(ref != NULL))
+		return ref;
+	vmm_os_mutex_lock(&device->process->lock);
+	ref = vmm_ref_lookup_locked(device, handle);
+	if (!ref)
+		vmm_ref_report(device, handle, "LOCK-29", "unlock");
+	vmm_os_mutex_unlock(&device->process->lock);
+	return ref;
+}
+
 static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *handles,
 				    uint32_t index)
 {
-	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
+	struct vmm_ref *ref = find_locked(device, handles[index]);
 	uint32_t uses = 1;
 
-	if (!ref) {
-		vmm_ref_report(device, handles[index], "LOCK-29", "unlock");
+	if (!ref)
 		return STATUS_INVALID_PARAMETER;
-	}
+	vmm_gate_shut(ref->instance);
 	for (uint32_t i = 0; i < index; i++)
 		uses += handles[i] == handles[index];
 	if (ref->lock_count >= uses)
@@ -469,33 +553,37 @@ static NTSTATUS check_unlock_locked(struct vmm_device *device, const uint32_t *h
 	return STATUS_INVALID_PARAMETER;
 }
 
-NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles, uint32_t count)
+static void unlock_one(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	struct vmm_ref *ref = find_locked(device, handle);
+
+	ref->lock_count--;
+	ref->instance->lock_count--;
+	if (vmm_unlikely(ref->instance->kept != NULL))
+		vmm_kept_upload_soon(adapter->memory, ref->instance);
+	if (vmm_unlikely(adapter->wddm2))
+		vmm_lock_wddm2_released(ref->instance);
+	if (vmm_unlikely(ref->instance->partial != NULL))
+		vmm_partial_unlocked(adapter->memory, ref->instance);
+	vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handle, 0, 0, 0, 0, 0);
+}
+
+NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
+				   uint32_t count)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_os_mutex_lock(&adapter->paging_lock);
-	vmm_os_mutex_lock(&device->process->lock);
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status);
 	     i++) /* LOCK-29: all are checked before any is released */
 		status = check_unlock_locked(device, handles, i);
-	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {
-		struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[i]);
-
-		ref->lock_count--;
-		ref->instance->lock_count--;
-		if (vmm_unlikely(ref->instance->kept != NULL))
-			vmm_kept_upload_soon(adapter->memory, ref->instance);
-		if (vmm_unlikely(adapter->wddm2))
-			vmm_lock_wddm2_released(ref->instance);
-		if (vmm_unlikely(ref->instance->partial != NULL))
-			vmm_partial_unlocked(adapter->memory, ref->instance);
-		vmm_event(adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id, handles[i], 0,
-			  0, 0, 0, 0);
-	}
-	vmm_os_mutex_unlock(&device->process->lock);
+	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++)
+		unlock_one(device, handles[i]);
 	vmm_kept_upload_all(adapter->memory);
 	vmm_partial_settle_all(adapter->memory);
+	vmm_host_unmap_unwanted(adapter->memory);
 	vmm_paging_unlock(adapter);
 	return status;
 }

@@ -96,8 +96,11 @@ static bool must_leave(const struct vmm_lock_attempt *a)
 		return false;
 	if (instance->kept) /* PAG-15: the CPU has the system copy, of which the GPU's may be newer */
 		return instance->gpu_wrote;
-	return why_not_in_memory(instance->allocation) ||
-	       !a->memory->segment[instance->segment - 1].cpu_memory; /* LOCK-46 */
+	if (why_not_in_memory(instance->allocation))
+		return true;
+	/* LOCK-46: through the host aperture, or in system memory. */
+	return !a->memory->segment[instance->segment - 1].cpu_memory &&
+	       !vmm_ok(vmm_host_map(a->memory, a->instance));
 }
 
 static NTSTATUS wait_for(struct vmm_lock_attempt *a)
@@ -253,11 +256,15 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 		status = check_permission(a);
 	if (NT_SUCCESS(status))
 		status = check_place(a);
-	if (NT_SUCCESS(status))
+	if (NT_SUCCESS(status)) {
 		status = make_accessible(a);
+		if (vmm_unlikely(status == STATUS_NO_MEMORY))
+			vmm_lock_no_memory(a);
+	}
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
 	let_in(a);
+	vmm_gate_open(a->ref);
 	return STATUS_SUCCESS;
 }
 
@@ -310,7 +317,8 @@ NTSTATUS vmm_memory_lock2(struct vmm_device *device, struct vmm_lock_request *re
 				     .call = "lock2"};
 
 	if (device->adapter->wddm2)
-		return lock(&a);
+		return !request->flags && vmm_lock_at_gate(device, request) ? STATUS_SUCCESS
+									    : lock(&a);
 	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
 		   request->handle,
 		   "lock2: the adapter's miniport is of WDDM 1.x, where locks synchronize");
@@ -323,10 +331,13 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance)
 
 	if (instance->lock_count)
 		return;
+	instance->not_written =
+		false; /* PRI-10: what an Evict has said of it was before this lock */
 	instance->held = false;
 	if (instance->allocation->flags & VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND) {
 		vmm_os_view_release(&instance->view); /* ALF-27: the address is not kept */
 		instance->view_current = false;
+		vmm_host_unmap_soon(adapter->memory, instance);
 	}
 	if (atomic_load(&adapter->paging_work)) /* what was held out, or could not leave */
 		adapter->memory->engine->wake(adapter);

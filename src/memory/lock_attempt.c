@@ -25,6 +25,20 @@ NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a)
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 
+void vmm_lock_no_memory(const struct vmm_lock_attempt *a)
+{
+	uint64_t bytes = a->instance->allocation->size_bytes;
+
+	if (bytes > UINT32_MAX) /* of a store that large it has been said that there is none */
+		return;
+	vmm_reason(
+		a->memory->adapter->observe, STATUS_NO_MEMORY, a->device->process->id,
+		a->request->handle,
+		"LOCK-32: %s of 0x%08x: no system memory, no address space or no room for its %llu "
+		"bytes; nothing has changed (ALF-27)",
+		a->call, a->request->handle, (unsigned long long)bytes);
+}
+
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
 {
 	struct vmm_adapter *adapter = a->device->adapter;

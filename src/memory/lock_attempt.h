@@ -28,21 +28,29 @@ NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTST
 NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a) VMM_COLD;
 /* TDR-11: says why. */
 NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
+/* LOCK-32: says why. The paging lock is held. */
+void vmm_lock_no_memory(const struct vmm_lock_attempt *a) VMM_COLD;
 /* Until what the attempt was held up by is over; in the caller's name. No core lock held. */
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
 
+/* From here on its gate is shut. */
 static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
 {
 	struct vmm_process *process = a->device->process;
 
-	vmm_os_mutex_lock(&process->lock);
-	a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
-	if (!a->ref)
-		vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
-	vmm_os_mutex_unlock(&process->lock);
-	if (!a->ref)
-		return STATUS_INVALID_PARAMETER;
+	a->ref = vmm_gate_find(a->device, a->request->handle);
+	if (!a->ref) {
+		vmm_os_mutex_lock(&process->lock);
+		a->ref = vmm_ref_lookup_locked(a->device, a->request->handle);
+		if (!a->ref)
+			vmm_ref_report(a->device, a->request->handle, "LOCK-31", a->call);
+		vmm_os_mutex_unlock(&process->lock);
+		if (!a->ref)
+			return STATUS_INVALID_PARAMETER;
+		vmm_gate_bind(a->ref);
+	}
 	a->instance = a->ref->instance;
+	vmm_gate_shut(a->instance);
 	return STATUS_SUCCESS;
 }
 
@@ -57,7 +65,7 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 		return vmm_lock_protected(a);
 	if (a->lock_cb && !(allocation->flags & VMM_ALLOCATION_VISIBLE))
 		return vmm_lock_broke(a, "LOCK-23", STATUS_INVALID_PARAMETER,
-				      "the allocation was not created CPU visible"); /* ALF-03 */
+				      "the allocation was not created CPU visible (ALF-03)");
 	if (allocation->shared && allocation->owner != a->device->process->id)
 		return vmm_lock_broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 				      "a shared allocation that another process created");

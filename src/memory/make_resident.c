@@ -79,9 +79,8 @@ static NTSTATUS check_make(const struct request *r)
 	if (flags & ~(uint32_t)FLAGS)
 		return broke(r, "PRI-09", 0, "make resident with reserved flags");
 	if ((flags & MUST_SUCCEED) && !(flags & CANT_TRIM_FURTHER))
-		return broke(
-			r, "RES-05", 0,
-			"make resident with MustSucceed and without CantTrimFurther"); /* PRI-08 */
+		return broke(r, "RES-05", 0,
+			     "make resident with MustSucceed and without CantTrimFurther (PRI-08)");
 	return STATUS_SUCCESS;
 }
 
@@ -114,7 +113,7 @@ static NTSTATUS check_room(struct request *r)
 	}
 	vmm_reason(r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
 		   "RES-05: make resident: %llu bytes over the budget, %llu more than the segments "
-		   "hold together with the device's list",
+		   "hold together with the device's list (PRI-07)",
 		   (unsigned long long)over, (unsigned long long)beyond);
 	return STATUS_NO_MEMORY;
 }
@@ -167,6 +166,24 @@ static NTSTATUS bring_in(struct request *r)
 	return vmm_ok(status) ? STATUS_PENDING : status;
 }
 
+/* TDR-11: what has no content any more is not brought in, so it cannot be said to be there. */
+static NTSTATUS check_content(const struct request *r)
+{
+	for (uint32_t i = 0; i < r->request->count; i++) {
+		const struct vmm_allocation *a = r->refs[i]->allocation;
+
+		if (vmm_likely(!a->content_lost))
+			continue;
+		vmm_reason(r->device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
+			   r->device->process->id, r->request->handles[i],
+			   "%s: make resident of 0x%08x, whose content was lost%s",
+			   a->reset_lost ? "TDR-11" : "PAG-20", r->request->handles[i],
+			   a->reset_lost ? " when the adapter was reset" : "");
+		return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
+	}
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS make_resident_locked(struct request *r)
 {
 	NTSTATUS status = STATUS_SUCCESS;
@@ -181,6 +198,8 @@ static NTSTATUS make_resident_locked(struct request *r)
 		return broke(r, "RES-02", r->request->queue,
 			     "make resident on what is not a live paging queue of the device");
 	status = find_refs(r, "make resident");
+	if (NT_SUCCESS(status))
+		status = check_content(r);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (!vmm_budget_of(r->device))
@@ -203,7 +222,7 @@ VMM_COLD static void lose_device(struct vmm_device *device, NTSTATUS status)
 {
 	vmm_reason(
 		device->adapter->observe, status, device->process->id, device->handle,
-		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY");
+		"RES-05: make resident with MustSucceed failed: the device is in error, state ERROR_OUTOFMEMORY (PRI-08, PRI-16)");
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 }
 

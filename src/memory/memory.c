@@ -42,6 +42,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 {
 	struct vmm_memory *memory = adapter->memory;
 
+	vmm_trims_finish(memory);
 	vmm_swizzle_finish(memory);
 	vmm_budgets_finish(memory);
 	vmm_paging_buffers_destroy(memory);
@@ -63,7 +64,8 @@ void vmm_paging_lock(struct vmm_adapter *adapter)
 void vmm_paging_unlock(struct vmm_adapter *adapter)
 {
 	/* Sequence numbers of collected commands are promises; nobody may wait for one that is not queued. */
-	vmm_memory_flush_locked(adapter);
+	if (vmm_unlikely(adapter->memory->pending))
+		vmm_memory_flush_locked(adapter);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	adapter->memory->engine->kick(adapter);
 }
@@ -105,50 +107,48 @@ vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backi
 		if (!vmm_ok(vmm_segment_allocate(memory, &memory->segment[i], &request, &range,
 						 &offset)))
 			continue;
-		vmm_status status = vmm_paging_map_buffer(memory, backing, i + 1, offset);
+		vmm_status status =
+			vmm_paging_map_buffer(memory, place->physical, backing, i + 1, offset);
 		if (!vmm_ok(status)) {
 			vmm_segment_free(memory, &memory->segment[i], range);
 			return status;
 		}
-		*place = (struct vmm_dma_place){.segment = i + 1,
-						.range = range,
-						.address =
-							memory->segment[i].port->gpu_base + offset};
+		place->segment = i + 1;
+		place->range = range;
+		place->address = memory->segment[i].port->gpu_base + offset;
 		return VMM_OK;
 	}
 	return VMM_NO_VIDEO_MEMORY;
 }
 
 vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
-				     uint32_t segment_set, uint32_t *segment, uint64_t *address,
-				     uint32_t *range)
+				     uint32_t segment_set, struct vmm_dma_place *place)
 {
 	struct vmm_memory *memory = adapter->memory;
 	const struct vmm_range_request request = dma_request(backing);
-	struct vmm_dma_place place = {0};
-	vmm_status status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
+	struct vmm_dma_place found = {.physical = place->physical};
+	vmm_status status = vmm_dma_map_in_free_space(memory, backing, segment_set, &found);
 
 	/* PAG-01: that allocations fill the aperture is no reason why nothing could be submitted any more. */
 	for (uint32_t i = 0; i < memory->segment_count && status == VMM_NO_VIDEO_MEMORY; i++)
 		if ((segment_set & 1u << i) && memory->segment[i].aperture)
 			status = vmm_residency_make_room(memory, &memory->segment[i], &request);
-	if (vmm_ok(status) && status != VMM_PENDING && !place.segment)
-		status = vmm_dma_map_in_free_space(memory, backing, segment_set, &place);
+	if (vmm_ok(status) && status != VMM_PENDING && !found.segment)
+		status = vmm_dma_map_in_free_space(memory, backing, segment_set, &found);
 	if (status != VMM_OK)
 		return status;
-	*segment = place.segment;
-	*address = place.address;
-	*range = place.range;
+	*place = found;
 	return VMM_OK;
 }
 
-void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range)
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_place *place)
 {
-	struct vmm_segment *s = vmm_memory_segment(adapter->memory, segment);
+	struct vmm_segment *s = vmm_memory_segment(adapter->memory, place->segment);
 
-	(void)!vmm_paging_unmap_range(adapter->memory, segment, vmm_range_offset(s->heap, range),
-				      vmm_range_size(s->heap, range));
-	vmm_segment_free(adapter->memory, s, range);
+	(void)!vmm_paging_unmap_range(adapter->memory, place->physical, place->segment,
+				      vmm_range_offset(s->heap, place->range),
+				      vmm_range_size(s->heap, place->range));
+	vmm_segment_free(adapter->memory, s, place->range);
 }
 
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures)

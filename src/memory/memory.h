@@ -9,6 +9,7 @@
 #ifndef VMM_MEMORY_MEMORY_H
 #define VMM_MEMORY_MEMORY_H
 
+#include "memory/gate.h"
 #include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"
@@ -22,20 +23,28 @@ struct vmm_paging_portion {
 	void *private_data;
 	uint32_t private_bytes, private_start, private_end;
 	bool synchronous; /* names a SynchronousPaging allocation: no render packet beside it (PAG-21) */
+	uint32_t physical; /* the adapter of a link on which it runs; 0: the lead, or no link */
+	uint64_t after;    /* number of the paging timeline that must be complete before; 0: none */
 };
 
 #define VMM_ALLOCATION_SYNCHRONOUS_PAGING 0x800u /* DXGK_ALLOCATIONINFOFLAGS.SynchronousPaging */
 
 struct vmm_memory_engine {
 	/*
-	 * Queues the portion on the paging timeline; returns its number (previous + 1). Paging lock held. The portion is
-	 * copied; the buffer behind it stays until the timeline has completed that number.
+	 * Queues the portions, at most one for each physical adapter, on the paging timeline as one number, which is complete
+	 * when all of them are; returns it (previous + 1). Paging lock held. The portions are copied; the buffers behind
+	 * them stay until the timeline has completed that number.
 	 */
 	uint64_t (*submit_paging)(struct vmm_adapter *adapter,
-				  const struct vmm_paging_portion *portion);
+				  const struct vmm_paging_portion *portions, uint32_t count);
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
+	/*
+	 * The last packet of the timeline that is prepared: those behind it may wait for paging, and so cannot be waited for by
+	 * whoever pages. Paging lock held.
+	 */
+	uint64_t (*last_prepared)(struct vmm_adapter *adapter, uint32_t timeline);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -50,12 +59,15 @@ void vmm_paging_lock(struct vmm_adapter *adapter);
 void vmm_paging_unlock(struct vmm_adapter *adapter);
 
 /* ---- creation and destruction (create.c, destroy.c); take the locks themselves ---- */
+#define VMM_ALLOCATE_OVERRIDE_PRIORITY 0x4u /* D3DDDI_ALLOCATIONINFO2.Flags.OverridePriority, 2.2 */
 struct vmm_allocate_item {
 	void *private_data; /* our copy */
 	uint32_t private_bytes;
 	const void *system_memory; /* pSystemMem */
 	uint32_t flags;            /* D3DDDI_ALLOCATIONINFO Flags.Value */
 	uint32_t source_id;        /* VidPnSourceId */
+	bool newer;                /* D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
+	uint32_t priority;         /* with OverridePriority among the flags */
 	uint32_t handle;           /* out */
 };
 struct vmm_allocate_request {
@@ -108,6 +120,8 @@ NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
 			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
+/* The global handle of the source's shared primary; 0: it has none. */
+uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id);
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };
@@ -137,13 +151,64 @@ struct vmm_lock_request {
 	bool page_list_given;  /* pPages was not NULL */
 	void *data;            /* out */
 };
-NTSTATUS vmm_memory_lock(struct vmm_device *device,
-			 struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
+				 struct vmm_lock_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
+				   uint32_t count) VMM_MUST_CHECK;
+
+/*
+ * May it go through an open gate? It asks for nothing that an idle allocation in view would have to be changed for: of the
+ * flags of WDDM 1.x ReadOnly or WriteOnly, DonotWait, LockEntire and DonotEvict; from 2.0 on AcquireAperture, UseAlternateVA and
+ * reserved bits are refused, and the rest say nothing (LOCK-51).
+ */
+static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
+				     const struct vmm_lock_request *request)
+{
+	uint32_t special = vmm_unlikely(adapter->wddm2) ? 0xFFFFFA40u : ~0x037u;
+
+	return !(flags & special) && (flags & 0x3) != 0x3 &&
+	       (vmm_unlikely(adapter->wddm2) || !(request->page_count | request->page_list_given));
+}
+
+/* Was there nothing to do but to count? Then that is done, by either version's rules. */
+static inline bool vmm_lock_at_gate(struct vmm_device *device, struct vmm_lock_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+	uint64_t bytes;
+	char *address;
+
+	/* LOCK-33: who comes while the adapter is reset waits for the end of that. */
+	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
+		return false;
+	address = vmm_gate_lock(device, request->handle, &bytes);
+	if (vmm_unlikely(!address))
+		return false;
+	request->data = address;
+	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
+			request->flags, 0, bytes, request->handle);
+	return true;
+}
+
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_lock(struct vmm_device *device,
+						      struct vmm_lock_request *request)
+{
+	if (vmm_likely(vmm_lock_is_plain(device->adapter, request->flags, request) &&
+		       vmm_lock_at_gate(device, request)))
+		return STATUS_SUCCESS;
+	return vmm_memory_lock_in_full(device, request);
+}
 /* From 2.0 on (lock2.c); of the request handle and flags, whose place must be empty. */
 NTSTATUS vmm_memory_lock2(struct vmm_device *device,
 			  struct vmm_lock_request *request) VMM_MUST_CHECK;
-NTSTATUS vmm_memory_unlock(struct vmm_device *device, const uint32_t *handles,
-			   uint32_t count) VMM_MUST_CHECK;
+VMM_MUST_CHECK static inline NTSTATUS vmm_memory_unlock(struct vmm_device *device,
+							const uint32_t *handles, uint32_t count)
+{
+	if (vmm_unlikely(count != 1 || !vmm_gate_unlock(device, handles[0])))
+		return vmm_memory_unlock_in_full(device, handles, count);
+	vmm_event_often(device->adapter->observe, VIDMM_EVENT_UNLOCK, device->process->id,
+			handles[0], 0, 0, 0, 0, 0);
+	return STATUS_SUCCESS;
+}
 
 /* ---- offer, reclaim, priority, residency (offer.c); take the locks themselves ---- */
 struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
@@ -151,9 +216,13 @@ struct vmm_handle_set { /* exactly one of the two arrays (OFR-02) */
 	const uint32_t *allocations;
 	uint32_t count;
 };
-/* flags: D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none. */
+struct vmm_offer_request {
+	uint32_t priority;
+	uint32_t flags;   /* D3DDDI_OFFER_FLAGS (OFR-14), 0 where there are none */
+	bool immediately; /* OFR-16: fails if work that is queued still uses one */
+};
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority, uint32_t flags) VMM_MUST_CHECK;
+			  const struct vmm_offer_request *request) VMM_MUST_CHECK;
 /* Per entry, by how bad it is: D3DDDI_RECLAIM_RESULT, of which older calls know only "nothing" and "something". */
 enum vmm_reclaim_result { VMM_RECLAIM_OK, VMM_RECLAIM_DISCARDED, VMM_RECLAIM_NOT_COMMITTED };
 struct vmm_reclaim_request {
@@ -223,17 +292,6 @@ NTSTATUS vmm_memory_update_property(struct vmm_device *device,
 				    struct vmm_property_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_evict(struct vmm_device *device,
 			  struct vmm_residency_request *request) VMM_MUST_CHECK;
-/* Blocks until all of them, or with `any` one of them, have reached their values (MFN-11, MFN-14). */
-struct vmm_fence_wait {
-	const uint32_t *handles;
-	const uint64_t *values;
-	uint32_t count;
-	bool any;
-	bool begun;
-};
-/* Comes out of the device while that is paused (PNP-05), and goes in again; *device NULL: it has ended meanwhile. */
-NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *visit,
-			       struct vmm_fence_wait *wait) VMM_MUST_CHECK;
 /* What the process may keep resident in a budget group of the adapter (RES-10): 0 local, 1 non-local. */
 NTSTATUS vmm_budget_set(struct vmm_adapter *adapter, struct vmm_process *process, uint32_t group,
 			uint64_t bytes) VMM_MUST_CHECK;
@@ -245,6 +303,31 @@ NTSTATUS vmm_budget_query(struct vmm_adapter *adapter, struct vmm_process *proce
 /* What of the group no other process may have (PRI-14); takes the place of an earlier one. */
 NTSTATUS vmm_budget_reserve(struct vmm_adapter *adapter, struct vmm_process *process,
 			    uint32_t group, uint64_t bytes) VMM_MUST_CHECK;
+/* Trim notifications (RES-09): trim.c. D3DDDI_TRIMRESIDENCYSET_FLAGS. */
+enum { VMM_TRIM_PERIODIC = 0x1, VMM_TRIM_RESTART = 0x2, VMM_TRIM_TO_BUDGET = 0x4 };
+struct vmm_trim_client {
+	/* On a thread of the adapter's, no lock held. Gets a copy of this. */
+	void (*call)(const struct vmm_trim_client *client, uint32_t flags, uint64_t bytes);
+	void (*function)(void); /* the driver's own, for whoever called vmm_trim_register */
+	void *context, *owner;
+};
+NTSTATUS vmm_trim_register(struct vmm_device *device, const struct vmm_trim_client *client,
+			   uint32_t *handle) VMM_MUST_CHECK;
+/* The live handle of the device whose registration that is; NULL: none. */
+void *vmm_trim_device(struct vmm_process *process, uint32_t handle);
+/*
+ * When it returns its callback does not run, unless the caller is in it. Comes out of the device while that is paused; *device
+ * NULL: it has ended meanwhile. function: NULL, or whose registration it must be.
+ */
+NTSTATUS vmm_trim_unregister(struct vmm_device **device, struct vmm_visit *visit, uint32_t handle,
+			     void (*function)(void)) VMM_MUST_CHECK;
+/* A device has submitted. */
+void vmm_trims_wake(struct vmm_adapter *adapter);
+static inline void vmm_trims_submitted(struct vmm_adapter *adapter)
+{
+	if (vmm_unlikely(atomic_load_explicit(&adapter->trims_asleep, memory_order_relaxed)))
+		vmm_trims_wake(adapter);
+}
 /* The process ends: its reservations do. */
 void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *process);
 
@@ -293,7 +376,7 @@ bool vmm_memory_can_render_locked(const struct vmm_instance *instance);
 /* SWZ-18, LKR-06: the CPU sees its linear image. It may be referenced when it is unlocked. */
 static inline bool vmm_memory_is_aperture_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & 0x040u); /* AcquireAperture */
+	return vmm_locks(instance) && (instance->lock_flags & 0x040u); /* AcquireAperture */
 }
 
 /* Renaming at submission: may the buffer name this instance (REN-16), and what its use retires (REF-02). Paging lock. */
@@ -307,10 +390,16 @@ vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t si
 					uint64_t *bus_address) VMM_MUST_CHECK;
 void vmm_memory_dma_destroy_locked(struct vmm_adapter *adapter, struct vmm_backing *backing);
 /* Maps a DMA buffer into the first aperture of the set that has room (DMA-05). Paging lock held. */
+struct vmm_dma_place {
+	uint32_t physical; /* the adapter of a link whose aperture it is; 0: the lead, or no link */
+	uint32_t segment, range;
+	uint64_t address;
+};
+/* place->physical in, the rest out. */
 vmm_status vmm_memory_dma_map_locked(struct vmm_adapter *adapter, struct vmm_backing *backing,
-				     uint32_t segment_set, uint32_t *segment, uint64_t *address,
-				     uint32_t *range) VMM_MUST_CHECK;
-void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, uint32_t segment, uint32_t range);
+				     uint32_t segment_set,
+				     struct vmm_dma_place *place) VMM_MUST_CHECK;
+void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_dma_place *place);
 
 /* Walks every invariant and asserts it. Takes the paging lock itself. */
 void vmm_memory_check(struct vmm_adapter *adapter);

@@ -18,13 +18,23 @@ enum {
 	VMM_ALLOCATION_EXISTING = 0x30, /* ExistingSysMem, ExistingKernelSysMem */
 	VMM_ALLOCATION_SWIZZLED =
 		0x80, /* 1.x, as the next; never set in what is kept of a 2.x allocation */
-	VMM_ALLOCATION_ALTERNATE = 0x400,            /* UseAlternateVA */
+	VMM_ALLOCATION_ALTERNATE = 0x400,      /* UseAlternateVA */
+	VMM_ALLOCATION_LINK_MIRRORED = 0x1000, /* below 2.0 alone, as the next */
+	VMM_ALLOCATION_LINK_INSTANCED = 0x2000,
+	VMM_ALLOCATION_LINKED = VMM_ALLOCATION_LINK_MIRRORED | VMM_ALLOCATION_LINK_INSTANCED,
 	VMM_ALLOCATION_ACCESSED_PHYSICALLY = 0x8000, /* from here on: 2.x */
 	VMM_ALLOCATION_NOTIFY_RESIDENCY = 0x10000,
 	VMM_ALLOCATION_HARDWARE_PROTECTED = 0x20000,
 	VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND = 0x40000,
 	VMM_ALLOCATION_VISIBLE = 0x40001, /* CpuVisible, CpuVisibleOnDemand */
 	VMM_ALLOCATION_KEPT = VMM_ALLOCATION_PERMANENT | VMM_ALLOCATION_EXISTING,
+};
+
+/* DXGK_ALLOCATIONINFOFLAGS2 */
+enum {
+	VMM_ALLOCATION2_SHARE_BACKING = 0x1,
+	VMM_ALLOCATION2_NOTIFY_EVICTION = 0x10, /* from here on: 3.2 */
+	VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP = 0x20,
 };
 
 /* A memory object out of which backing stores are carved. */
@@ -45,6 +55,8 @@ struct vmm_segment {
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
+	struct vmm_host_aperture
+		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
 	uint64_t
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
@@ -76,6 +88,7 @@ struct vmm_kept {
 	struct vmm_list waiting; /* in memory->uploads */
 	bool all;                /* no list was given: every page (LOCK-22) */
 	bool some;               /* a bit is set */
+	bool open;               /* locked, and not for reading alone */
 	uint64_t page_count;
 	uint64_t pages[]; /* a bit each */
 };
@@ -90,10 +103,15 @@ struct vmm_paging_buffer {
 };
 #define VMM_PAGING_BUFFERS_MAX 64u
 
-/* Where a DMA buffer is mapped. */
-struct vmm_dma_place {
-	uint32_t segment, range;
-	uint64_t address;
+/* The paging buffers of one physical adapter. */
+struct vmm_paging_lane {
+	uint32_t physical;
+	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
+	uint32_t buffer_count, current_buffer;
+	uint32_t start,
+		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
+	uint32_t private_start, private_write;
+	bool pending; /* commands were collected here since the last flush */
 };
 
 /* An address for the CPU that is not that of the instance's view: UseAlternateVA (SWZ-24). */
@@ -133,14 +151,12 @@ struct vmm_memory {
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_list allocations;   /* vmm_allocation.all */
 	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
-	struct vmm_paging_buffer buffer[VMM_PAGING_BUFFERS_MAX];
-	uint32_t buffer_count, current_buffer;
-	uint32_t start,
-		write; /* offsets in the current buffer: unsubmitted commands are [start, write) */
-	uint32_t private_start, private_write;
-	bool pending;                 /* commands were collected since the last flush */
-	bool synchronous;             /* one of them names a SynchronousPaging allocation */
-	struct vmm_instance *operand; /* of the operation that is about to be built */
+	struct vmm_paging_lane lane[VMM_LINKS_MAX]; /* of each physical adapter, the lead's first */
+	uint32_t lane_count;
+	bool pending;     /* commands were collected since the last flush */
+	bool synchronous; /* one of them names a SynchronousPaging allocation */
+	uint64_t
+		after; /* what is collected runs when the paging timeline has completed that number; it only rises */
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
@@ -158,9 +174,11 @@ struct vmm_memory {
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	struct vmm_trims *trims;       /* 2.x: NULL until somebody registers */
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
 	bool powering_down;   /* paging buffers are not mapped any more */
+	bool host_unwanted;   /* a mapping in a host aperture is to go */
 	struct vmm_memory_figures figures;
 	uint64_t instances;
 };
@@ -168,6 +186,12 @@ struct vmm_memory {
 static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
 {
 	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
+}
+
+/* ALF-30: its miniport has the address of its backing store, which therefore stays as long as it lives. */
+static inline bool vmm_is_shared_with_kmd(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags2 & VMM_ALLOCATION2_SHARE_BACKING) != 0;
 }
 
 static inline struct vmm_segment *vmm_memory_segment(struct vmm_memory *memory, uint32_t id)
@@ -212,6 +236,20 @@ const struct vmm_os_memory *vmm_backing_memory(const struct vmm_memory *memory,
 					       const struct vmm_backing *backing, uint64_t *offset);
 void vmm_arenas_finish(struct vmm_memory *memory);
 
+/* Bytes of an instance, in whole pages, and where in an aperture they are; of one adapter if it is a link's. */
+struct vmm_paging_part {
+	uint64_t offset, size_bytes;
+	uint32_t physical, segment;
+	uint64_t at;
+};
+
+/* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
+/* The miniport hears the address; no lock held. Nothing for others. */
+NTSTATUS vmm_backing_share_tell(struct vmm_memory *memory, const struct vmm_allocation *allocation);
+/* The allocation ends: what its miniport was told of is the caller's, until that has been told of the end. */
+struct vmm_backing vmm_backing_share_take(struct vmm_allocation *allocation);
+void vmm_backing_share_free(struct vmm_memory *memory, struct vmm_backing *store);
+
 /* ---- paging.c: operations are appended to the current paging buffer ---- */
 vmm_status vmm_paging_buffers_create(struct vmm_memory *memory);
 void vmm_paging_buffers_destroy(struct vmm_memory *memory);
@@ -221,7 +259,7 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
-/* A part of it, in whole pages, between the same places. */
+/* A part of its store, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
 /* SPECIAL_LOCK_TRANSFER between its place and those pages (SWZ-25). */
@@ -235,6 +273,14 @@ vmm_status vmm_paging_discard(struct vmm_memory *memory, struct vmm_instance *in
 vmm_status vmm_paging_move(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t to);
 vmm_status vmm_paging_notify(struct vmm_memory *memory, struct vmm_instance *instance,
 			     bool resident);
+/* PAG-29: NOTIFY_ALLOC with Eviction of those bytes, which the GPU reaches at that place. */
+vmm_status vmm_paging_notify_alloc(struct vmm_memory *memory, struct vmm_instance *instance,
+				   const struct vmm_paging_part *part);
+/* Bytes of its backing pages, from that offset on, into an aperture and out of it; all in whole pages. */
+vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const struct vmm_paging_part *part);
+vmm_status vmm_paging_unmap_part(struct vmm_memory *memory, struct vmm_instance *instance,
+				 const struct vmm_paging_part *part);
 /* PAG-27: a Transfer of size 0 out of its memory segment. */
 vmm_status vmm_paging_report_lost(struct vmm_memory *memory, struct vmm_instance *instance);
 /* What is collected will not be submitted; the buffers are in no aperture any more. */
@@ -242,13 +288,28 @@ void vmm_paging_forget(struct vmm_memory *memory);
 vmm_status vmm_paging_map_current(struct vmm_memory *memory);
 vmm_status vmm_paging_map(struct vmm_memory *memory, struct vmm_instance *instance);
 vmm_status vmm_paging_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Leaves its memory segment on the adapters that did not copy it out (PAG-22); nothing for all others. */
+vmm_status vmm_paging_leave_mirrors(struct vmm_memory *memory, struct vmm_instance *instance);
 /* Out of memory through that place in an aperture: Map, Transfer, Unmap (PAG-17). */
 vmm_status vmm_paging_transfer_through(struct vmm_memory *memory, struct vmm_instance *instance,
 				       uint32_t aperture, uint64_t offset);
-vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, const struct vmm_backing *backing,
-				 uint32_t segment, uint64_t offset);
-vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t segment, uint64_t offset,
-				  uint64_t size_bytes);
+/* A buffer, on that physical adapter. */
+vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, uint32_t physical,
+				 const struct vmm_backing *backing, uint32_t segment,
+				 uint64_t offset);
+vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, uint32_t segment,
+				  uint64_t offset, uint64_t size_bytes);
+
+/* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
+/* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
+vmm_status vmm_notify_leaving_aperture(struct vmm_memory *memory, struct vmm_instance *instance,
+				       bool *told);
+/* It is in system memory without a place in the aperture, and nobody wants it there any more. */
+vmm_status vmm_notify_leaving_system(struct vmm_memory *memory, struct vmm_instance *instance);
+static inline bool vmm_notify_is_wanted(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(allocation->flags2 & VMM_ALLOCATION2_NOTIFY_EVICTION);
+}
 
 /* ---- segment.c: every range of a segment is taken and given back here, so that what is mapped is counted ---- */
 vmm_status vmm_segments_create(struct vmm_memory *memory);
@@ -286,9 +347,8 @@ vmm_status vmm_place_in_hinted_bank(struct vmm_memory *memory, struct vmm_segmen
 uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes);
 /* A new allocation with CreateInVpr: its sets keep what can serve it. */
 void vmm_protected_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation);
-/* What it takes in the worst of its segments. */
-uint64_t vmm_protected_bytes(const struct vmm_memory *memory,
-			     const struct vmm_allocation *allocation);
+/* In whole units of its range. */
+uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes);
 uint64_t vmm_protected_room(const struct vmm_segment *segment);
 /* Is the range kept for what is protected? */
 bool vmm_protected_is_kept(const struct vmm_segment *segment);
@@ -468,7 +528,7 @@ static inline void vmm_alternate_drop(struct vmm_instance *instance)
 }
 static inline bool vmm_alternate_is_locked(const struct vmm_instance *instance)
 {
-	return instance->lock_count && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
+	return vmm_locks(instance) && (instance->lock_flags & VMM_LOCK_USE_ALTERNATE_VA);
 }
 /* Its content left under such a lock (SWZ-25). */
 static inline bool vmm_alternate_is_special(const struct vmm_instance *instance)
@@ -513,6 +573,20 @@ void vmm_coherence_to_gpu(struct vmm_memory *memory, struct vmm_instance *instan
 /* Before the CPU goes in. */
 void vmm_coherence_to_cpu(struct vmm_memory *memory, struct vmm_instance *instance, bool read_only);
 
+/* ---- host_aperture.c: the CPU's way into memory segments of 2.x that it cannot see (SWZ-29) ---- */
+vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment);
+void vmm_host_aperture_destroy(struct vmm_segment *segment);
+void vmm_host_aperture_check(const struct vmm_segment *segment);
+/* It is in a memory segment. VMM_NO_VIDEO_MEMORY: there is no aperture, or what is locked leaves no room in it. */
+vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The view, which is reserved, shows what is mapped. */
+vmm_status vmm_host_show(struct vmm_memory *memory, struct vmm_instance *instance);
+/* The view shows it no longer, or is frozen. Nothing for what is not mapped. */
+void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
+/* For who holds more than the paging lock; the second one then does it. */
+void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_host_unmap_unwanted(struct vmm_memory *memory);
+
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_view_hide(struct vmm_instance *instance);
@@ -521,6 +595,45 @@ void vmm_view_hide(struct vmm_instance *instance);
 /* As vmm_memory_dma_map_locked, where there is room; nobody is evicted for it. */
 vmm_status vmm_dma_map_in_free_space(struct vmm_memory *memory, struct vmm_backing *backing,
 				     uint32_t segment_set, struct vmm_dma_place *place);
+
+/* ---- link.c: content on every physical adapter of a link (PAG-22, PAG-23) ---- */
+/* On how many it is, always the first ones: all of them, or the lead alone. */
+static inline uint32_t vmm_link_copies(const struct vmm_allocation *allocation)
+{
+	return allocation->flags & VMM_ALLOCATION_LINKED ? allocation->adapter->physical_adapters
+							 : 1;
+}
+static inline bool vmm_link_is_mirrored(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_LINK_MIRRORED) &&
+	       allocation->adapter->physical_adapters > 1;
+}
+static inline bool vmm_link_is_instanced(const struct vmm_allocation *allocation)
+{
+	return (allocation->flags & VMM_ALLOCATION_LINK_INSTANCED) &&
+	       allocation->adapter->physical_adapters > 1;
+}
+/* Of its backing store, and of what the CPU sees: one part after the other if it is LinkInstanced (SWZ-30). */
+static inline uint64_t vmm_store_bytes(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(vmm_link_is_instanced(allocation))
+		       ? allocation->size_bytes * allocation->adapter->physical_adapters
+		       : allocation->size_bytes;
+}
+/* As vmm_backing_create, of the size that it needs. */
+vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance *instance,
+				 bool zero);
+void vmm_link_parts_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
+/* The pages that are that adapter's. */
+static inline void *vmm_link_mdl(const struct vmm_instance *instance, uint32_t physical)
+{
+	return vmm_unlikely(instance->backing.parts != NULL) ? instance->backing.parts[physical]
+							     : instance->backing.mdl;
+}
+/* Its store may still be written by the GPU of one adapter: what is built from here on runs on all of them after that. */
+void vmm_link_order(struct vmm_memory *memory, const struct vmm_instance *instance);
+/* NULL, or a property that is not built together with a link flag. */
+const char *vmm_link_not_built(uint32_t flags);
 
 /* ---- instance.c ---- */
 /* REN-14: Discard does not rename it. */
@@ -538,6 +651,8 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 /* ---- rename.c ---- */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for);
+/* The instance that a discard lock gets where it needs nothing but to be taken; NULL: it is not as simple as that. */
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
@@ -621,6 +736,14 @@ void vmm_budget_charge(struct vmm_ref *ref, bool listed);
 uint64_t vmm_budget_excess(struct vmm_device *device, struct vmm_ref *const *added, uint32_t count);
 void vmm_budgets_finish(struct vmm_memory *memory);
 
+/* ---- trim.c ---- */
+/* Around what may make a budget less; paging lock held. */
+void vmm_trims_before_budget(struct vmm_memory *memory);
+void vmm_trims_after_budget(struct vmm_memory *memory);
+/* The device ends: its notifications do. No lock held. */
+void vmm_trims_end(struct vmm_device *device);
+void vmm_trims_finish(struct vmm_memory *memory);
+
 /* ---- paging_queue.c ---- */
 struct vmm_paging_queue;
 struct vmm_paging_queue *vmm_paging_queue_find_locked(struct vmm_device *device, uint32_t handle);
@@ -645,10 +768,28 @@ void vmm_lock_wddm2_released(struct vmm_instance *instance);
 struct vmm_flags_verdict {
 	const char *rule, *what; /* NULL: nothing is wrong */
 };
+
+/* ---- what of a segment it takes (footprint.c; SEG-10, SEG-11) ---- */
+uint64_t vmm_footprint_page(const struct vmm_segment *segment);
+uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
+			     const struct vmm_allocation *allocation);
+/* In the worst of its segments. */
+uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
+			       const struct vmm_allocation *allocation);
+/* Where nothing of that PitchAlignedSize goes. */
+uint32_t vmm_footprint_closed_set(const struct vmm_memory *memory, uint64_t pitch_bytes);
+struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
+					     const DXGK_ALLOCATIONINFO *info);
+void vmm_footprint_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation,
+			    uint64_t pitch_aligned_bytes);
+
 struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, uint32_t flags);
 /* DXGK_ALLOCATIONINFOFLAGS2 of an allocation that is, or is not, shared, for apertures alone, over existing memory. */
-struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
-					       bool existing);
+struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,
+					       bool shared, bool only_apertures, bool existing);
+bool vmm_flags_are_built_wddm3(uint32_t flags2);
+/* 3.0: DXGK_ALLOCATIONINFOFLAGS2 of a new allocation; of an older miniport what stands there is not looked at. */
+uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info);
 bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags);
 uint32_t vmm_flags_built_wddm2(void);
 /* What is remembered of a new allocation's flags: bits that mean the same in every version. */
@@ -709,6 +850,7 @@ void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
 /* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
 struct vmm_deallocation {
 	struct vmm_list departing; /* see vmm_existing_depart */
+	struct vmm_list unused;    /* vmm_ref.zombie_link: see destroy.c */
 	uint32_t flags;            /* D3DDDICB_DESTROYALLOCATION2FLAGS.Value */
 	uint32_t open;             /* handles that are not closed yet; guarded by the paging lock */
 };

@@ -80,24 +80,31 @@ void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priori
 
 static NTSTATUS may_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 {
+	const struct vmm_offer_request *offer = context;
 	struct vmm_list *link;
 
-	(void)context;
 	if (ref->allocation->pinned)
 		return broke(device, "OFR-08", ref->handle, "offer of a pinned allocation");
-	vmm_list_for_each (link, &ref->allocation->instances)
-		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
+	vmm_list_for_each (link, &ref->allocation->instances) {
+		const struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (vmm_locks(i))
 			return broke(device, "OFR-08", ref->handle, "offer of a locked allocation");
+		if (offer->immediately && vmm_instance_busy(i, VMM_USE_ANY, NULL, NULL)) {
+			vmm_reason(
+				device->adapter->observe, STATUS_GRAPHICS_ALLOCATION_BUSY,
+				device->process->id, ref->handle,
+				"OFR-16: OfferImmediately of 0x%08x, which queued work still uses",
+				ref->handle);
+			return STATUS_GRAPHICS_ALLOCATION_BUSY;
+		}
+	}
 	return STATUS_SUCCESS;
 }
 
-struct offer {
-	uint32_t priority, flags;
-};
-
 static NTSTATUS do_offer(struct vmm_device *device, struct vmm_ref *ref, void *context)
 {
-	const struct offer *offer = context;
+	const struct vmm_offer_request *offer = context;
 	uint32_t priority = offer->priority;
 	struct vmm_allocation *allocation = ref->allocation;
 
@@ -138,14 +145,15 @@ static NTSTATUS check_flags(struct vmm_device *device, uint32_t flags)
 }
 
 NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set *set,
-			  uint32_t priority, uint32_t flags)
+			  const struct vmm_offer_request *request)
 {
 	const struct vmm_offer_walk walk = {device, set, "OFR-02", true};
-	struct offer offer = {priority, flags};
+	struct vmm_offer_request offer = *request;
+	uint32_t priority = request->priority;
 	NTSTATUS status = vmm_offer_check_set(device, set);
 
 	if (NT_SUCCESS(status))
-		status = check_flags(device, flags);
+		status = check_flags(device, request->flags);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (priority < OFFER_LOW || priority > OFFER_AUTO) {
@@ -155,7 +163,7 @@ NTSTATUS vmm_memory_offer(struct vmm_device *device, const struct vmm_handle_set
 	}
 	lock_both(device);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
-		status = vmm_offer_each(&walk, i, may_offer, NULL);
+		status = vmm_offer_each(&walk, i, may_offer, &offer);
 	for (uint32_t i = 0; i < set->count && NT_SUCCESS(status); i++)
 		status = vmm_offer_each(&walk, i, do_offer, &offer);
 	unlock_both(device);

@@ -33,7 +33,7 @@ static bool is_locked(const struct vmm_allocation *allocation)
 	const struct vmm_list *link;
 
 	vmm_list_for_each (link, &allocation->instances)
-		if (vmm_container_of(link, struct vmm_instance, sibling)->lock_count)
+		if (vmm_locks(vmm_container_of(link, struct vmm_instance, sibling)))
 			return true;
 	return false;
 }

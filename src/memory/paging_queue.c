@@ -4,9 +4,10 @@
  * (RES-04), and the fence that tells how far that has got. The worker goes on with it whenever the GPU has completed
  * something or somebody gave memory back; queues of a higher priority first.
  *
- * The fence's value lies in a page of its own that the client sees read-only; only who holds the paging lock stores.
+ * Only who holds the paging lock sets the fence.
  */
 #include "memory/memory_private.h"
+#include "sync/sync.h"
 
 struct vmm_paging_queue {
 	struct vmm_device *device;
@@ -16,9 +17,7 @@ struct vmm_paging_queue {
 	int32_t priority;
 	uint32_t handle, fence_handle;
 	uint64_t last_value;
-	_Atomic uint64_t *fence;
-	struct vmm_os_memory page;
-	struct vmm_os_view view;
+	struct vmm_sync *fence; /* clients can only wait for it (MFN-35) */
 };
 
 struct vmm_paging_operation {
@@ -30,27 +29,10 @@ struct vmm_paging_operation {
 	struct vmm_ref *refs[]; /* NULL: it is gone */
 };
 
-static vmm_status make_fence(struct vmm_paging_queue *queue)
-{
-	struct vmm_os *os = queue->device->adapter->os;
-	vmm_status status = vmm_os_memory_create(os, "paging fence", VMM_PAGE_SIZE, &queue->page);
-
-	if (!vmm_ok(status))
-		return status;
-	queue->fence = (_Atomic uint64_t *)(void *)queue->page.base;
-	status = vmm_os_view_reserve(os, VMM_PAGE_SIZE, &queue->view);
-	if (vmm_ok(status))
-		status = vmm_os_view_map(&queue->view, 0, &queue->page, 0, VMM_PAGE_SIZE);
-	if (vmm_ok(status))
-		vmm_os_view_read_only(&queue->view);
-	return status;
-}
-
 static void free_queue(struct vmm_paging_queue *queue)
 {
-	vmm_os_view_release(&queue->view);
-	if (queue->page.base)
-		vmm_os_memory_destroy(&queue->page);
+	if (queue->fence)
+		vmm_sync_end_owned(queue->fence);
 	vmm_free(queue);
 }
 
@@ -79,7 +61,7 @@ static NTSTATUS publish(struct vmm_paging_queue *queue)
 	vmm_os_mutex_lock(&device->process->lock);
 	queue->handle = vmm_handle_create(handles, VMM_HANDLE_PAGING_QUEUE, queue);
 	if (queue->handle)
-		queue->fence_handle = vmm_handle_create(handles, VMM_HANDLE_PAGING_FENCE, queue);
+		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
 	if (queue->handle && !queue->fence_handle)
 		vmm_handle_destroy(handles, queue->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
@@ -125,7 +107,7 @@ NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 	queue->device = device;
 	queue->priority = request->priority;
 	vmm_list_init(&queue->operations);
-	status = make_fence(queue);
+	status = vmm_sync_make_owned(device, &queue->fence);
 	if (NT_SUCCESS(status))
 		status = publish(queue);
 	if (!NT_SUCCESS(status)) {
@@ -134,7 +116,7 @@ NTSTATUS vmm_paging_queue_create(struct vmm_device *device,
 	}
 	request->queue = queue->handle;
 	request->fence = queue->fence_handle;
-	request->fence_address = queue->view.address;
+	request->fence_address = vmm_sync_address(queue->fence);
 	return STATUS_SUCCESS;
 }
 
@@ -269,7 +251,7 @@ static void place_all(struct vmm_memory *memory, struct vmm_paging_queue *queue)
 static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *operation)
 {
 	if (vmm_likely(!vmm_device_lost(queue->device)))
-		atomic_store(queue->fence, operation->value);
+		vmm_sync_set(queue->fence, operation->value);
 	vmm_list_remove(&operation->link);
 	vmm_free(operation);
 	atomic_fetch_sub(&queue->device->adapter->paging_work, 1);
@@ -351,7 +333,7 @@ void vmm_paging_queues_lose(struct vmm_device *device)
 		while (!vmm_list_empty(&queue->operations))
 			finish(queue, vmm_container_of(queue->operations.next,
 						       struct vmm_paging_operation, link));
-		atomic_store(queue->fence, UINT64_MAX);
+		vmm_sync_set(queue->fence, UINT64_MAX);
 	}
 }
 
@@ -364,7 +346,6 @@ static void end(struct vmm_paging_queue *queue)
 		finish(queue,
 		       vmm_container_of(queue->operations.next, struct vmm_paging_operation, link));
 	vmm_os_mutex_lock(&device->process->lock);
-	vmm_handle_destroy(&device->process->handles, queue->fence_handle);
 	vmm_handle_destroy(&device->process->handles, queue->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_list_remove(&queue->link);
@@ -418,86 +399,5 @@ NTSTATUS vmm_paging_queue_destroy(struct vmm_device *device, uint32_t handle)
 			return STATUS_INVALID_PARAMETER;
 		}
 		(void)!vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY);
-	}
-}
-
-/* ---- waiting ---- */
-
-static void say_no_fence(const struct vmm_device *device, uint32_t handle)
-{
-	vmm_finding(device->adapter->observe, "MFN-35", device->process->id, handle,
-		    "wait: 0x%08x is not the fence of a live paging queue (%s); other "
-		    "synchronization objects are not built",
-		    handle,
-		    vmm_handle_explain(&device->process->handles, handle, VMM_HANDLE_PAGING_FENCE));
-}
-
-/* STATUS_PENDING: not yet. Begun: all of them were there then. */
-static NTSTATUS look_locked(struct vmm_device *device, const struct vmm_fence_wait *wait)
-{
-	uint32_t reached = 0;
-
-	for (uint32_t i = 0; i < wait->count; i++) {
-		const struct vmm_paging_queue *queue = vmm_handle_lookup(
-			&device->process->handles, wait->handles[i], VMM_HANDLE_PAGING_FENCE);
-
-		if (!queue && wait->begun)
-			return STATUS_CANCELLED; /* SFL-30, MFN-17 */
-		if (!queue) {
-			say_no_fence(device, wait->handles[i]);
-			return STATUS_INVALID_PARAMETER;
-		}
-		reached += atomic_load(queue->fence) >= wait->values[i]; /* MFN-10 */
-	}
-	return reached == wait->count || (wait->any && reached) ? STATUS_SUCCESS : STATUS_PENDING;
-}
-
-/* STATUS_PENDING: the device is paused. */
-static NTSTATUS wait_inside(struct vmm_device *device, struct vmm_fence_wait *wait)
-{
-	struct vmm_adapter *adapter = device->adapter;
-
-	if (!wait->count) {
-		vmm_finding(adapter->observe, "MFN-14", device->process->id, 0,
-			    "wait for no object at all");
-		return STATUS_INVALID_PARAMETER;
-	}
-	for (;; wait->begun = true) {
-		uint32_t seen = atomic_load(&adapter->progress);
-
-		vmm_os_mutex_lock(&device->process->lock);
-		NTSTATUS status = look_locked(device, wait);
-		vmm_os_mutex_unlock(&device->process->lock);
-		if (status != STATUS_PENDING)
-			return status;
-		if (atomic_load(&adapter->closed))
-			return STATUS_DEVICE_REMOVED;
-		if (vmm_device_lost(device)) /* it waits for another device's (TDRS-06) */
-			return STATUS_DEVICE_REMOVED;
-		if (vmm_live_is_paused(device->live)) {
-			wait->begun = true;
-			return STATUS_PENDING;
-		}
-		if (atomic_load(&device->ending)) /* MFN-18 */
-			return STATUS_CANCELLED;
-		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
-		if (!NT_SUCCESS(status))
-			return status;
-	}
-}
-
-NTSTATUS vmm_paging_fence_wait(struct vmm_device **device, struct vmm_visit *visit,
-			       struct vmm_fence_wait *wait)
-{
-	for (;;) {
-		const void *live = (*device)->live;
-		NTSTATUS status = wait_inside(*device, wait);
-
-		if (status != STATUS_PENDING)
-			return status;
-		vmm_live_leave(visit);
-		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
-		if (!*device)
-			return STATUS_CANCELLED; /* MFN-18 */
 	}
 }

@@ -178,7 +178,7 @@ vmm_status vmm_partial_settle(struct vmm_memory *memory, struct vmm_instance *in
 
 void vmm_partial_unlocked(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (instance->lock_count)
+	if (vmm_locks(instance))
 		return;
 	vmm_list_remove(&instance->partial->waiting);
 	vmm_list_push_back(&memory->partials, &instance->partial->waiting);
@@ -208,7 +208,7 @@ vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *ins
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	free_partial(instance);
-	if (!instance->lock_count)
+	if (!vmm_locks(instance))
 		return VMM_OK;
 	/* Beside what is locked the CPU may have looked at pages that only now get their content. */
 	status = memory->engine->wait_locked(adapter, adapter->paging_timeline,
@@ -219,7 +219,7 @@ vmm_status vmm_partial_leave(struct vmm_memory *memory, struct vmm_instance *ins
 
 void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (instance->lock_count) /* the adapter stops: the CPU keeps what it has */
+	if (vmm_locks(instance)) /* the adapter stops: the CPU keeps what it has */
 		free_partial(instance);
 	else
 		forget(memory, instance);

@@ -17,7 +17,7 @@ enum {
 	FROM_END_OF_SEGMENT = 0x40,
 };
 
-/* SEG-16, SEG-18: preferences, then the rest of the set. */
+/* SEG-16, SEG-18: preferences, then the rest of the set, in which bit n - 1 means segment n (SEG-01). */
 uint32_t vmm_place_candidates(const struct vmm_memory *memory,
 			      const struct vmm_allocation *allocation, uint32_t set,
 			      uint32_t order[VMM_PORT_SEGMENTS_MAX])

@@ -10,8 +10,8 @@
 static bool ends_in_kept_memory(const struct vmm_segment *segment,
 				const struct vmm_instance *instance)
 {
-	uint64_t last =
-		segment->port->gpu_base + instance->offset + instance->allocation->size_bytes - 1;
+	uint64_t last = segment->port->gpu_base + instance->offset +
+			vmm_footprint_bytes(segment, instance->allocation) - 1;
 
 	return last <= segment->port->system_memory_end;
 }
@@ -60,7 +60,7 @@ static vmm_status wait_for_paging(struct vmm_memory *memory)
 static bool is_held_where_it_is(const struct vmm_memory *memory,
 				const struct vmm_instance *instance)
 {
-	return memory->caps->wddm2 && instance->lock_count &&
+	return memory->caps->wddm2 && vmm_locks(instance) &&
 	       !vmm_resident_reaches_aperture(instance->allocation);
 }
 
@@ -82,7 +82,7 @@ static vmm_status leave(struct vmm_memory *memory, struct vmm_instance *instance
 		memory->adapter->observe, status, a->owner, instance->handle,
 		"0x%08x (%llu bytes, %s) cannot leave segment %u with its content, so the adapter keeps its power",
 		instance->handle, (unsigned long long)a->size_bytes,
-		instance->lock_count ? "locked" : "not locked", segment);
+		vmm_locks(instance) ? "locked" : "not locked", segment);
 	return status == VMM_PENDING ? VMM_UNSUCCESSFUL : status;
 }
 
@@ -154,7 +154,7 @@ static void return_away(struct vmm_memory *memory)
 			vmm_container_of(memory->away.next, struct vmm_instance, lru);
 
 		vmm_list_remove(&i->lru);
-		if (!i->lock_count)
+		if (!vmm_locks(i))
 			(void)!vmm_ok(vmm_residency_pin_again(memory, i));
 		else if (is_held_where_it_is(memory, i))
 			return_locked(memory, i);

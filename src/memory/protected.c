@@ -8,9 +8,10 @@
  */
 #include "memory/memory_private.h"
 
-static uint64_t bytes_in(const struct vmm_segment *segment, uint64_t size_bytes)
+uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes)
 {
-	return vmm_align_up(size_bytes, segment->port->vpr.alignment);
+	return vmm_align_up(size_bytes,
+			    vmm_max_u64(segment->port->vpr.alignment, vmm_footprint_page(segment)));
 }
 
 uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
@@ -21,7 +22,7 @@ uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
 		const struct vmm_port_vpr *vpr = &memory->segment[i].port->vpr;
 
 		if (vpr->size_bytes && size_bytes <= vpr->size_bytes - vpr->reserve_bytes &&
-		    bytes_in(&memory->segment[i], size_bytes) <=
+		    vmm_protected_units(&memory->segment[i], size_bytes) <=
 			    vpr->size_bytes - vpr->reserve_bytes)
 			set |= 1u << i;
 	}
@@ -35,18 +36,6 @@ void vmm_protected_describe(const struct vmm_memory *memory, struct vmm_allocati
 	allocation->in_vpr = true;
 	allocation->read_set &= set;
 	allocation->write_set &= set;
-}
-
-uint64_t vmm_protected_bytes(const struct vmm_memory *memory,
-			     const struct vmm_allocation *allocation)
-{
-	uint64_t bytes = allocation->size_bytes;
-
-	for (uint32_t i = 0; i < memory->segment_count && allocation->in_vpr; i++)
-		if ((allocation->read_set | allocation->write_set) & 1u << i)
-			bytes = vmm_max_u64(bytes,
-					    bytes_in(&memory->segment[i], allocation->size_bytes));
-	return bytes;
 }
 
 /* What can be placed in the range; the reserved part is among what is invalid. */
@@ -77,17 +66,14 @@ struct vmm_range_request vmm_place_request(const struct vmm_segment *segment,
 {
 	const struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_range_request request = {
-		.size_bytes = allocation->size_bytes,
-		.alignment = allocation->alignment,
+		.size_bytes = vmm_footprint_bytes(segment, allocation),
+		.alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(segment)),
 		.flags = vmm_place_flags(allocation, segment->port->id),
 		.owner = instance,
 	};
 
-	if (vmm_unlikely(allocation->in_vpr)) {
-		request.size_bytes = bytes_in(segment, allocation->size_bytes);
-		request.alignment =
-			vmm_max_u64(allocation->alignment, segment->port->vpr.alignment);
-	}
+	if (vmm_unlikely(allocation->in_vpr))
+		request.alignment = vmm_max_u64(request.alignment, segment->port->vpr.alignment);
 	return request;
 }
 

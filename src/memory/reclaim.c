@@ -16,7 +16,7 @@ static bool may_decommit(const struct vmm_allocation *allocation)
 
 	return allocation->offer && allocation->decommit && !instance->kept &&
 	       instance->place == VMM_PLACE_SYSTEM && instance->backing.arena &&
-	       !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+	       !vmm_locks(instance) && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
 bool vmm_offer_decommit(struct vmm_memory *memory)

@@ -14,7 +14,7 @@ enum { NO_EXISTING_REFERENCE = 0x100 };
 
 static bool idle(const struct vmm_instance *instance)
 {
-	return !instance->lock_count && !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+	return vmm_instance_is_idle(instance) && !vmm_locks(instance);
 }
 
 /*
@@ -33,22 +33,44 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 
 		if (i->state != VMM_INSTANCE_RETIRED && !any_state)
 			continue;
+		if (best && best->generation < i->generation)
+			continue;
 		if (idle(i)) {
-			if (!best || i->generation < best->generation)
-				best = i;
-		} else if (!i->lock_count && (!*busy || i->generation < (*busy)->generation)) {
+			best = i;
+		} else if (!vmm_locks(i) && (!*busy || i->generation < (*busy)->generation)) {
 			*busy = i;
 		}
 	}
 	return best;
 }
 
+/* What from_pool() would come to where the one that it would like best is idle: the current one is the last that it would take. */
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags)
+{
+	bool any_state = flags & NO_EXISTING_REFERENCE;
+	struct vmm_instance *pick = NULL;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &allocation->instances) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
+
+		if (i->state == VMM_INSTANCE_RETIRED ||
+		    (any_state && i->state == VMM_INSTANCE_PREVIOUS))
+			if (!pick || i->generation < pick->generation)
+				pick = i;
+	}
+	return pick && pick->gate && idle(pick) && vmm_gate_is_in_view(pick) ? pick : NULL;
+}
+
 static struct vmm_ref *ref_of(struct vmm_device *device, const struct vmm_instance *instance)
 {
+	if (instance->gate)
+		return instance->gate->ref;
 	vmm_os_mutex_lock(&device->process->lock);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, instance->handle);
 	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_assert(ref && ref->instance == instance);
+	vmm_gate_bind(ref);
 	return ref;
 }
 
@@ -128,23 +150,27 @@ static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *lik
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle)
 {
 	struct vmm_allocation *allocation = ref->allocation;
-	bool grown = vmm_rename_is_growth(ref);
+	bool grown = vmm_rename_is_growth(ref), busy = false;
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_CURRENT && i != ref->instance)
-			i->state = VMM_INSTANCE_PREVIOUS;
+		if (i->state != VMM_INSTANCE_CURRENT)
+			continue;
+		vmm_gate_shut(i);
+		i->state = VMM_INSTANCE_PREVIOUS;
+		busy = !vmm_instance_is_idle(i);
+		break; /* there is one at most */
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;
 	if (ref->handle == old_handle)
 		return;
 	allocation->adapter->memory->figures.renames++;
-	vmm_event(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
-		  ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
-		  allocation->size_bytes, 0);
+	vmm_event_often(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
+			ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
+			allocation->size_bytes, busy);
 }
 
 static bool may_grow(const struct vmm_allocation *allocation)
@@ -185,7 +211,7 @@ NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint3
 		device->adapter->observe, STATUS_GRAPHICS_TOO_MANY_REFERENCES, device->process->id,
 		ref->handle,
 		"REN-11: discard lock of 0x%08x: no memory or room for more than its %u instances (limit %u), none of "
-		"them retired; submit what names them, then lock with NoExistingReference",
+		"them retired; submit what names them, then lock with NoExistingReference (LOCK-41, REF-10)",
 		ref->handle, ref->allocation->instance_count, ref->allocation->renaming_limit);
 	return STATUS_GRAPHICS_TOO_MANY_REFERENCES;
 }
@@ -203,7 +229,8 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 		vmm_finding(
 			allocation->adapter->observe, "REN-16", process, instance->handle,
 			"submission references instance 0x%08x, retired because a submitted buffer used a newer one "
-			"of %u instances",
+			"of %u instances, through whatever context, and did not name this one with "
+			"DoNotRetireInstance (REF-02, REF-05, REF-06)",
 			instance->handle, allocation->instance_count);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}
@@ -211,7 +238,7 @@ NTSTATUS vmm_rename_check(struct vmm_instance *instance, uint64_t submission, ui
 	    instance->generation < allocation->ordered_generation) {
 		vmm_finding(
 			allocation->adapter->observe, "REF-03", process, instance->handle,
-			"submission references instance 0x%08x after a newer instance of the same allocation",
+			"submission references instance 0x%08x after a newer instance of the same allocation (REN-17)",
 			instance->handle);
 		return STATUS_GRAPHICS_INVALID_ALLOCATION_INSTANCE;
 	}

@@ -6,6 +6,7 @@
  * A pointer that the CPU holds stays good: it shows system memory from now on, empty where the content was in video memory.
  */
 #include "memory/memory_private.h"
+#include "sync/sync.h"
 
 typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
 
@@ -43,7 +44,7 @@ static bool has_good_store(const struct vmm_memory *memory, const struct vmm_ins
 /* Pages that read as zero, in the place of the segment's. */
 static vmm_status show_empty(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint64_t size = instance->allocation->size_bytes, offset;
+	uint64_t size = vmm_store_bytes(instance->allocation), offset;
 	vmm_status status = vmm_residency_give_backing(memory, instance);
 
 	if (!vmm_ok(status))
@@ -59,6 +60,7 @@ static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
 
 	vmm_status status = VMM_OK;
 
+	vmm_gate_shut(instance);
 	if (instance->kept)
 		return;
 	/* From 2.0 on there is a store, whose content is of before. */
@@ -70,12 +72,12 @@ static void hide(struct vmm_memory *memory, struct vmm_instance *instance)
 		status = vmm_alternate_abandon(memory, instance);
 	if (vmm_ok(status) && !instance->view_current)
 		return;
-	if (vmm_ok(status) && instance->lock_count) {
+	if (vmm_ok(status) && vmm_locks(instance)) {
 		status = show_empty(memory, instance);
 		if (vmm_ok(status))
 			return;
 	}
-	if (instance->lock_count)
+	if (vmm_locks(instance))
 		vmm_reason(
 			memory->adapter->observe, VMM_NO_MEMORY, a->owner, instance->handle,
 			"TDR-11: no system memory for the %llu bytes that 0x%08x shows to the CPU while its adapter is reset: "
@@ -94,6 +96,7 @@ static void lose(struct vmm_instance *instance)
 {
 	struct vmm_allocation *a = instance->allocation;
 
+	vmm_gate_shut(instance);
 	if (!vmm_alternate_is_special(instance))
 		instance->linear = false;
 	if (a->offer) {
@@ -109,7 +112,7 @@ static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instanc
 			(instance->kept && !instance->gpu_wrote && !is_moving(memory, instance));
 	bool backed = survives || instance->kept || instance->view_current ||
 		      vmm_alternate_is_special(instance) ||
-		      (instance->partial && instance->lock_count);
+		      (instance->partial && vmm_locks(instance));
 
 	if (vmm_unlikely(instance->partial != NULL))
 		vmm_partial_drop(memory, instance);
@@ -180,6 +183,7 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 		if (!vmm_device_lost(device))
 			continue;
 		vmm_paging_queues_lose(device);
+		vmm_sync_lose_device(device);
 		vmm_resident_lose(device);
 	}
 	vmm_os_mutex_unlock(&adapter->state_lock);

@@ -44,11 +44,13 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instance,
 			  struct vmm_segment *segment, const struct vmm_room *room)
 {
+	vmm_gate_shut(instance);
 	instance->segment = (uint8_t)segment->port->id;
 	instance->range = room->node;
 	instance->offset = room->offset;
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	instance->not_written = false; /* what was said of its last stay */
+	instance->newest = 0;
 	segment->resident_bytes += instance->allocation->size_bytes;
 	segment->residents++;
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
@@ -64,6 +66,8 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
+	vmm_gate_shut(instance);
+	vmm_host_unmap(memory, instance);
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
@@ -88,8 +92,7 @@ vmm_status vmm_residency_give_backing(struct vmm_memory *memory, struct vmm_inst
 {
 	if (instance->backing.arena)
 		return VMM_OK;
-	return vmm_backing_create(memory, instance->allocation->size_bytes, true,
-				  &instance->backing);
+	return vmm_link_store_create(memory, instance, true);
 }
 
 /*
@@ -102,6 +105,7 @@ void vmm_residency_mark_paged(struct vmm_memory *memory, struct vmm_instance *in
 	uint32_t t = memory->adapter->paging_timeline;
 	uint64_t sequence = vmm_paging_sequence(memory);
 
+	vmm_gate_shut(instance);
 	vmm_mark_used(&instance->queued[t], sequence);
 	if (moves_content)
 		vmm_mark_used(&instance->written[t], sequence);
@@ -131,8 +135,7 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	if (memory->caps->wddm2)
 		return vmm_eviction_wddm2(memory, instance, preparation);
 	/* PAG-12: the system copy was given up at page-in, so eviction always copies back. */
-	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, false,
-					       &instance->backing);
+	vmm_status status = vmm_link_store_create(memory, instance, false);
 
 	if (!vmm_ok(status))
 		return status;
@@ -230,6 +233,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 {
 	uint32_t old_segment = instance->segment;
 
+	vmm_gate_shut(instance);
 	(void)!vmm_paging_notify(memory, instance, false); /* PAG-25 */
 	if (vmm_unlikely(instance->partial != NULL))
 		vmm_partial_drop(memory, instance);
@@ -258,7 +262,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 		vmm_backing_destroy_after(memory, &instance->backing, last);
 		vmm_view_hide(instance);
 	}
-	if (!instance->lock_count)
+	if (!vmm_locks(instance))
 		vmm_alternate_drop(instance);
 	/* A system copy that stays is older content, and as good as any (OFR-09). */
 	vmm_kept_left_segment(instance);
@@ -280,7 +284,7 @@ static vmm_status lose_protected(struct vmm_memory *memory, struct vmm_instance 
 				 uint32_t reason)
 {
 	/* Neither the CPU's stores are to be lost, nor anything to a change of power (PNP-05). */
-	if (instance->lock_count || reason == VIDMM_RESIDENCY_POWER)
+	if (vmm_locks(instance) || reason == VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED;
 	vmm_reason(memory->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
 		   instance->allocation->owner, instance->handle,
@@ -313,12 +317,12 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 {
 	struct vmm_allocation *a = instance->allocation;
 
-	if (instance->lock_count)
+	if (vmm_locks(instance))
 		return VMM_NOT_SUPPORTED;
 	vmm_finding(
 		memory->adapter->observe, "PAG-20", a->owner, instance->handle,
 		"the content of 0x%08x (%llu bytes) is lost: what is pinned in the apertures of its EvictionSegmentSet "
-		"0x%x leaves at most %llu bytes in one piece",
+		"0x%x leaves at most %llu bytes in one piece (PNP-09)",
 		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
 		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
 	a->content_lost = true;
@@ -332,8 +336,10 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 			    uint32_t reason, uint64_t preparation)
 {
 	uint32_t old_segment = instance->segment;
+	bool told = false;
 	vmm_status status;
 
+	vmm_gate_shut(instance);
 	vmm_assert(instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE);
 	vmm_assert(vmm_instance_unused(instance));
 	if (vmm_unlikely(instance->allocation->gone)) { /* ALF-37: nobody wants its content */
@@ -347,12 +353,12 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 	if (instance->place == VMM_PLACE_MEMORY) {
 		/* From 2.0 on the GPU may write to what the CPU has locked (LKR-09). */
 		vmm_assert(memory->caps->wddm2 ||
-			   !(instance->kept && instance->lock_count && instance->gpu_wrote));
+			   !(instance->kept && vmm_locks(instance) && instance->gpu_wrote));
 		if (vmm_unlikely(vmm_eviction_loses_content(memory, instance)))
 			return lose_content(memory, instance, reason);
 		if (vmm_unlikely(leaves_in_the_clear(memory, instance)))
 			return lose_protected(memory, instance, reason);
-		if (instance->lock_count && !instance->kept)
+		if (vmm_locks(instance) && !instance->kept)
 			return move_locked_instance(memory, instance, reason, preparation);
 		vmm_swizzle_release(memory, instance);
 		status = evict_from_memory(memory, instance, preparation);
@@ -360,13 +366,14 @@ static vmm_status evict_now(struct vmm_memory *memory, struct vmm_instance *inst
 			vmm_view_hide(instance);
 	} else {
 		vmm_swizzle_release(memory, instance);
-		status = vmm_paging_unmap(
-			memory, instance); /* PAG-17: an aperture unmaps, nothing is copied */
+		status = vmm_notify_leaving_aperture(memory, instance, &told);
+		if (vmm_ok(status)) /* PAG-17: an aperture unmaps, nothing is copied */
+			status = vmm_paging_unmap(memory, instance);
 	}
 	if (status != VMM_OK)
 		return status;
 	vmm_residency_mark_paged(memory, instance,
-				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
+				 told || (instance->place == VMM_PLACE_MEMORY && !instance->kept));
 	vmm_kept_left_segment(instance);
 	leave_segment(memory, instance);
 	instance->place = VMM_PLACE_SYSTEM;
@@ -381,9 +388,10 @@ vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instanc
 {
 	vmm_status status;
 
-	if (vmm_unlikely(instance->allocation->pinned) && reason != VIDMM_RESIDENCY_STOP &&
-	    reason != VIDMM_RESIDENCY_POWER)
-		return VMM_NOT_SUPPORTED; /* PAG-18 */
+	if (vmm_unlikely(instance->allocation->pinned ||
+			 vmm_allocation_is_shown(instance->allocation)) &&
+	    reason != VIDMM_RESIDENCY_STOP && reason != VIDMM_RESIDENCY_POWER)
+		return VMM_NOT_SUPPORTED; /* PAG-18, PRS-06 */
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
 		return status;
@@ -418,7 +426,7 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
 {
 	vmm_status status;
 
-	if (vmm_alternate_is_special(instance) && !instance->lock_count)
+	if (vmm_alternate_is_special(instance) && !vmm_locks(instance))
 		return vmm_alternate_return(memory, instance);
 	if (instance->place == VMM_PLACE_APERTURE)
 		return map_backing(memory, instance); /* SEG-07: mapped, not copied */
@@ -441,7 +449,7 @@ static vmm_status bring_content(struct vmm_memory *memory, struct vmm_instance *
  */
 static bool must_avoid_apertures(const struct vmm_instance *instance)
 {
-	if (vmm_alternate_is_special(instance) && !instance->lock_count)
+	if (vmm_alternate_is_special(instance) && !vmm_locks(instance))
 		return vmm_swizzle_memory_set(instance->allocation) != 0;
 	return instance->linear;
 }
@@ -524,14 +532,14 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 				vmm_place_request(vmm_memory_segment(memory, order[c]), instance),
 		};
 
-		if (instance->lock_count && !search.segment->aperture)
+		if (vmm_locks(instance) && !search.segment->aperture)
 			continue; /* LKR-08: while locked it is not promoted into a memory segment */
 		if (search.segment->aperture && must_avoid_apertures(instance))
 			continue;
 		if (vmm_unlikely(memory->caps->wddm2) && search.segment->aperture &&
 		    !vmm_allocation_is_physical(allocation))
 			return place_in_system(memory, instance);
-		if (allocation->size_bytes > search.segment->capacity_bytes)
+		if (search.request.size_bytes > search.segment->capacity_bytes)
 			continue;
 		vmm_status status = place_in_parts(&search, instance);
 		if (status != VMM_NO_VIDEO_MEMORY)
@@ -662,22 +670,24 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 
 	bool serves = resident && (set & 1u << (instance->segment - 1));
 
-	if (vmm_likely(serves && !(instance->lock_count && instance->place == VMM_PLACE_MEMORY))) {
+	if (vmm_likely(serves && !(vmm_locks(instance) && instance->place == VMM_PLACE_MEMORY))) {
 		vmm_status status =
 			vmm_likely(!instance->handover) ? VMM_OK : vmm_hand_over(memory, instance);
 
 		return status == VMM_OK ? stay(memory, instance, preparation) : status;
 	}
 	if (resident) {
-		if (vmm_unlikely(serves && vmm_memory_is_aperture_locked(instance)))
-			return stay(memory, instance, preparation); /* submitted before the lock */
+		if (vmm_unlikely(serves && (vmm_memory_is_aperture_locked(instance) ||
+					    vmm_allocation_is_shown(allocation))))
+			return stay(memory, instance,
+				    preparation); /* submitted before the lock, or the flip */
 		/* In a segment that cannot serve this use, or locked by the CPU in a memory segment (LKR-01, LOCK-35). */
 		if (!vmm_instance_unused(instance))
 			return VMM_PENDING;
 		vmm_status status =
 			vmm_residency_evict_for(memory, instance,
-						instance->lock_count ? VIDMM_RESIDENCY_RENDER_LOCKED
-								     : VIDMM_RESIDENCY_REFERENCED,
+						vmm_locks(instance) ? VIDMM_RESIDENCY_RENDER_LOCKED
+								    : VIDMM_RESIDENCY_REFERENCED,
 						preparation);
 		/*
 		 * Where the system cannot hold stores back, moving could lose one. The GPU can use it where it is, and the CPU
@@ -707,6 +717,7 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
+/* DMA-17, DMA-18: an address of the segment's space. */
 void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address)
 {
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE) {
@@ -736,7 +747,7 @@ uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment
  */
 bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 {
-	if (instance->allocation->pinned)
+	if (instance->allocation->pinned || vmm_allocation_is_shown(instance->allocation))
 		return instance->place == VMM_PLACE_APERTURE;
 	if (vmm_unlikely(instance->linear)) /* SWZ-20: it would have to go to a memory segment */
 		return false;

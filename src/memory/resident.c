@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Residency lists (RES-01, RES-08): from WDDM 2.0 on a device says what it wants in memory, and nothing else decides.
- * Before a packet of the device runs, all of its list is resident together. While it runs nothing, its memory may be
- * taken, as a whole if need be, and comes back before the next packet.
+ * Residency lists (RES-01, RES-08): from WDDM 2.0 on a device says what it wants in memory, and nothing else decides,
+ * call by call (PRI-05). Before a packet of the device runs, all of its list is resident together (PRI-12). While it runs
+ * nothing, its memory may be taken, as a whole if need be, and comes back before the next packet.
  *
  * The memory that others leave is found by residency.c; here is who is wanted, and what the lists add up to.
  */
@@ -78,7 +78,7 @@ static bool is_misplaced(const struct vmm_instance *instance)
 /* What the CPU has locked meanwhile moves another time: it could not be placed in a memory segment again (LKR-08). */
 static vmm_status leave_wrong_place(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	if (vmm_likely(!is_misplaced(instance)) || instance->lock_count)
+	if (vmm_likely(!is_misplaced(instance)) || vmm_locks(instance))
 		return VMM_OK;
 	if (!vmm_instance_unused(instance))
 		return VMM_PENDING;
@@ -117,7 +117,7 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 
 void vmm_resident_hold_out(struct vmm_instance *instance)
 {
-	if (instance->allocation->adapter->wddm2 && instance->lock_count)
+	if (instance->allocation->adapter->wddm2 && vmm_locks(instance))
 		instance->held = !vmm_resident_reaches_aperture(instance->allocation);
 }
 
@@ -178,7 +178,7 @@ static void demand(struct vmm_residency_demand *demand, const struct vmm_allocat
 {
 	const struct vmm_memory *memory = allocation->adapter->memory;
 	uint32_t set = vmm_resident_set(allocation);
-	uint64_t bytes = vmm_protected_bytes(memory, allocation);
+	uint64_t bytes = vmm_footprint_largest(memory, allocation);
 
 	/* What can be in system memory without a place in the aperture takes nothing of the segments. */
 	if (!vmm_allocation_is_physical(allocation) && (set & aperture_set(memory)))
@@ -254,6 +254,7 @@ vmm_status vmm_resident_list(struct vmm_ref *ref)
 		return VMM_NO_MEMORY;
 	}
 	vmm_resident_account(ref, true);
+	ref->instance->not_written = false; /* PRI-10: that was said of its last stay on the list */
 	ref->listed_at = atomic_load(&device->adapter->submissions);
 	ref->allocation->listed++;
 	vmm_list_push_back(&device->residency, &ref->residency_link);
@@ -468,6 +469,18 @@ static bool may_depart(const struct vmm_ref *ref)
 	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
+/* Nothing moves; its miniport may have to do something about the content nevertheless (PAG-29). */
+static bool depart_from_system(struct vmm_memory *memory, struct vmm_ref *ref)
+{
+	if (vmm_likely(!vmm_notify_is_wanted(ref->allocation)) ||
+	    !vmm_resident_in_system(ref->instance))
+		return true;
+	if (vmm_locks(ref->instance) || !may_depart(ref))
+		return false;
+	vmm_status status = vmm_notify_leaving_system(memory, ref->instance);
+	return status != VMM_PENDING && status != VMM_DEVICE_REMOVED;
+}
+
 /* Is there nothing more to be done about it? */
 static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 {
@@ -476,9 +489,9 @@ static bool depart(struct vmm_memory *memory, struct vmm_ref *ref)
 	if (ref->allocation->listed || ref->allocation->pinned)
 		return true;
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE)
-		return true;
+		return depart_from_system(memory, ref);
 	/* What the CPU has would only be seen to move: it leaves when it is unlocked, or when somebody needs the room. */
-	if (instance->lock_count || !may_depart(ref))
+	if (vmm_locks(instance) || !may_depart(ref))
 		return false;
 	vmm_status status = vmm_residency_evict(memory, instance, VIDMM_RESIDENCY_TRIM);
 	/* Refused because the adapter is about to be reset: that takes it out, or it is tried again. */

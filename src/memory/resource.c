@@ -181,6 +181,33 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
+/*
+ * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
+ * one before opens this one (condition inferred).
+ */
+static void share_primaries(struct vmm_share *share)
+{
+	struct vmm_adapter *adapter = share->adapter;
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	for (uint32_t i = 0; i < share->count; i++) {
+		const struct vmm_allocation *a = share->allocations[i];
+
+		if (!a->primary || a->source_id >= VMM_SOURCES_MAX ||
+		    adapter->shared_primary[a->source_id] == share->global_handle)
+			continue;
+		const struct vmm_share *before = vmm_handle_lookup(
+			&world->shared, adapter->shared_primary[a->source_id], VMM_HANDLE_SHARED);
+		for (uint32_t b = 0; before && b < before->count; b++)
+			if (before->allocations[b]->primary &&
+			    before->allocations[b]->source_id == a->source_id)
+				atomic_store(&before->allocations[b]->replaced, true);
+		adapter->shared_primary[a->source_id] = share->global_handle;
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
+
 NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_allocate_request *request,
 			  struct vmm_allocation *const *allocations)
 {
@@ -226,10 +253,23 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
 	vmm_paging_unlock(share->adapter);
+	share_primaries(share);
 	vmm_os_mutex_lock(&resource->device->process->lock);
 	resource->share = share;
 	vmm_os_mutex_unlock(&resource->device->process->lock);
 	return STATUS_SUCCESS;
+}
+
+uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id)
+{
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	uint32_t handle = source_id < VMM_SOURCES_MAX ? adapter->shared_primary[source_id] : 0;
+	if (handle && !vmm_handle_lookup(&world->shared, handle, VMM_HANDLE_SHARED))
+		handle = 0; /* all who had it open are gone */
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return handle;
 }
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share)
@@ -287,6 +327,46 @@ static struct vmm_ref *opened_ref(struct vmm_device *device, struct vmm_resource
 	return ref;
 }
 
+/* What was said at creation, for the miniport to read; the next opener is to find it as it was. */
+static NTSTATUS ask_miniport_to_open(struct vmm_device *device, const struct vmm_share *share,
+				     uint32_t index, DXGK_OPENALLOCATIONINFO *info)
+{
+	const void *item = share->item_private_data[index];
+	uint32_t item_bytes = share->item_private_bytes[index];
+	bool failed = false;
+	DXGKARG_OPENALLOCATION args = {
+		.NumAllocations = 1,
+		.pOpenAllocation = info,
+		.pPrivateDriverData = copy_of(share->private_data, share->private_bytes, &failed),
+		.PrivateDriverSize = share->private_bytes,
+	};
+	NTSTATUS status = STATUS_NO_MEMORY;
+
+	void *item_copy = copy_of(item, item_bytes, &failed);
+
+	info->pPrivateDriverData = item_copy;
+	info->PrivateDriverDataSize = item_bytes;
+	if (!failed) {
+		struct vmm_process *before =
+			vmm_calling_process_set(device->adapter->os, device->process);
+
+		status = vmm_port_open_allocation(device->adapter->port, device->kmd_device, &args);
+		vmm_calling_process_set(device->adapter->os, before);
+		if ((item_bytes && memcmp(item_copy, item, item_bytes)) ||
+		    (share->private_bytes &&
+		     memcmp(args.pPrivateDriverData, share->private_data, share->private_bytes)))
+			vmm_finding(
+				device->adapter->observe, "ALF-34", device->process->id,
+				info->hAllocation,
+				"DxgkDdiOpenAllocation without Create wrote into private data (%u and %u "
+				"bytes), which it may only read",
+				item_bytes, share->private_bytes);
+	}
+	vmm_free(item_copy);
+	vmm_free((void *)(uintptr_t)args.pPrivateDriverData);
+	return status;
+}
+
 /* One allocation of a shared resource, opened by a further device: DxgkDdiOpenAllocation alone (ALF-34). */
 static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resource, uint32_t index,
 			 uint32_t *handle)
@@ -294,22 +374,12 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	struct vmm_share *share = resource->share;
 	struct vmm_adapter *adapter = device->adapter;
 	DXGK_OPENALLOCATIONINFO info = {0};
-	DXGKARG_OPENALLOCATION args = {
-		.NumAllocations = 1,
-		.pOpenAllocation = &info,
-		.pPrivateDriverData = share->private_data,
-		.PrivateDriverSize = share->private_bytes,
-	};
 	struct vmm_ref *ref = opened_ref(device, resource, share->allocations[index]);
 
 	if (!ref)
 		return STATUS_NO_MEMORY;
 	info.hAllocation = ref->handle;
-	info.pPrivateDriverData = share->item_private_data[index];
-	info.PrivateDriverDataSize = share->item_private_bytes[index];
-	struct vmm_process *before = vmm_calling_process_set(adapter->os, device->process);
-	NTSTATUS status = vmm_port_open_allocation(adapter->port, device->kmd_device, &args);
-	vmm_calling_process_set(adapter->os, before);
+	NTSTATUS status = ask_miniport_to_open(device, share, index, &info);
 	if (NT_SUCCESS(status) && !info.hDeviceSpecificAllocation) {
 		vmm_finding(
 			adapter->observe, "ALF-34", device->process->id, ref->handle,

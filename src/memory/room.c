@@ -10,7 +10,7 @@
 /* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
 static bool content_is_dead(const struct vmm_instance *instance)
 {
-	return instance->state == VMM_INSTANCE_RETIRED && !instance->lock_count &&
+	return instance->state == VMM_INSTANCE_RETIRED && !vmm_locks(instance) &&
 	       !instance->allocation->offer &&
 	       !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
@@ -18,7 +18,8 @@ static bool content_is_dead(const struct vmm_instance *instance)
 /* LOCK-48: from 2.0 on what the CPU holds in memory, and could see nowhere else, stays there. */
 static bool locked_stays(const struct vmm_memory *memory, const struct vmm_instance *instance)
 {
-	return memory->caps->wddm2 && instance->lock_count &&
+	/* Who waits for the unlock must hear of it: hence the second look. */
+	return memory->caps->wddm2 && vmm_locks_now(instance) && vmm_locks(instance) &&
 	       !vmm_resident_reaches_aperture(instance->allocation);
 }
 
@@ -90,8 +91,9 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 				.priority = i->allocation->priority,
 				.busy = active || spared,
 				.pinned = (fragile && !search->loss_allowed) ||
+					  vmm_allocation_is_shown(i->allocation) ||
 					  locked_stays(search->memory, i),
-				.locked = i->lock_count != 0,
+				.locked = vmm_locks_now(i) != 0,
 				.wanted = i->wanted == search->preparation,
 			};
 

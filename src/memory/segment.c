@@ -104,6 +104,8 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	if (!vmm_ok(status))
 		return status;
 	status = take_invalid_ranges(segment);
+	if (vmm_ok(status))
+		status = vmm_host_aperture_create(memory, segment);
 	if (!vmm_ok(status))
 		vmm_range_heap_destroy(segment->heap);
 	return status;
@@ -125,6 +127,7 @@ void vmm_segments_destroy(struct vmm_memory *memory)
 {
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_assert(memory->segment[i].residents == 0);
+		vmm_host_aperture_destroy(&memory->segment[i]);
 		vmm_range_heap_destroy(memory->segment[i].heap);
 	}
 	vmm_assert(memory->mapped_bytes == 0);

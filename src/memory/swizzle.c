@@ -106,7 +106,7 @@ static bool reclaim_one(struct vmm_memory *memory, const struct vmm_instance *fo
 	for (uint32_t id = 0; id < memory->range_count; id++) {
 		const struct vmm_swizzling_range *range = &memory->ranges[id];
 
-		if (!range->owner || range->owner == for_whom || range->owner->lock_count)
+		if (!range->owner || range->owner == for_whom || vmm_locks(range->owner))
 			continue;
 		if (oldest == memory->range_count ||
 		    range->last_use < memory->ranges[oldest].last_use)
@@ -280,7 +280,7 @@ static NTSTATUS wait_for_gpu(const struct vmm_memory *memory, struct vmm_apertur
 }
 
 /* SWZ-09: all of it leaves, or a copy of the pages that were listed (LOCK-21). */
-static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+static NTSTATUS leave_for_lack_of_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
 	uint32_t flags = lock->request->flags;
@@ -292,7 +292,8 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return refuse(lock, "LOCK-19", STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE,
 			      "no swizzling range can be had, and neither LockEntire nor a page "
 			      "list says what to copy");
-	if (instance->allocation->pinned) /* PAG-18 */
+	if (instance->allocation->pinned ||
+	    vmm_allocation_is_shown(instance->allocation)) /* PAG-18, PRS-06 */
 		return refuse(lock, "SWZ-11", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
 			      "no swizzling range can be had, and it is pinned");
 	if (instance->place == VMM_PLACE_APERTURE && vmm_instance_is_swizzled(instance))
@@ -303,7 +304,7 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return wait_for_gpu(memory, lock);
 	/* Where the way out leads through an aperture (PAG-17), it is taken as a whole. */
 	if (lock->request->page_count && instance->place == VMM_PLACE_MEMORY &&
-	    !instance->allocation->eviction_set)
+	    !instance->allocation->eviction_set && vmm_link_copies(instance->allocation) == 1)
 		return vmm_partial_take(memory, instance, lock->request);
 	if (vmm_eviction_loses_content(memory, instance))
 		return refuse(lock, "PAG-20", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -318,6 +319,15 @@ static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_
 		return status;
 	vmm_eviction_blocker(memory, instance, &lock->timeline, &lock->sequence); /* PAG-17 */
 	return wait_for_gpu(memory, lock);
+}
+
+static NTSTATUS go_without_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	NTSTATUS status = leave_for_lack_of_range(memory, lock);
+
+	if (NT_SUCCESS(status) && !lock->wait)
+		range_event(memory, lock->instance, VIDMM_RANGE_FALLBACK, 0, 0);
+	return status;
 }
 
 static vmm_status bring_into(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -412,7 +422,8 @@ static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture
 
 	if (wants_alternate(lock))
 		status = take_alternate(memory, instance, private_data);
-	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory)
+	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory &&
+		 vmm_link_copies(instance->allocation) == 1) /* a range shows the lead's copy */
 		status = take_range(memory, instance, private_data, false);
 	return is_no_range(status) ? go_without_range(memory, lock) : status;
 }

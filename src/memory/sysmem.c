@@ -15,11 +15,11 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 			   const void *system_memory, struct vmm_section *section)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
-	uint64_t pages = allocation->size_bytes >> VMM_PAGE_SHIFT;
+	uint64_t pages = vmm_store_bytes(allocation) >> VMM_PAGE_SHIFT;
 	struct vmm_kept *kept;
 	vmm_status status;
 
-	if (!(allocation->flags & VMM_ALLOCATION_KEPT))
+	if (!(allocation->flags & VMM_ALLOCATION_KEPT) && !vmm_is_shared_with_kmd(allocation))
 		return VMM_OK;
 	/* First the pages, of which there is a limit; then the note about each. */
 	status = section ? vmm_section_lock(memory, section, allocation->size_bytes,
@@ -39,7 +39,7 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 	kept->page_count = pages;
 	vmm_list_init(&kept->waiting);
 	instance->kept = kept;
-	if (vmm_is_existing(allocation))
+	if (vmm_is_existing(allocation) || vmm_is_shared_with_kmd(allocation))
 		instance->place = VMM_PLACE_SYSTEM; /* it has content: what is in the memory */
 	return VMM_OK;
 }
@@ -73,6 +73,9 @@ vmm_status vmm_kept_bring_back(struct vmm_memory *memory, struct vmm_instance *i
 		return status;
 	vmm_residency_mark_paged(memory, instance, true);
 	instance->gpu_wrote = false;
+	/* PAG-22: what one adapter wrote is on the others before a GPU uses it again. */
+	if (vmm_unlikely(vmm_link_is_mirrored(instance->allocation)))
+		instance->kept->all = instance->handover = true;
 	return VMM_OK;
 }
 
@@ -81,7 +84,10 @@ void vmm_kept_locked(struct vmm_instance *instance, const struct vmm_lock_reques
 {
 	struct vmm_kept *kept = instance->kept;
 
-	if (!kept || instance->place != VMM_PLACE_MEMORY)
+	if (!kept)
+		return;
+	kept->open |= !(request->flags & READ_ONLY);
+	if (instance->place != VMM_PLACE_MEMORY)
 		return;
 	if (!content &&
 	    instance->gpu_wrote) { /* REN-15: the system copy, as it is, is now the content */
@@ -140,11 +146,28 @@ static vmm_status upload(struct vmm_memory *memory, struct vmm_kept *kept)
 	return status;
 }
 
+/*
+ * From 2.0 on the GPU may use what is locked, and it may come into its segment meanwhile (LKR-09): what the CPU wrote after
+ * the copy that was made then is still due.
+ */
+static void note_late_writes(struct vmm_kept *kept)
+{
+	const struct vmm_instance *instance = kept->instance;
+
+	if (kept->open && instance->allocation->adapter->wddm2 &&
+	    instance->place == VMM_PLACE_MEMORY && !instance->gpu_wrote)
+		kept->all = true;
+	kept->open = false;
+}
+
 bool vmm_kept_unlocked(struct vmm_instance *instance)
 {
-	const struct vmm_kept *kept = instance->kept;
+	struct vmm_kept *kept = instance->kept;
 
-	if (!kept || instance->lock_count || !(kept->all || kept->some))
+	if (!kept || vmm_locks(instance))
+		return false;
+	note_late_writes(kept);
+	if (!(kept->all || kept->some))
 		return false;
 	instance->handover = true;
 	return true;

@@ -21,12 +21,14 @@ enum {
 	LINK_MIRRORED = 0x1000,
 	LINK_INSTANCED = 0x2000,
 	HISTORY_BUFFER = 0x4000,
-	RESERVED_1_X = (int)0xFFFF8000, /* ALF-02: bits 15 to 18 count as reserved below 2.0 */
+	/* ALF-02: bits 15 to 18 count as reserved below 2.0, bit 14 came with 1.3 */
+	RESERVED_1_X = (int)0xFFFF8000,
 	SYSTEM = PERMANENT_SYSMEM | CACHED | PROTECTED | EXISTING_SYSMEM | EXISTING_KERNEL_SYSMEM,
 	BUILT = CPU_VISIBLE | SYSTEM | FROM_END_OF_SEGMENT | SWIZZLED | OVERLAY | CAPTURE |
 		USE_ALTERNATE_VA | SYNCHRONOUS_PAGING | LINK_MIRRORED | LINK_INSTANCED,
 	PRIMARY = 0x1, /* D3DDDI_ALLOCATIONINFO */
 	STEREO = 0x2,
+	OVERRIDE_PRIORITY = VMM_ALLOCATE_OVERRIDE_PRIORITY,
 };
 
 struct check {
@@ -34,7 +36,7 @@ struct check {
 	const DXGK_ALLOCATIONINFO *info;
 	const struct vmm_allocation_asker *asker;
 	bool primary;
-	uint32_t flags2; /* 3.0: before, whatever stands there is not looked at */
+	uint32_t flags2;
 };
 
 static NTSTATUS refuse(const struct check *check, const char *rule, const char *what)
@@ -75,12 +77,16 @@ static bool history_buffer_is_valid(const struct check *c)
 /* What the bits mean that changed with 2.0 (ALF-01). */
 static NTSTATUS check_flags_1_x(const struct check *c)
 {
-	uint32_t f = c->info->Flags.Value;
+	uint32_t f = c->info->Flags.Value, reserved = (uint32_t)RESERVED_1_X;
 
-	if (f & (uint32_t)RESERVED_1_X)
+	if (c->memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
+		reserved |= HISTORY_BUFFER;
+	if (f & reserved)
 		return refuse(c, "ALF-02", "reserved flag bits are set");
 	if ((f & USE_ALTERNATE_VA) && !c->primary)
 		return refuse(c, "ALF-21", "UseAlternateVA on an allocation that is not a primary");
+	if ((f & USE_ALTERNATE_VA) && !c->memory->caps->swizzling_range_count)
+		return refuse(c, "ALF-22", "UseAlternateVA on an adapter without swizzling ranges");
 	if ((f & LINK_MIRRORED) && (f & LINK_INSTANCED))
 		return refuse(c, "ALF-23", "LinkMirrored with LinkInstanced");
 	return STATUS_SUCCESS;
@@ -99,9 +105,9 @@ static NTSTATUS check_flags_2_x(const struct check *c)
 		vmm_flags_check_wddm2(c->memory, c->info->FlagsWddm2.Value);
 
 	if (!verdict.rule)
-		verdict = vmm_flags_check_wddm3(c->flags2, c->asker->shared, only_apertures(c),
-						(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) !=
-							0);
+		verdict = vmm_flags_check_wddm3(
+			c->memory, c->flags2, c->asker->shared, only_apertures(c),
+			(c->info->Flags.Value & VMM_ALLOCATION_EXISTING) != 0);
 
 	return verdict.rule ? refuse(c, verdict.rule, verdict.what) : STATUS_SUCCESS;
 }
@@ -166,12 +172,12 @@ static NTSTATUS check_banks(const struct check *c)
 /* ALF-26: is there a protected range where it may be read, and one where it may be written, that could hold it? */
 static NTSTATUS check_protected(const struct check *c)
 {
-	uint32_t there = vmm_protected_set(c->memory, 0);
-	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	uint32_t read = c->info->SupportedReadSegmentSet, write = c->info->SupportedWriteSegmentSet;
 
 	if (!vmm_flags_in_vpr(c->memory, c->info->Flags.Value))
 		return STATUS_SUCCESS;
+	uint32_t there = vmm_protected_set(c->memory, 0);
+	uint32_t wide = vmm_protected_set(c->memory, c->info->Size);
 	if (!(read & there) || !(write & there))
 		return refuse(c, "ALF-26",
 			      "CreateInVpr, but a segment set names none with a protected range");
@@ -195,6 +201,9 @@ static NTSTATUS check_segments(const struct check *c)
 	uint32_t all =
 		c->memory->segment_count == 32 ? UINT32_MAX : (1u << c->memory->segment_count) - 1;
 	uint32_t supported = i->SupportedReadSegmentSet | i->SupportedWriteSegmentSet;
+	uint32_t both = i->SupportedReadSegmentSet & i->SupportedWriteSegmentSet;
+	/* Of 2.x: there it is for all that the GPU does (vmm_resident_set). */
+	uint32_t resident = both ? both : i->SupportedWriteSegmentSet;
 
 	if (!i->SupportedReadSegmentSet || !i->SupportedWriteSegmentSet || (supported & ~all))
 		return refuse(
@@ -203,6 +212,9 @@ static NTSTATUS check_segments(const struct check *c)
 	if (i->EvictionSegmentSet & ~aperture_set(c->memory))
 		return refuse(c, "SEG-20",
 			      "EvictionSegmentSet names something that is not an aperture segment");
+	const struct vmm_flags_verdict size = vmm_footprint_check(c->memory, i);
+	if (size.rule)
+		return refuse(c, size.rule, size.what);
 	for (uint32_t p = 0; p < 5; p++) {
 		uint32_t id = i->PreferredSegment.Value >> (6 * p) & 0x1F;
 
@@ -213,8 +225,8 @@ static NTSTATUS check_segments(const struct check *c)
 	}
 	if (c->memory->caps->wddm2 &&
 	    (i->Flags.Value & (CPU_VISIBLE | VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND)) &&
-	    !(reach(c, supported) & aperture_set(c->memory)) &&
-	    !is_cpu_accessible(c->memory, reach(c, supported)))
+	    !(reach(c, resident) & aperture_set(c->memory)) &&
+	    !is_cpu_accessible(c->memory, reach(c, resident)))
 		return refuse(
 			c, "SEG-25",
 			"a CPU visible allocation for a memory segment without CpuVisible, and not for the aperture");
@@ -267,6 +279,15 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 
+/* The client's own priority came with 2.2, and in the newer structure alone (PRI-02). */
+static uint32_t known_client_flags(const struct check *c, const struct vmm_allocate_item *item)
+{
+	bool may_override = item->newer &&
+			    c->memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_2;
+
+	return PRIMARY | STEREO | (may_override ? OVERRIDE_PRIORITY : 0);
+}
+
 NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info,
 				 const struct vmm_allocate_item *item,
 				 const struct vmm_allocation_asker *asker)
@@ -275,8 +296,7 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		.memory = memory, .info = info, .asker = asker, .primary = item->flags & PRIMARY};
 	NTSTATUS status;
 
-	if (memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM3_0)
-		check.flags2 = info->Flags2.Value;
+	check.flags2 = vmm_flags2_of(memory, info);
 	if (!check.primary && item->source_id)
 		return refuse(&check, "ALF-32",
 			      "VidPnSourceId on an allocation that is not a primary");
@@ -289,14 +309,20 @@ NTSTATUS vmm_allocation_validate(struct vmm_memory *memory, const DXGK_ALLOCATIO
 		status = check_segments(&check);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (item->flags & ~(uint32_t)(PRIMARY | STEREO))
+	if (item->flags & ~known_client_flags(&check, item))
 		return not_built(&check, "a flag of the client's");
+	if ((item->flags & OVERRIDE_PRIORITY) && !item->priority)
+		return refuse(&check, "PRI-02", "OverridePriority with Priority zero");
 	if (info->Flags.Value & ~(memory->caps->wddm2 ? vmm_flags_built_wddm2() : (uint32_t)BUILT))
 		return not_built(&check, "an allocation property");
-	if (!memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
-	    (info->Flags.Value & (LINK_MIRRORED | LINK_INSTANCED)))
-		return not_built(&check,
-				 "content on the adapters of a link besides its lead (PAG-22, "
-				 "PAG-23)");
+	if (!vmm_flags_are_built_wddm3(check.flags2)) /* no public page says what they ask for */
+		return not_built(&check, "NoImplicitSynchronization, DisablePartialResidency or "
+					 "RestrictedToSingleSegment");
+	const char *on_link = !memory->caps->wddm2 && memory->adapter->physical_adapters > 1 &&
+					      (info->Flags.Value & VMM_ALLOCATION_LINKED)
+				      ? vmm_link_not_built(info->Flags.Value)
+				      : NULL;
+	if (on_link)
+		return not_built(&check, on_link);
 	return check_existing(&check, item);
 }

@@ -18,8 +18,9 @@ enum {
 	OVERLAY = 0x100,
 	CAPTURE = 0x200,
 	/* DXGK_ALLOCATIONINFOFLAGS2 */
-	SHARE_BACKING_STORE = 0x1,
-	NOT_BEFORE_3_2 = 0x3E,
+	SINCE_3_0 = VMM_ALLOCATION2_SHARE_BACKING,
+	SINCE_3_2 = 0x3E,
+	BUILT_3 = SINCE_3_0 | VMM_ALLOCATION2_NOTIFY_EVICTION | VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP,
 };
 
 static uint32_t reserved_bits(uint32_t version)
@@ -50,18 +51,19 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 }
 
 /* ALF-30: what it would need is looked at first, so that a miniport's author hears of that, too. */
-struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, bool only_apertures,
-					       bool existing)
+struct vmm_flags_verdict vmm_flags_check_wddm3(const struct vmm_memory *memory, uint32_t flags2,
+					       bool shared, bool only_apertures, bool existing)
 {
 	const char *wrong = NULL;
 
-	if (flags2 & NOT_BEFORE_3_2)
+	if (flags2 & SINCE_3_2 &&
+	    memory->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WDDM3_2)
 		return (struct vmm_flags_verdict){
 			"ALF-02", "a bit of Flags2 is set that came with 3.2 "
 				  "(NoImplicitSynchronization to NotifyIoMmuUnmap)"};
-	if (flags2 & ~(uint32_t)SHARE_BACKING_STORE)
+	if (flags2 & ~(uint32_t)(SINCE_3_0 | SINCE_3_2))
 		return (struct vmm_flags_verdict){"ALF-02", "reserved bits of Flags2 are set"};
-	if (!flags2)
+	if (!(flags2 & VMM_ALLOCATION2_SHARE_BACKING))
 		return (struct vmm_flags_verdict){NULL, NULL};
 	if (!shared)
 		wrong = "ShareBackingStoreWithKmd on an allocation that is not shared";
@@ -69,9 +71,27 @@ struct vmm_flags_verdict vmm_flags_check_wddm3(uint32_t flags2, bool shared, boo
 		wrong = "ShareBackingStoreWithKmd with existing memory";
 	else if (!only_apertures)
 		wrong = "ShareBackingStoreWithKmd on an allocation for more than the aperture";
-	else
-		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled"; /* C-36 */
+	else if (!vmm_port_feature_is_enabled(memory->adapter->port,
+					      DXGK_FEATURE_SHARE_BACKING_STORE_WITH_KMD))
+		wrong = "ShareBackingStoreWithKmd, but that feature is not enabled, or the miniport has not "
+			"asked whether it is"; /* C-36 */
+	else if (!memory->caps->set_backing_store)
+		wrong = "ShareBackingStoreWithKmd of a miniport without DxgkDdiSetAllocationBackingStore";
+	if (!wrong)
+		return (struct vmm_flags_verdict){NULL, NULL};
 	return (struct vmm_flags_verdict){"ALF-30", wrong};
+}
+
+uint32_t vmm_flags2_of(const struct vmm_memory *memory, const DXGK_ALLOCATIONINFO *info)
+{
+	return memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM3_0
+		       ? info->Flags2.Value
+		       : 0;
+}
+
+bool vmm_flags_are_built_wddm3(uint32_t flags2)
+{
+	return !(flags2 & ~(uint32_t)BUILT_3);
 }
 
 uint32_t vmm_flags_built_wddm2(void)

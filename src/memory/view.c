@@ -7,7 +7,7 @@
 
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance)
 {
-	uint64_t size = instance->allocation->size_bytes;
+	uint64_t size = vmm_store_bytes(instance->allocation);
 	const struct vmm_os_memory *source;
 	uint64_t offset;
 	vmm_status status;
@@ -22,7 +22,12 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	if (instance->place == VMM_PLACE_MEMORY && !instance->kept && !instance->partial) {
 		const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-		vmm_assert(segment->cpu_memory);
+		if (!segment->cpu_memory) {
+			status = vmm_host_show(memory, instance);
+			instance->view_current = vmm_ok(status);
+			return status;
+		}
+		vmm_assert(vmm_link_copies(instance->allocation) == 1);
 		source = segment->cpu_memory;
 		offset = segment->cpu_offset + instance->offset;
 	} else {
@@ -36,13 +41,14 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 
 void vmm_view_hide(struct vmm_instance *instance)
 {
+	vmm_gate_shut(instance);
 	if (!instance->view_current || instance->kept) /* PAG-14: the system copy stays in view */
 		return;
 	/*
 	 * The memory behind the view gets another owner. A stale pointer then faults instead of reaching it (decision 6).
 	 * While locked the caller shows the new place before anybody can look.
 	 */
-	if (!instance->lock_count)
+	if (!vmm_locks(instance))
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
 }

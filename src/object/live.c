@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "object/live.h"
 
-#define SLOTS            65536u
+#define SLOTS            VMM_LIVE_SLOTS
 #define HANDLE_BIT       ((uint64_t)1 << 63) /* no pointer of a client's has it */
 #define ENDING_BIT       ((uint64_t)1 << 31)
 #define PAUSED_BIT       ((uint64_t)1 << 30) /* above every kind */
 #define GENERATION_SHIFT 32
-#define KIND_SHIFT       16
+#define KIND_SHIFT       VMM_LIVE_KIND_SHIFT
 #define RESCAN_NS        1000000u
 
-struct slot {
-	/* while live; with ENDING_BIT while it is being ended, with PAUSED_BIT while nobody may enter; 0: free */
-	_Atomic uint64_t handle;
-	_Atomic(struct vmm_os *) os;
-	_Atomic(void *) object;
-	_Atomic uint32_t moved; /* futex of those who wait for visitors, or for the end */
-	uint32_t generation, next_free;
-};
-
-static struct slot slots[SLOTS]; /* index 0 stays free: it ends the list */
+struct vmm_live_slot vmm_live_slots[VMM_LIVE_SLOTS];
 static atomic_flag list_busy = ATOMIC_FLAG_INIT;
 static uint32_t first_free, never_used = 1; /* guarded by list_busy */
 
@@ -27,9 +18,9 @@ static uint64_t number(const void *handle)
 	return (uint64_t)(uintptr_t)handle;
 }
 
-static struct slot *slot_of(uint64_t handle)
+static struct vmm_live_slot *slot_of(uint64_t handle)
 {
-	return &slots[handle & (SLOTS - 1)];
+	return &vmm_live_slots[handle & (SLOTS - 1)];
 }
 
 static bool names_a(enum vmm_live_kind kind, uint64_t handle)
@@ -49,44 +40,44 @@ static void list_unlock(void)
 	atomic_flag_clear_explicit(&list_busy, memory_order_release);
 }
 
-static struct slot *take_slot(void)
+static struct vmm_live_slot *take_slot(void)
 {
 	uint32_t index;
 
 	list_lock();
 	index = first_free;
 	if (index)
-		first_free = slots[index].next_free;
+		first_free = vmm_live_slots[index].next_free;
 	else if (never_used < SLOTS)
 		index = never_used++;
 	list_unlock();
-	return index ? &slots[index] : NULL;
+	return index ? &vmm_live_slots[index] : NULL;
 }
 
 void *vmm_live_add(struct vmm_os *os, enum vmm_live_kind kind, void *object)
 {
-	struct slot *slot = take_slot();
+	struct vmm_live_slot *slot = take_slot();
 	uint64_t handle;
 
 	if (!slot)
 		return NULL;
 	slot->generation = (slot->generation + 1) & 0x7FFFFFFF;
 	handle = HANDLE_BIT | (uint64_t)slot->generation << GENERATION_SHIFT |
-		 (uint64_t)kind << KIND_SHIFT | (uint64_t)(slot - slots);
+		 (uint64_t)kind << KIND_SHIFT | (uint64_t)(slot - vmm_live_slots);
 	atomic_store_explicit(&slot->os, os, memory_order_relaxed);
 	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
 	atomic_store(&slot->handle, handle);
 	return (void *)(uintptr_t)handle;
 }
 
-static void tell(struct slot *slot, struct vmm_os *os)
+static void tell(struct vmm_live_slot *slot, struct vmm_os *os)
 {
 	atomic_fetch_add(&slot->moved, 1);
 	vmm_os_wake(os, &slot->moved, UINT32_MAX);
 }
 
 /* false: nothing will run any more that could resume it. */
-static bool await_resume(struct slot *slot, struct vmm_os *os, uint64_t handle)
+static bool await_resume(struct vmm_live_slot *slot, struct vmm_os *os, uint64_t handle)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&slot->moved);
@@ -99,9 +90,9 @@ static bool await_resume(struct slot *slot, struct vmm_os *os, uint64_t handle)
 	}
 }
 
-void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const void *handle)
+void *vmm_live_enter_slowly(struct vmm_visit *visit, enum vmm_live_kind kind, const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 
 	visit->handle = number(handle);
 	while (vmm_likely(names_a(kind, visit->handle))) {
@@ -115,7 +106,7 @@ void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const voi
 			continue;
 		}
 		visit->word = vmm_os_thread_using(visit->os);
-		visit->before = atomic_exchange(visit->word, visit->handle);
+		visit->before = vmm_os_announce(visit->word, visit->handle);
 		/* Whoever ends or pauses it changes the slot before it looks at the words: one of the two sees the other. */
 		if (vmm_likely(atomic_load(&slot->handle) == visit->handle))
 			return atomic_load_explicit(&slot->object, memory_order_relaxed);
@@ -124,21 +115,16 @@ void *vmm_live_enter(struct vmm_visit *visit, enum vmm_live_kind kind, const voi
 	return NULL;
 }
 
-void vmm_live_leave(const struct vmm_visit *visit)
+void vmm_live_tell(const struct vmm_visit *visit)
 {
-	struct slot *slot = slot_of(visit->handle);
-
-	atomic_store_explicit(visit->word, visit->before, memory_order_release);
-	if (vmm_unlikely(atomic_load_explicit(&slot->handle, memory_order_relaxed) !=
-			 visit->handle))
-		tell(slot, visit->os);
+	tell(slot_of(visit->handle), visit->os);
 }
 
 /*
  * On threads a leaver may look at the slot before its own store is seen, and tell nobody: hence the second look after a
  * while. An error: nothing runs any more, nobody will come out.
  */
-static void await_visitors(struct slot *slot, struct vmm_os *os, uint64_t handle)
+static void await_visitors(struct vmm_live_slot *slot, struct vmm_os *os, uint64_t handle)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&slot->moved);
@@ -155,7 +141,7 @@ static void await_visitors(struct slot *slot, struct vmm_os *os, uint64_t handle
 }
 
 /* From `live` to that with `bit`, waiting for the end of a pause; false: it is not live. */
-static bool change(struct slot *slot, uint64_t live, uint64_t bit)
+static bool change(struct vmm_live_slot *slot, uint64_t live, uint64_t bit)
 {
 	for (;;) {
 		uint64_t expected = live;
@@ -171,7 +157,7 @@ static bool change(struct slot *slot, uint64_t live, uint64_t bit)
 
 void *vmm_live_end(enum vmm_live_kind kind, const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 
 	if (!names_a(kind, number(handle)) || !change(slot, number(handle), ENDING_BIT))
 		return NULL;
@@ -187,7 +173,7 @@ bool vmm_live_pause_begin(enum vmm_live_kind kind, const void *handle)
 
 void vmm_live_pause_finish(const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 
 	await_visitors(slot, atomic_load_explicit(&slot->os, memory_order_relaxed), number(handle));
 }
@@ -207,7 +193,7 @@ bool vmm_live_is_paused(const void *handle)
 
 void vmm_live_resume(const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 
 	vmm_assert(atomic_load(&slot->handle) == (number(handle) | PAUSED_BIT));
 	atomic_store(&slot->handle, number(handle));
@@ -216,7 +202,7 @@ void vmm_live_resume(const void *handle)
 
 void vmm_live_ended(const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 	struct vmm_os *os = atomic_load_explicit(&slot->os, memory_order_relaxed);
 
 	vmm_assert(atomic_load(&slot->handle) == (number(handle) | ENDING_BIT));
@@ -224,13 +210,13 @@ void vmm_live_ended(const void *handle)
 	tell(slot, os);
 	list_lock();
 	slot->next_free = first_free;
-	first_free = (uint32_t)(slot - slots);
+	first_free = (uint32_t)(slot - vmm_live_slots);
 	list_unlock();
 }
 
 void vmm_live_await_end(struct vmm_os *os, const void *handle)
 {
-	struct slot *slot = slot_of(number(handle));
+	struct vmm_live_slot *slot = slot_of(number(handle));
 
 	for (;;) {
 		uint32_t seen = atomic_load(&slot->moved);

@@ -13,14 +13,18 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
 	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
+	vmm_os_mutex_init(&world->sync_lock, os, VMM_RANK_SYNC, "synchronization objects");
 	vmm_list_init(&world->adapters);
+	vmm_list_init(&world->sync_shares);
 	return VMM_OK;
 }
 
 void vmm_world_finish(struct vmm_world *world)
 {
-	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters));
+	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters) &&
+		   vmm_list_empty(&world->sync_shares));
 	vmm_handle_table_finish(&world->shared);
+	vmm_os_mutex_finish(&world->sync_lock);
 	vmm_os_mutex_finish(&world->shared_lock);
 }
 
@@ -37,6 +41,8 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
 	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
 	vmm_list_init(&p->devices);
+	vmm_list_init(&p->syncs);
+	vmm_list_init(&p->keyed);
 	vmm_os_mutex_lock(&world->shared_lock);
 	p->id = ++world->next_process_id;
 	world->live_processes++;
@@ -56,7 +62,8 @@ void vmm_process_destroy(struct vmm_process *process)
 {
 	struct vmm_world *world = process->world;
 
-	vmm_assert(vmm_list_empty(&process->devices));
+	vmm_assert(vmm_list_empty(&process->devices) && vmm_list_empty(&process->syncs) &&
+		   vmm_list_empty(&process->keyed));
 	vmm_os_mutex_lock(&world->shared_lock);
 	world->live_processes--;
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -71,6 +78,7 @@ void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
 	adapter->world = world;
 	adapter->os = world->os;
 	adapter->observe = world->observe;
+	adapter->spin_ns = vmm_os_is_parallel(world->os) ? VMM_LOCK_SPIN_NS : 0;
 	vmm_os_mutex_init(&adapter->submit_lock, world->os, VMM_RANK_SUBMIT, "submit");
 	vmm_os_mutex_init(&adapter->paging_lock, world->os, VMM_RANK_PAGING, "paging");
 	vmm_os_mutex_init(&adapter->state_lock, world->os, VMM_RANK_STATE, "adapter state");
@@ -95,7 +103,22 @@ void vmm_adapter_withdraw(struct vmm_adapter *adapter)
 	vmm_os_mutex_unlock(&adapter->world->shared_lock);
 }
 
-struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid)
+void vmm_adapter_await_visitors(struct vmm_adapter *adapter)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->left);
+
+		vmm_os_mutex_lock(&adapter->world->shared_lock);
+		uint32_t inside = adapter->visitors;
+		vmm_os_mutex_unlock(&adapter->world->shared_lock);
+		if (!inside ||
+		    vmm_os_wait(adapter->os, &adapter->left, seen, VMM_OS_FOREVER,
+				"calls inside an adapter that stops", 0) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}
+
+struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid)
 {
 	struct vmm_adapter *found = NULL;
 	struct vmm_list *at;
@@ -107,6 +130,8 @@ struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid)
 		if (adapter->luid == luid)
 			found = adapter;
 	}
+	if (found)
+		found->visitors++;
 	vmm_os_mutex_unlock(&world->shared_lock);
 	return found;
 }
@@ -132,8 +157,24 @@ struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index)
 	vmm_list_for_each (at, &world->adapters)
 		if (!index--)
 			found = vmm_container_of(at, struct vmm_adapter, world_link);
+	if (found)
+		found->visitors++;
 	vmm_os_mutex_unlock(&world->shared_lock);
 	return found;
+}
+
+/* Told with the lock held: who stops the adapter frees it as soon as it has seen that nobody is inside. */
+void vmm_adapter_put(struct vmm_adapter *adapter)
+{
+	if (!adapter)
+		return;
+	struct vmm_world *world = adapter->world;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	adapter->visitors--;
+	atomic_fetch_add(&adapter->left, 1);
+	vmm_os_wake(world->os, &adapter->left, UINT32_MAX);
+	vmm_os_mutex_unlock(&world->shared_lock);
 }
 
 void vmm_adapter_finish(struct vmm_adapter *adapter)
@@ -143,6 +184,28 @@ void vmm_adapter_finish(struct vmm_adapter *adapter)
 	vmm_os_mutex_finish(&adapter->state_lock);
 	vmm_os_mutex_finish(&adapter->paging_lock);
 	vmm_os_mutex_finish(&adapter->submit_lock);
+}
+
+static struct vmm_device_name *name_of(struct vmm_process *process, uint32_t handle)
+{
+	return &process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+}
+
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
+	atomic_store_explicit(&name->live, live, memory_order_release);
+	atomic_store_explicit(&name->handle, handle, memory_order_release);
+}
+
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
+{
+	struct vmm_device_name *name = name_of(process, handle);
+
+	if (atomic_load_explicit(&name->handle, memory_order_relaxed) == handle)
+		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
 }
 
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)

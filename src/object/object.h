@@ -4,7 +4,7 @@
  * allocations and their instances: their structures, handles and references. It decides nothing about memory
  * or scheduling; those modules keep their own state in the members that are marked as theirs.
  *
- * Locks, outermost first (docs/locking.md): submit, paging, process, state.
+ * Locks, outermost first (docs/locking.md): submit, paging, process, state, sync.
  */
 #ifndef VMM_OBJECT_OBJECT_H
 #define VMM_OBJECT_OBJECT_H
@@ -20,7 +20,12 @@
 #define VMM_RANK_PAGING  20u
 #define VMM_RANK_PROCESS 40u
 #define VMM_RANK_STATE   45u
+#define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
+
+#define VMM_SOURCES_MAX  16u /* of video present */
+/* A good part of what it costs to put a thread to sleep and to wake it. */
+#define VMM_LOCK_SPIN_NS 2000u
 
 #define VMM_NODES_MAX     4u
 /*
@@ -28,6 +33,7 @@
  * overtakes queued render work of its node, so the two cannot share an order).
  */
 #define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
 struct vmm_memory;
@@ -35,6 +41,8 @@ struct vmm_sched;
 struct vmm_nt;
 struct vmm_view_state;
 struct vmm_section;
+struct vmm_gate;
+struct vmm_gates;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -45,6 +53,8 @@ struct vmm_world {
 		shared_lock; /* rank SHARED: guards the four members below, and what says so */
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
+	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
+	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -110,12 +120,16 @@ struct vmm_adapter {
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
 	struct vmm_list world_link; /* guarded by world->shared_lock */
+	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
+	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
 	uint32_t interface_version; /* that its miniport registered */
+	bool verify;                /* what takes time is looked at, too; constant after start */
 	bool wddm2;                 /* 2.0 or later: residency lists instead of references */
+	bool narrow_fences;         /* its GPU stores 32 bits at once: No64BitAtomics (MFN-06) */
 	struct vmm_adapter_identity identity; /* constant after start */
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
-	uint32_t node_count, paging_node;     /* constant after start */
+	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
 
 	struct vmm_os_mutex
@@ -125,23 +139,38 @@ struct vmm_adapter {
 	struct vmm_os_mutex
 		state_lock; /* queues, node progress, device lists; never held across a DDI */
 
+	/* The miniport's system context on each physical adapter, in which its paging runs (SCH-09); constant after start. */
+	void *paging_context[VMM_LINKS_MAX];
+
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t
 		paging_work; /* operations of paging queues and evictions that are due (memory) */
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
+	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
+	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
 	_Atomic bool removed;         /* nothing completes any more */
 	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
 	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
-	struct vmm_list devices;   /* guarded by the state lock */
-	uint32_t allocation_count; /* guarded by the paging lock */
+	uint32_t
+		shared_primary[VMM_SOURCES_MAX]; /* global handles; guarded by world->shared_lock */
+	struct vmm_list devices;                 /* guarded by the state lock */
+	uint32_t allocation_count;               /* guarded by the paging lock */
 };
+
+/* The live handle of a device by its D3DKMT handle, to be found without a lock. */
+struct vmm_device_name {
+	_Atomic uint32_t handle; /* 0: of nobody, or just being changed */
+	_Atomic(void *) live;
+};
+#define VMM_DEVICE_NAMES 16u /* power of two */
 
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
@@ -152,7 +181,10 @@ struct vmm_process {
 	char name[32];
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
-	struct vmm_list devices;         /* guarded by lock */
+	struct vmm_list devices; /* guarded by lock */
+	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
+	struct vmm_list syncs, keyed;
+	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic uint32_t priority_class; /* D3DKMT_SCHEDULINGPRIORITYCLASS (SCH-04) */
 	_Atomic bool may_raise;          /* it holds the increase-priority privilege (SCH-02) */
 	_Atomic bool
@@ -190,12 +222,18 @@ struct vmm_device {
 	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
 	/* Its last packet on each timeline; written under the submit lock. */
 	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* Presents that are not complete, flips that are not shown; 0 of a limit: the default (SUB-17). State lock. */
+	uint32_t presents, present_limit, flips[VMM_SOURCES_MAX];
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
+	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
+	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
 	void *door;           /* owned by the door that created the device */
+	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
 };
 
@@ -254,6 +292,7 @@ struct vmm_backing {
 	char *address;               /* our permanent mapping */
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
+	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
 };
 
 struct vmm_allocation;
@@ -268,20 +307,23 @@ enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
-	uint8_t place;       /* enum vmm_place */
-	uint8_t segment;     /* id, in MEMORY and APERTURE */
-	uint8_t state;       /* enum vmm_instance_state */
+	struct vmm_gate
+		*gate;   /* where locks are counted while there is nothing else to do; or NULL */
+	uint8_t place;   /* enum vmm_place */
+	uint8_t segment; /* id, in MEMORY and APERTURE */
+	uint8_t state;   /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
 	bool discarded;      /* offered content was taken; reported by the next reclaim */
 	bool view_current;   /* the view shows the place of now */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
-	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
-	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
+	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
+	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
+	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
 	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
 	uint8_t shared_use;
-	uint32_t range; /* node in the segment's heap */
-	uint32_t lock_count;
+	uint32_t range;       /* node in the segment's heap */
+	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
@@ -303,6 +345,8 @@ struct vmm_instance {
 	struct vmm_os_view view;
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
+	struct vmm_host_mapping
+		*host;     /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t prepared; /* the preparation that has already made it resident */
 	uint64_t
@@ -329,9 +373,11 @@ struct vmm_queued_offer {
 
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
-	uint64_t size_bytes; /* rounded to pages (SEG-11) */
+	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
+	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
 	uint64_t alignment;
 	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
 	uint32_t read_set, write_set, eviction_set; /* segment sets */
 	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
 	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
@@ -346,7 +392,11 @@ struct vmm_allocation {
 	bool uncommitted; /* a reclaim found no system memory for it: it stays offered */
 	struct vmm_queued_offer queued_offer;
 	bool shared, primary;
-	bool closing; /* the only handle of a private one is gone */
+	uint32_t source_id; /* VidPnSourceId of a primary */
+	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
+	_Atomic uint32_t shown;
+	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
+	bool closing;          /* the only handle of a private one is gone */
 	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
 	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
 	bool in_vpr; /* CreateInVpr: in the protected range of a segment (ALF-26) */
@@ -377,7 +427,7 @@ struct vmm_ref {
 	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
-	uint32_t lock_count; /* its part of instance->lock_count; guarded by the paging lock */
+	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
 	/* From 2.0 on; guarded by the paging lock. */
 	uint32_t
 		residency_count; /* MakeResident less Evict (RES-01); 0: not on the device's list */
@@ -403,17 +453,38 @@ void vmm_adapter_finish(struct vmm_adapter *adapter);
 /* From here on clients find it, until it is withdrawn. */
 void vmm_adapter_publish(struct vmm_adapter *adapter, uint32_t luid);
 void vmm_adapter_withdraw(struct vmm_adapter *adapter);
-/* NULL: none has that LUID. Who stops an adapter sees to it that nobody uses it any more. */
-struct vmm_adapter *vmm_adapter_find(struct vmm_world *world, uint32_t luid);
-uint32_t vmm_adapter_count(struct vmm_world *world);
-/* In the order of their start; NULL: there are fewer. */
+/* Waits until whoever found it before it was withdrawn has put it back. No lock held. */
+void vmm_adapter_await_visitors(struct vmm_adapter *adapter);
+/* It stays until vmm_adapter_put. NULL: none has that LUID. */
+struct vmm_adapter *vmm_adapter_get(struct vmm_world *world, uint32_t luid);
+/* The same, by the order of their start; NULL: there are fewer. */
 struct vmm_adapter *vmm_adapter_nth(struct vmm_world *world, uint32_t index);
+void vmm_adapter_put(struct vmm_adapter *adapter); /* NULL: nothing */
+uint32_t vmm_adapter_count(struct vmm_world *world);
 
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
 struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);
 /* Emits the finding for a handle that look-up refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
 		    const char *what);
+
+/*
+ * A device by its handle, without a lock: what live.h knows it by, which may have ended by now. NULL: look it up. It gets its
+ * name when it has been looked up, and loses it with its handle; process lock held.
+ */
+void vmm_device_set_name_locked(struct vmm_process *process, uint32_t handle, void *live);
+void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle);
+static inline void *vmm_device_by_name(const struct vmm_process *process, uint32_t handle)
+{
+	const struct vmm_device_name *name =
+		&process->device_names[handle >> VMM_HANDLE_INDEX_SHIFT & (VMM_DEVICE_NAMES - 1)];
+
+	if (!handle || atomic_load_explicit(&name->handle, memory_order_acquire) != handle)
+		return NULL;
+	void *live = atomic_load_explicit(&name->live, memory_order_acquire);
+	/* Who writes another one has taken the name away before. */
+	return atomic_load_explicit(&name->handle, memory_order_relaxed) == handle ? live : NULL;
+}
 
 /*
  * The process on whose behalf the calling thread is inside the miniport: handles that the miniport asks about are that
@@ -446,12 +517,33 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 /* Are all packets of the device up to that one complete? Not with the state lock held. */
 bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
 
+/* Where the paging of a physical adapter runs: each has that node (SCH-09). */
+static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
+{
+	return adapter->paging_node + physical * (adapter->node_count / adapter->physical_adapters);
+}
+
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
 /* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
 /* Does a node's packet that is not complete name it; has the miniport all of those? */
 bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted);
+/* Is a packet that may write it, up to that one of the timeline, not complete? State lock held. */
+bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,
+				   uint64_t sequence);
+/* As vmm_instance_busy for any use, without a question. */
+static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+
+	for (uint32_t t = 0; t <= adapter->node_count; t++)
+		if (vmm_unlikely(!vmm_timeline_passed(
+			    adapter, t,
+			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+			return !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
+	return true;
+}
 /*
  * Sleeps until the timeline has completed the packet, or the adapter is removed (VMM_DEVICE_REMOVED). No core lock held.
  * Emits VIDMM_EVENT_WAIT with the reason. waited_ns may be NULL.
@@ -466,6 +558,18 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;
 /* Called after a timeline moved. */
 void vmm_progress_signal(struct vmm_adapter *adapter);
+/*
+ * A thread that may sleep for ever inside a device. Whoever wants it out sets its condition first and disturbs the device
+ * then; the sleeper puts itself into the list, and looks for such conditions then: one of the two sees the other.
+ */
+enum { VMM_SLEEPER_DONE = 1, VMM_SLEEPER_DISTURBED = 2 };
+struct vmm_sleeper {
+	struct vmm_list link;   /* in device->sleepers */
+	_Atomic uint32_t state; /* its futex: bits, 0 while it sleeps */
+};
+void vmm_device_disturb(struct vmm_device *device);
+/* All its devices; takes the state lock. */
+void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /* Sleeps while the adapter is being reset. The submit lock held at most. */
@@ -477,6 +581,12 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* PRS-06 */
+static inline bool vmm_allocation_is_shown(const struct vmm_allocation *allocation)
+{
+	return vmm_unlikely(atomic_load_explicit(&allocation->shown, memory_order_relaxed) != 0);
 }
 
 /* TDR-07: it can only be ended. */

@@ -198,6 +198,27 @@ bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted)
 	return named;
 }
 
+bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,
+				   uint64_t sequence)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_list *link;
+
+	if (vmm_timeline_passed(adapter, timeline, sequence))
+		return false;
+	if (timeline == adapter->paging_timeline)
+		return true;
+	vmm_list_for_each (link, &adapter->timeline[timeline].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		if (work->sequence > sequence)
+			break;
+		if (names(work, instance, VMM_USE_WRITE))
+			return true;
+	}
+	return false;
+}
+
 VMM_COLD static bool device_is_done(const struct vmm_device *device, uint32_t t, uint64_t sequence)
 {
 	struct vmm_adapter *adapter = device->adapter;
@@ -229,6 +250,44 @@ static uint32_t caller(struct vmm_adapter *adapter)
 	const struct vmm_process *process = vmm_calling_process(adapter->os);
 
 	return process ? process->id : 0;
+}
+
+enum { LOOKS_A_CLOCK = 8 };
+
+/*
+ * What will be over in a moment is not worth a sleep. The clock is read between looks and not after the last, so that
+ * the time that is told is that of the last but a few.
+ */
+static bool over_in_a_moment(const struct vmm_adapter *adapter, uint32_t timeline,
+			     uint64_t sequence, uint64_t *waited_ns)
+{
+	uint64_t began = vmm_os_now_ns(adapter->os), waited = 1;
+
+	for (unsigned looks = 1; !vmm_timeline_done(adapter, timeline, sequence); looks++) {
+		if (waited >= adapter->spin_ns || atomic_load(&adapter->removed))
+			return false;
+		if (looks % LOOKS_A_CLOCK == 0)
+			waited = vmm_max_u64(vmm_os_now_ns(adapter->os) - began, 1);
+		vmm_os_pause();
+	}
+	*waited_ns = waited;
+	return true;
+}
+
+/* A removed adapter's packets count as complete, but its waiters are told. */
+static bool waits_shortly(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			  uint64_t *waited_ns)
+{
+	uint64_t waited;
+
+	if (!adapter->spin_ns || !over_in_a_moment(adapter, timeline, sequence, &waited) ||
+	    atomic_load(&adapter->removed))
+		return false;
+	if (waited_ns)
+		*waited_ns += waited;
+	vmm_event_often(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, VIDMM_WAIT_LOCK,
+			waited, timeline, sequence, 0);
+	return true;
 }
 
 static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
@@ -267,6 +326,8 @@ static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uin
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns)
 {
+	if (reason == VIDMM_WAIT_LOCK && waits_shortly(adapter, timeline, sequence, waited_ns))
+		return VMM_OK;
 	return wait_until(adapter, timeline, sequence, false, reason, waited_ns);
 }
 
@@ -317,6 +378,31 @@ void vmm_progress_signal(struct vmm_adapter *adapter)
 		vmm_os_wake(adapter->os, &adapter->progress, UINT32_MAX);
 }
 
+void vmm_device_disturb(struct vmm_device *device)
+{
+	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(lock);
+	vmm_list_for_each (link, &device->sleepers) {
+		struct vmm_sleeper *sleeper = vmm_container_of(link, struct vmm_sleeper, link);
+
+		atomic_fetch_or(&sleeper->state, VMM_SLEEPER_DISTURBED);
+		vmm_os_wake(device->adapter->os, &sleeper->state, UINT32_MAX);
+	}
+	vmm_os_mutex_unlock(lock);
+}
+
+void vmm_adapter_disturb(struct vmm_adapter *adapter)
+{
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->devices)
+		vmm_device_disturb(vmm_container_of(link, struct vmm_device, adapter_link));
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
 struct vmm_device *vmm_device_end(const void *handle)
 {
 	struct vmm_visit visit;
@@ -324,9 +410,7 @@ struct vmm_device *vmm_device_end(const void *handle)
 
 	if (device) {
 		atomic_store(&device->ending, true);
-		if (device->adapter
-			    ->wddm2) /* what waits for ever waits for the fence of a paging queue */
-			vmm_progress_signal(device->adapter);
+		vmm_device_disturb(device);
 		vmm_live_leave(&visit);
 	}
 	return vmm_live_end(VMM_LIVE_DEVICE, handle);

@@ -19,17 +19,17 @@
  * program's static TLS surplus.
  */
 static _Atomic uint32_t threads_seen;
-static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t thread_number;
+_Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initial-exec")));
 
 static uint32_t own_shard(void)
 {
-	if (vmm_unlikely(thread_number == 0)) {
-		thread_number = atomic_load_explicit(&threads_seen, memory_order_relaxed);
-		if (thread_number < SHARDS_MAX)
-			thread_number = 1 + atomic_fetch_add_explicit(&threads_seen, 1,
-								      memory_order_relaxed);
+	if (vmm_unlikely(vmm_observe_thread == 0)) {
+		vmm_observe_thread = atomic_load_explicit(&threads_seen, memory_order_relaxed);
+		if (vmm_observe_thread < SHARDS_MAX)
+			vmm_observe_thread = 1 + atomic_fetch_add_explicit(&threads_seen, 1,
+									   memory_order_relaxed);
 	}
-	return thread_number < SHARDS_MAX ? thread_number : SHARD_SHARED;
+	return vmm_observe_thread < SHARDS_MAX ? vmm_observe_thread : SHARD_SHARED;
 }
 
 vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vmm_observe **observe)
@@ -41,13 +41,15 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vm
 	o = vmm_calloc(1, sizeof(*o));
 	if (!o)
 		return VMM_NO_MEMORY;
-	o->shard_memory = vmm_calloc(shards + 1, sizeof(struct shard));
-	if (!o->shard_memory) {
+	o->set_memory = vmm_calloc(shards + 1, sizeof(struct vmm_observe_set));
+	if (!o->set_memory) {
 		vmm_free(o);
 		return VMM_NO_MEMORY;
 	}
-	o->shards = (void *)vmm_align_up((uintptr_t)o->shard_memory, _Alignof(struct shard));
+	o->front.sets =
+		(void *)vmm_align_up((uintptr_t)o->set_memory, _Alignof(struct vmm_observe_set));
 	o->config = *config;
+	o->front.unwanted_are_counted = config->threads && !config->hash;
 	*observe = o;
 	return VMM_OK;
 }
@@ -56,27 +58,20 @@ void vmm_observe_destroy(struct vmm_observe *observe)
 {
 	if (!observe)
 		return;
-	vmm_free(observe->shard_memory);
+	vmm_free(observe->set_memory);
 	vmm_free(observe);
 }
 
-/* Plain arithmetic on atomics: no locked instruction, yet another thread may read meanwhile. */
-static inline void add_own(_Atomic uint64_t *total, uint64_t value)
+static inline void count_own(struct vmm_observe_counts *counter, const struct vidmm_event *event)
 {
-	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
-			      memory_order_relaxed);
+	vmm_observe_add(&counter->count, 1);
+	vmm_observe_add(&counter->sum[0], event->arg[0]);
+	vmm_observe_add(&counter->sum[1], event->arg[1]);
+	vmm_observe_add(&counter->sum[2], event->arg[2]);
+	vmm_observe_add(&counter->sum[3], event->arg[3]);
 }
 
-static inline void count_own(struct counter *counter, const struct vidmm_event *event)
-{
-	add_own(&counter->count, 1);
-	add_own(&counter->sum[0], event->arg[0]);
-	add_own(&counter->sum[1], event->arg[1]);
-	add_own(&counter->sum[2], event->arg[2]);
-	add_own(&counter->sum[3], event->arg[3]);
-}
-
-static void count_shared(struct counter *counter, const struct vidmm_event *event)
+static void count_shared(struct vmm_observe_counts *counter, const struct vidmm_event *event)
 {
 	atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < 4; i++)
@@ -160,22 +155,31 @@ static void deliver(struct vmm_observe *o, uint64_t wanted, const struct vidmm_e
 	}
 }
 
-static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+static bool is_stamped(const struct vmm_observe *o, uint32_t type)
 {
-	uint32_t own = own_shard();
-	uint64_t wanted;
+	return o->config.hash || atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed);
+}
 
-	if (vmm_likely(own != SHARD_SHARED))
-		count_own(&o->shards[own].types[event->type], event);
-	else
-		count_shared(&o->shards[SHARD_SHARED].types[event->type], event);
-	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
-	if (vmm_likely(!wanted && !o->config.hash))
-		return;
+static void stamp_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	uint64_t wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
+
 	vmm_observe_spin_lock(o, &o->stamping);
 	stamp(o, event, text);
 	vmm_observe_spin_unlock(&o->stamping);
 	deliver(o, wanted, event, text);
+}
+
+static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
+{
+	uint32_t own = own_shard();
+
+	if (vmm_likely(own != SHARD_SHARED))
+		count_own(&o->front.sets[own].types[event->type], event);
+	else
+		count_shared(&o->front.sets[SHARD_SHARED].types[event->type], event);
+	if (vmm_unlikely(is_stamped(o, event->type)))
+		stamp_with_threads(o, event, text);
 }
 
 void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, const char *text)
@@ -187,9 +191,9 @@ void vmm_observe_emit_text(struct vmm_observe *o, struct vidmm_event *event, con
 		emit_with_threads(o, event, text);
 		return;
 	}
-	count_own(&o->shards[0].types[event->type], event);
+	count_own(&o->front.sets[0].types[event->type], event);
 	stamp(o, event, text);
-	wanted = atomic_load_explicit(&o->wanted[event->type], memory_order_relaxed);
+	wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
 	if (vmm_unlikely(wanted))
 		deliver(o, wanted, event, text);
 }
@@ -199,17 +203,48 @@ void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event)
 	vmm_observe_emit_text(observe, event, NULL);
 }
 
-uint64_t vmm_observe_begin(struct vmm_observe *o, uint32_t type)
+static VMM_NOINLINE void note_in_full(struct vmm_observe *o, uint32_t what, uint64_t who,
+				      uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	if (o->config.threads && !o->config.hash &&
-	    !atomic_load_explicit(&o->wanted[type], memory_order_relaxed))
-		return VMM_OBSERVE_UNTIMED;
-	return o->config.clock(o->config.clock_context);
+	struct vidmm_event event = {.type = (uint16_t)what,
+				    .reason = (uint16_t)(what >> 16),
+				    .process = (uint32_t)(who >> 32),
+				    .object = (uint32_t)who,
+				    .arg = {a, b, c, d}};
+
+	vmm_observe_emit_text(o, &event, NULL);
 }
 
-uint64_t vmm_observe_elapsed(struct vmm_observe *o, uint64_t began)
+/* Of an event that nobody wants no structure is made: it would be written only to be added up from there. */
+void vmm_observe_note(struct vmm_observe *o, uint32_t what, uint64_t who, uint64_t a, uint64_t b,
+		      uint64_t c, uint64_t d)
 {
-	return began == VMM_OBSERVE_UNTIMED ? 0 : o->config.clock(o->config.clock_context) - began;
+	uint32_t type = what & 0xFFFF;
+	uint32_t own = vmm_observe_thread;
+
+	/* A thread that has no number yet gets one there, too. */
+	if (vmm_unlikely(!o->front.unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
+			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
+			 atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed))) {
+		note_in_full(o, what, who, a, b, c, d);
+		return;
+	}
+	struct vmm_observe_counts *counter = &o->front.sets[own].types[type];
+
+	vmm_observe_add(&counter->count, 1);
+	if (a)
+		vmm_observe_add(&counter->sum[0], a);
+	if (b)
+		vmm_observe_add(&counter->sum[1], b);
+	if (c)
+		vmm_observe_add(&counter->sum[2], c);
+	if (d)
+		vmm_observe_add(&counter->sum[3], d);
+}
+
+uint64_t vmm_observe_now(const struct vmm_observe *o)
+{
+	return o->config.clock(o->config.clock_context);
 }
 
 static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
@@ -218,9 +253,10 @@ static void want(struct vmm_observe *o, uint32_t slot, uint64_t mask)
 
 	for (uint32_t type = 0; type < VIDMM_EVENT_TYPE_COUNT; type++) {
 		if (mask >> type & 1)
-			atomic_fetch_or_explicit(&o->wanted[type], bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(&o->front.wanted[type], bit, memory_order_relaxed);
 		else
-			atomic_fetch_and_explicit(&o->wanted[type], ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(&o->front.wanted[type], ~bit,
+						  memory_order_relaxed);
 	}
 }
 
@@ -291,7 +327,7 @@ void vmm_observe_counter(struct vmm_observe *observe, uint32_t type,
 		shards = seen < SHARDS_MAX ? seen + 1 : SHARDS_MAX;
 	}
 	for (uint32_t s = 0; s < shards; s++) {
-		struct counter *part = &observe->shards[s].types[type];
+		struct vmm_observe_counts *part = &observe->front.sets[s].types[type];
 
 		counter->count += atomic_load_explicit(&part->count, memory_order_relaxed);
 		for (unsigned i = 0; i < 4; i++)

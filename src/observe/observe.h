@@ -13,6 +13,7 @@
 #ifndef VMM_OBSERVE_OBSERVE_H
 #define VMM_OBSERVE_OBSERVE_H
 
+#include <stdatomic.h>
 #include "base/base.h"
 #include <vidmm/events.h> /* enum vidmm_event_type, struct vidmm_event: the public schema */
 
@@ -45,25 +46,88 @@ void vmm_observe_destroy(struct vmm_observe *observe);
  */
 void vmm_observe_emit(struct vmm_observe *observe, struct vidmm_event *event);
 
-/*
- * How long something takes that ends in an event of the type. The clock is read only where such an event would be stamped,
- * as it costs a good part of a call that has nothing to do; otherwise the time is 0.
- */
-#define VMM_OBSERVE_UNTIMED UINT64_MAX
-uint64_t vmm_observe_begin(struct vmm_observe *observe, uint32_t type);
-uint64_t vmm_observe_elapsed(struct vmm_observe *observe, uint64_t began);
+/* As vmm_observe_emit, of numbers: `what` is type and reason, `who` process and object (vmm_event packs them). */
+void vmm_observe_note(struct vmm_observe *observe, uint32_t what, uint64_t who, uint64_t a,
+		      uint64_t b, uint64_t c, uint64_t d);
 
 /* The everyday form: type, process, object handle, reason and up to four numbers. */
 static inline void vmm_event(struct vmm_observe *observe, uint32_t type, uint32_t process,
 			     uint32_t object, uint32_t reason, uint64_t a, uint64_t b, uint64_t c,
 			     uint64_t d)
 {
-	struct vidmm_event e = {.type = (uint16_t)type,
-				.reason = (uint16_t)reason,
-				.process = process,
-				.object = object,
-				.arg = {a, b, c, d}};
-	vmm_observe_emit(observe, &e);
+	vmm_observe_note(observe, type | reason << 16, (uint64_t)process << 32 | object, a, b, c,
+			 d);
+}
+
+/*
+ * What counting looks at: the first part of struct vmm_observe. One set of counters per thread, which is its only writer, in
+ * cache lines of its own; number 0 is the one that late threads share, and that of a thread which has emitted nothing yet.
+ */
+#define VMM_OBSERVE_SETS 256u
+struct vmm_observe_counts {
+	_Atomic uint64_t count, sum[4];
+};
+struct vmm_observe_set {
+	_Alignas(64) struct vmm_observe_counts types[VIDMM_EVENT_TYPE_COUNT];
+};
+struct vmm_observe_front {
+	bool unwanted_are_counted; /* and get neither time nor number: threads, no hash */
+	struct vmm_observe_set *sets;
+	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT]; /* bit n: by subscriber n */
+};
+extern _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initial-exec")));
+
+/*
+ * How long something takes that ends in an event of the type. The clock is read only where such an event would be stamped,
+ * as it costs a good part of a call that has nothing to do; otherwise the time is 0.
+ */
+#define VMM_OBSERVE_UNTIMED UINT64_MAX
+uint64_t vmm_observe_now(const struct vmm_observe *observe);
+static inline uint64_t vmm_observe_begin(const struct vmm_observe *observe, uint32_t type)
+{
+	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
+
+	return vmm_likely(front->unwanted_are_counted &&
+			  !atomic_load_explicit(&front->wanted[type], memory_order_relaxed))
+		       ? VMM_OBSERVE_UNTIMED
+		       : vmm_observe_now(observe);
+}
+static inline uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, uint64_t began)
+{
+	return vmm_likely(began == VMM_OBSERVE_UNTIMED) ? 0 : vmm_observe_now(observe) - began;
+}
+
+/* Plain arithmetic on atomics: no locked instruction, yet another thread may read meanwhile. */
+static inline void vmm_observe_add(_Atomic uint64_t *total, uint64_t value)
+{
+	atomic_store_explicit(total, atomic_load_explicit(total, memory_order_relaxed) + value,
+			      memory_order_relaxed);
+}
+
+/* vmm_event, in line: for the few calls that take no longer than such an event does. */
+static inline void vmm_event_often(struct vmm_observe *observe, uint32_t type, uint32_t process,
+				   uint32_t object, uint32_t reason, uint64_t a, uint64_t b,
+				   uint64_t c, uint64_t d)
+{
+	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
+	uint32_t own = vmm_observe_thread;
+
+	if (vmm_unlikely(!front->unwanted_are_counted || own - 1 >= VMM_OBSERVE_SETS - 1 ||
+			 atomic_load_explicit(&front->wanted[type], memory_order_relaxed))) {
+		vmm_event(observe, type, process, object, reason, a, b, c, d);
+		return;
+	}
+	struct vmm_observe_counts *counts = &front->sets[own].types[type];
+
+	vmm_observe_add(&counts->count, 1);
+	if (a)
+		vmm_observe_add(&counts->sum[0], a);
+	if (b)
+		vmm_observe_add(&counts->sum[1], b);
+	if (c)
+		vmm_observe_add(&counts->sum[2], c);
+	if (d)
+		vmm_observe_add(&counts->sum[3], d);
 }
 
 /*

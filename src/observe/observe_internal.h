@@ -10,18 +10,8 @@
 
 #include "observe/observe.h"
 
-#define SHARDS_MAX   256u
+#define SHARDS_MAX   VMM_OBSERVE_SETS
 #define SHARD_SHARED 0u /* the one that all late threads write, with atomic additions */
-
-struct counter {
-	_Atomic uint64_t count, sum[4];
-};
-
-/* One writer each (but the shared one) and cache lines of its own: counting needs no locked
- * instruction. */
-struct shard {
-	_Alignas(64) struct counter types[VIDMM_EVENT_TYPE_COUNT];
-};
 
 struct subscriber {
 	_Atomic uint64_t mask;  /* 0: free, or being closed */
@@ -33,13 +23,9 @@ struct subscriber {
 };
 
 struct vmm_observe {
-	/* constant after create */
-	struct vmm_observe_config config;
-	void *shard_memory;
-	struct shard *shards;
-
-	/* bit n of wanted[type]: subscriber n wants that type */
-	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT];
+	struct vmm_observe_front front;   /* constant after create, but for `wanted` */
+	struct vmm_observe_config config; /* constant after create */
+	void *set_memory;
 
 	/* guarded by stamping, with threads */
 	uint64_t sequence, hash;

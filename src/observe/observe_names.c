@@ -16,7 +16,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_SPLIT] = "split",     [VIDMM_EVENT_FINDING] = "finding",
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
-	[VIDMM_EVENT_RANGE] = "range",
+	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
 };
 
 static const char *const door_names[] = {
@@ -42,6 +42,13 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_WAIT_FROM_CPU] = "wait_from_cpu",
 	[VIDMM_DOOR_LOCK2] = "lock2",
 	[VIDMM_DOOR_UNLOCK2] = "unlock2",
+	[VIDMM_DOOR_CREATE_SYNC] = "create_sync",
+	[VIDMM_DOOR_DESTROY_SYNC] = "destroy_sync",
+	[VIDMM_DOOR_SIGNAL_FROM_CPU] = "signal_from_cpu",
+	[VIDMM_DOOR_SHARE_OBJECTS] = "share_objects",
+	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
+	[VIDMM_DOOR_PRESENT] = "present",
+	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
 };
 
 static const char *const ddi_names[] = {
@@ -80,6 +87,13 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_GET_STANDARD_ALLOCATION_DRIVER_DATA] = "get_standard_allocation_driver_data",
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
+	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
+	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
+	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
+	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",
+	[VIDMM_DDI_PRESENT] = "present",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = "set_vidpn_source_address",
+	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = "set_vidpn_source_visibility",
 };
 
 static const char *const callback_names[] = {
@@ -100,6 +114,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
+	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };
 
 static const char *const residency_names[] = {
@@ -126,15 +141,15 @@ static const char *const wait_names[] = {
 	[VIDMM_WAIT_STOP] = "stop",
 	[VIDMM_WAIT_POWER] = "power",
 	[VIDMM_WAIT_DECLINED] = "declined",
+	[VIDMM_WAIT_FENCE] = "fence",
 };
 
 static const char *const queue_names[] = {"render", "paging"};
 static const char *const rename_names[] = {"new", "reused"};
 static const char *const range_names[] = {
-	[VIDMM_RANGE_ACQUIRED] = "acquired",
-	[VIDMM_RANGE_RELEASED] = "released",
-	[VIDMM_RANGE_RECLAIMED] = "reclaimed",
-	[VIDMM_RANGE_REFUSED] = "refused",
+	[VIDMM_RANGE_ACQUIRED] = "acquired",   [VIDMM_RANGE_RELEASED] = "released",
+	[VIDMM_RANGE_RECLAIMED] = "reclaimed", [VIDMM_RANGE_REFUSED] = "refused",
+	[VIDMM_RANGE_FALLBACK] = "fallback",
 };
 static const char *const flush_names[] = {
 	[VIDMM_FLUSH_TO_GPU] = "to_gpu",

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 _Thread_local struct vmm_os_tls vmm_os_tls __attribute__((tls_model("initial-exec")));
@@ -49,6 +50,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 
 	if (!world)
 		return VMM_NO_MEMORY;
+	vmm_os_fence_begin();
 	world->kind = config->kind;
 	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	world->userfault_fd = USERFAULT_UNTRIED;
@@ -174,6 +176,17 @@ uint64_t vmm_os_now_ns(struct vmm_os *os)
 	return os->kind == VMM_OS_SIM ? os->sim.now_ns : vmm_os_linux_now(os);
 }
 
+uint64_t vmm_os_system_time(struct vmm_os *os)
+{
+	const uint64_t ticks_a_second = 10000000, since_1601 = 11644473600;
+	struct timespec now = {0};
+
+	if (os->kind == VMM_OS_SIM)
+		return os->sim.now_ns / 100;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec + since_1601) * ticks_a_second + (uint64_t)now.tv_nsec / 100;
+}
+
 void vmm_os_sleep_until(struct vmm_os *os, uint64_t when_ns)
 {
 	if (os->kind == VMM_OS_SIM)
@@ -204,6 +217,11 @@ void vmm_os_yield(struct vmm_os *os)
 		vmm_os_sim_settle(os);
 	else
 		sched_yield();
+}
+
+bool vmm_os_is_parallel(const struct vmm_os *os)
+{
+	return os->kind != VMM_OS_SIM && os->linux_.parallel;
 }
 
 vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expected,
@@ -295,6 +313,8 @@ bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value)
 	const struct vmm_list *pos;
 	bool any = false;
 
+	if (os->kind != VMM_OS_SIM)
+		vmm_os_fence_others();
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_for_each (pos, &os->threads)
 		any |= atomic_load(&vmm_container_of(pos, struct vmm_os_thread, link)->using) ==

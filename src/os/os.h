@@ -74,6 +74,8 @@ void *vmm_os_current_attached(void); /* of the current world; NULL without one *
 /* ---- time: ns since the world began; sim: virtual, moves only when everybody waits ---- */
 uint64_t vmm_os_now_ns(struct vmm_os *os);
 #define VMM_OS_FOREVER UINT64_MAX
+/* The time of day in 100 ns since 1601, which somebody may set; sim: that world begins in 1601. */
+uint64_t vmm_os_system_time(struct vmm_os *os);
 /*
  * Blocks until the given time. On sim, other threads run meanwhile in the order of their timers;
  * when no other thread is runnable and no earlier timer exists this only moves the clock (no
@@ -92,6 +94,19 @@ void vmm_os_yield_point(struct vmm_os *os);
 void vmm_os_settle(struct vmm_os *os);
 /* For who polls: another thread gets the processor once. Sim: settles, or the others would never run. */
 void vmm_os_yield(struct vmm_os *os);
+/*
+ * For who looks for a moment before it waits: may threads of this world run at the same time, and what to do between two
+ * looks.
+ */
+bool vmm_os_is_parallel(const struct vmm_os *os);
+static inline void vmm_os_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb");
+#endif
+}
 /* Deterministic per world on sim (from the seed), random on linux. */
 uint64_t vmm_os_random(struct vmm_os *os);
 
@@ -112,9 +127,25 @@ uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling th
 /*
  * One more word per thread, which others may read: what the thread is using just now, for whoever
  * wants to end that. 0: nothing. The calling thread's own; and whether any thread's has the value.
+ *
+ * A thread announces a value (returned: the one before) and then looks whether what it names may be
+ * used; who ends that changes what is looked at and then asks for the value: one of the two sees
+ * the other. Ends are rare, so it is the one who asks that pays for both, with a system call that
+ * puts a fence into every running thread; where the system has none, an announcement is a locked
+ * instruction.
  */
 _Atomic uint64_t *vmm_os_thread_using(struct vmm_os *os);
 bool vmm_os_any_thread_using(struct vmm_os *os, uint64_t value);
+extern _Atomic bool vmm_os_fences_others; /* constant once there is a world */
+static inline uint64_t vmm_os_announce(_Atomic uint64_t *using, uint64_t value)
+{
+	if (vmm_unlikely(!atomic_load_explicit(&vmm_os_fences_others, memory_order_relaxed)))
+		return atomic_exchange(using, value);
+	uint64_t before = atomic_load_explicit(using, memory_order_relaxed);
+	atomic_store_explicit(using, value, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
 
 /* ---- waiting: the one primitive, a futex ----
  * Sleeps while *word == expected, until woken or deadline_ns (absolute, VMM_OS_FOREVER = none).
@@ -141,6 +172,8 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex); /* asserts that it is free
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex); /* no rank check: cannot deadlock */
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex);
+/* Could the calling thread take it? Asserts so as if it did; of a mutex that is never taken, but stands for a rank. */
+void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex); /* by the calling thread */
 
 /* ---- memory objects: memory that can be mapped at several places, permanently at one ----
@@ -213,6 +246,29 @@ void vmm_os_fill_u32(void *destination, uint32_t pattern,
  * were, 0 where the processor has no instruction for it: then nothing happened. The range is mapped.
  */
 uint64_t vmm_os_cache_flush(const struct vmm_os *os, const void *address, uint64_t length);
+
+/* ---- events of clients: eventfds, by their descriptors ---- */
+/* One of our own for the same event. VMM_INVALID_HANDLE: the number is not a descriptor of an eventfd. */
+vmm_status vmm_os_event_open(uint64_t handle, int *event) VMM_MUST_CHECK;
+/* A new one, of the caller's; from 3 on, closed on exec. VMM_NO_MEMORY: no descriptors are left. */
+vmm_status vmm_os_event_create(int *event) VMM_MUST_CHECK;
+void vmm_os_event_set(int event); /* adds 1; never blocks: one that is full is set already */
+void vmm_os_event_close(int event);
+
+/* ---- tokens: descriptors that stand for an object of ours, passed on and closed like any other ---- */
+struct vmm_os_token {
+	int fd;                 /* ours */
+	uint64_t device, inode; /* what all its handles have in common */
+};
+/* The name is what /proc shows. */
+vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token) VMM_MUST_CHECK;
+void vmm_os_token_destroy(struct vmm_os_token *token);
+/* A new handle: a descriptor of the caller's from 3 on, closed on exec. */
+vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *handle) VMM_MUST_CHECK;
+/* Is a handle of it open, in whatever process? */
+bool vmm_os_token_is_out(const struct vmm_os_token *token);
+/* What a number names, without a descriptor of ours. VMM_INVALID_HANDLE: nothing that could be a token. */
+vmm_status vmm_os_token_identify(uint64_t handle, struct vmm_os_token *token) VMM_MUST_CHECK;
 
 /* ---- memory of others ---- */
 /*

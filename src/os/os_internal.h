@@ -119,6 +119,7 @@ struct vmm_os_bucket {
 
 struct vmm_os_linux {
 	uint64_t start_ns;        /* CLOCK_MONOTONIC when the world began */
+	bool parallel;            /* constant after creation */
 	_Atomic uint32_t busy;    /* for settling: threads made and neither waiting nor ended */
 	struct vmm_list settlers; /* guarded by os->registry_lock */
 	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];
@@ -186,6 +187,10 @@ static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)
 {
 	return (uint32_t)(((uintptr_t)word >> 2) * 0x9E3779B1u >> 16) & (VMM_OS_WAIT_BUCKETS - 1);
 }
+
+/* os_fence.c */
+void vmm_os_fence_begin(void); /* finds out whether the system can do it */
+void vmm_os_fence_others(void);
 
 uint64_t vmm_os_mix64(uint64_t value); /* splitmix64's output function */
 void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, const char *name);

@@ -3,7 +3,9 @@
 #include "os/os_internal.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000u
 
@@ -15,8 +17,17 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+static bool has_several_processors(void)
+{
+	cpu_set_t mine;
+
+	return sched_getaffinity(0, sizeof(mine), &mine) == 0 ? CPU_COUNT(&mine) > 1
+							      : sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
 vmm_status vmm_os_linux_init(struct vmm_os *os)
 {
+	os->linux_.parallel = has_several_processors();
 	os->linux_.start_ns = monotonic_ns();
 	vmm_list_init(&os->linux_.settlers);
 	vmm_os_linux_wait_init(os);
@@ -38,15 +49,6 @@ void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns)
 	vmm_os_linux_becomes_busy(vmm_os_self(os));
 }
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb");
-#endif
-}
-
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 {
 	for (int spin = 0; spin < VMM_OS_MUTEX_SPINS; spin++) {
@@ -56,7 +58,7 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 		    atomic_compare_exchange_strong_explicit(
 			    &mutex->state, &free, 1, memory_order_acquire, memory_order_relaxed))
 			return;
-		pause_briefly();
+		vmm_os_pause();
 	}
 	/*
 	 * State 2 from now on even if this was the only waiter: nobody knows, and a wake too many

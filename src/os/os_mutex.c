@@ -55,15 +55,27 @@ static void forget_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
 	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
 }
 
-void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+static void check_rank(const struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
 {
-	struct vmm_os_thread *self = vmm_os_self(mutex->os);
-
 	for (uint32_t i = 0; i < self->held_count; i++) {
 		bool rank_is_greater_than_held = mutex->rank > self->held[i]->rank;
 
 		vmm_assert(rank_is_greater_than_held);
 	}
+}
+
+void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex)
+{
+	check_rank(vmm_os_self(mutex->os), mutex);
+	if (mutex->os->kind == VMM_OS_SIM)
+		vmm_os_sim_maybe_switch(mutex->os);
+}
+
+void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+
+	check_rank(self, mutex);
 	if (vmm_unlikely(!try_acquire(mutex))) {
 		if (mutex->os->kind == VMM_OS_SIM)
 			vmm_os_sim_mutex_contended(mutex);

@@ -68,6 +68,41 @@ static VOID multi_plane_overlay_disabled(IN_CONST_HANDLE handle, UINT source)
 	not_built(handle, "DxgkCbMultiPlaneOverlayDisabled");
 }
 
+/*
+ * C-36: what the system enables is what the adapter was started with; port keeps to whom it said yes, since a miniport is to
+ * ask before it uses a feature.
+ */
+static NTSTATUS answer_feature(HANDLE handle, DXGK_FEATURE_ID id, BOOLEAN *enabled,
+			       const char *callback)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, callback);
+
+	if (!port)
+		return STATUS_INVALID_PARAMETER;
+	if (!vmm_port_below(port, PASSIVE_LEVEL, callback))
+		return STATUS_INVALID_PARAMETER;
+	*enabled = (uint32_t)id < 32 && (port->lead->features & 1u << id);
+	if (*enabled)
+		atomic_fetch_or(&port->lead->enabled_features, 1u << id);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, STATUS_SUCCESS);
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS is_feature_enabled(DXGKARGCB_ISFEATUREENABLED *args)
+{
+	return args ? answer_feature(args->DeviceHandle, args->FeatureId, &args->Enabled,
+				     "DxgkCbIsFeatureEnabled")
+		    : STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS query_feature_support(DXGKARGCB_QUERYFEATURESUPPORT *args)
+{
+	if (!args || args->DriverSupportState > DXGK_FEATURE_SUPPORT_ALWAYS_ON)
+		return STATUS_INVALID_PARAMETER;
+	return answer_feature(args->DeviceHandle, args->FeatureId, &args->Enabled,
+			      "DxgkCbQueryFeatureSupport");
+}
+
 static NTSTATUS undeclared(VOID)
 {
 	return not_built(NULL, "a service of WDDM 2.1 or later");
@@ -81,6 +116,8 @@ static const DXGKRNL_INTERFACE declared = {
 	.DxgkCbReleaseHandleData = release_handle_data,
 	.DxgkCbHardwareContentProtectionTeardown = hardware_content_protection_teardown,
 	.DxgkCbMultiPlaneOverlayDisabled = multi_plane_overlay_disabled,
+	.DxgkCbIsFeatureEnabled = is_feature_enabled,
+	.DxgkCbQueryFeatureSupport = query_feature_support,
 };
 
 void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
@@ -106,10 +143,8 @@ void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
 	s->DxgkCbUnmapMdlFromIoMmu = undeclared;
 	s->DxgkCbReportDiagnostic = undeclared;
 	s->DxgkCbSignalEvent = undeclared;
-	s->DxgkCbIsFeatureEnabled = undeclared;
 	s->DxgkCbSaveMemoryForHotUpdate = undeclared;
 	s->DxgkCbNotifyCursorSupportChange = undeclared;
-	s->DxgkCbQueryFeatureSupport = undeclared;
 	s->DxgkCbCreatePhysicalMemoryObject = undeclared;
 	s->DxgkCbDestroyPhysicalMemoryObject = undeclared;
 	s->DxgkCbMapPhysicalMemory = undeclared;

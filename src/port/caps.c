@@ -132,9 +132,12 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 
 	kept->interface_version = port->version->number;
 	kept->wddm2 = vmm_port_is_wddm2(port);
+	kept->validate_property = port->ddi.DxgkDdiValidateUpdateAllocationProperty != NULL;
+	kept->set_backing_store = port->ddi.DxgkDdiSetAllocationBackingStore != NULL;
 	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
 	kept->non_cpu_visible_primary =
 		kept->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
+	kept->no_64bit_atomics = kept->wddm2 && scheduling.No64BitAtomics;
 	kept->multi_engine_aware = scheduling.MultiEngineAware;
 	kept->preemption_aware = scheduling.PreemptionAware;
 	kept->no_dma_patching = scheduling.NoDmaPatching;
@@ -148,6 +151,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
 	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&
 				       caps->MemoryManagementCaps.CrossAdapterResource;
+	kept->flip = caps->FlipCaps;
 	kept->slot_count = caps->MaxAllocationListSlotId;
 	kept->swizzling_range_count = kept->wddm2 ? 0 : caps->NumberOfSwizzlingRanges; /* SWZ-27 */
 	kept->aperture_commit_limit_bytes = caps->ApertureSegmentCommitLimit;

@@ -290,6 +290,46 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	return status;
 }
 
+NTSTATUS vmm_port_validate_property(struct vmm_port *port,
+				    const DXGKARG_VALIDATEUPDATEALLOCPROPERTY *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiValidateUpdateAllocationProperty(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
+			   args->PropertyMaskValue, args->SupportedSegmentSet,
+			   args->PreferredSegment.Value);
+	return status < 0 ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, void *address)
+{
+	DXGKARG_SETALLOCATIONBACKINGSTORE args = {allocation, address};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiSetAllocationBackingStore(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
+	return finish_create(port, "ALF-30", VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status);
+}
+
 NTSTATUS vmm_port_standard_allocation(struct vmm_port *port,
 				      DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA *args)
 {

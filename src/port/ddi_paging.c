@@ -36,7 +36,7 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER &&
 	    status != STATUS_GRAPHICS_ALLOCATION_BUSY) {
 		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, operation,
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_PAGING_STATUS, operation,
 			       (uint32_t)status);
 		return STATUS_DEVICE_REMOVED;
 	}
@@ -50,8 +50,9 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 			(long long)((uintptr_t)args->pDmaBufferPrivateData -
 				    (uintptr_t)private_start),
 			private_room);
-		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_BUILD_PAGING_BUFFER, used,
-			       room);
+		vmm_port_overflow(port, VIDMM_DDI_BUILD_PAGING_BUFFER, used, room,
+				  (uintptr_t)args->pDmaBufferPrivateData - (uintptr_t)private_start,
+				  private_room);
 		return STATUS_DEVICE_REMOVED;
 	}
 	return status;
@@ -127,6 +128,51 @@ NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 		return status;
 	vmm_port_wrong_status(port, "SWZ-08", VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, status);
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+}
+
+NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUHOSTAPERTURE *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiMapCpuHostAperture(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_MAP_CPU_HOST_APERTURE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_MAP_CPU_HOST_APERTURE, status, args->SegmentId,
+			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	return status;
+}
+
+NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
+				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->paging_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiUnmapCpuHostAperture(port->adapter, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE);
+	vmm_port_scheduler_leave(port);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status, args->SegmentId,
+			   args->NumberOfPages, args->pCpuHostAperturePages[0]);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "SWZ-29", VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, status);
+	return status;
 }
 
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,

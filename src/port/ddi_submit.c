@@ -5,15 +5,6 @@
  */
 #include "port/port_internal.h"
 
-/* Whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
-static bool advanced(const void *start, const void *now, uint64_t room_bytes,
-		     uint64_t element_bytes)
-{
-	uintptr_t distance = (uintptr_t)now - (uintptr_t)start;
-
-	return distance <= room_bytes && distance % element_bytes == 0;
-}
-
 /* Success and the documented failures of DMA-29 and DMA-31. */
 static bool is_render_status(NTSTATUS status)
 {
@@ -37,13 +28,13 @@ static bool is_render_status(NTSTATUS status)
 /* DMA-28, after a pass that produced something. */
 static bool is_in_bounds(const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
 {
-	return advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
-	       advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
-			before->DmaBufferPrivateDataSize, 1) &&
-	       advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
-			(uint64_t)before->PatchLocationListOutSize *
-				sizeof(*before->pPatchLocationListOut),
-			sizeof(*before->pPatchLocationListOut));
+	return vmm_port_advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
+	       vmm_port_advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
+				 before->DmaBufferPrivateDataSize, 1) &&
+	       vmm_port_advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
+				 (uint64_t)before->PatchLocationListOutSize *
+					 sizeof(*before->pPatchLocationListOut),
+				 sizeof(*before->pPatchLocationListOut));
 }
 
 static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *before,
@@ -63,7 +54,8 @@ static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *befor
 		before->DmaBufferPrivateDataSize, (long long)patches,
 		(unsigned long long)before->PatchLocationListOutSize *
 			sizeof(*before->pPatchLocationListOut));
-	vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, commands, before->DmaSize);
+	vmm_port_overflow(port, VIDMM_DDI_RENDER, commands, before->DmaSize, private_data,
+			  before->DmaBufferPrivateDataSize);
 	return STATUS_DEVICE_REMOVED;
 }
 

@@ -23,6 +23,20 @@ void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t 
 	vmm_port_gate_wake(port); /* who waits there finds it dead */
 }
 
+void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
+		       uint64_t command_room, uint64_t private_data, uint64_t private_room)
+{
+	if (commands > command_room)
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_DMA_OVERFLOW, commands,
+			       command_room);
+	else if (private_data > private_room)
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_PRIVATE_OVERFLOW,
+			       private_data, private_room);
+	else
+		vmm_port_fatal(port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_OTHER(ddi), commands,
+			       command_room);
+}
+
 void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t level)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);

@@ -31,6 +31,7 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 	if (is_mine(port))
 		return true;
 	vmm_port_end(port);
+	waiting |= atomic_load(&port->excluding); /* level two refuses nobody */
 	while (waiting) {
 		uint32_t seen = atomic_load(&port->gate);
 
@@ -50,8 +51,60 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 	return false;
 }
 
+/* Level two ends by itself; until then its thread has what would be shut. */
+static bool await_admission(struct vmm_port *port, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&port->gate);
+
+		if (!atomic_load(&port->excluding))
+			return true;
+		if (vmm_os_wait(port->os, &port->gate, seen, deadline_ns,
+				"the end of a level two call", 0) != VMM_OK)
+			return !atomic_load(&port->excluding);
+	}
+}
+
+bool vmm_port_exclude(struct vmm_port *port)
+{
+	bool open = false;
+
+	if (vmm_port_dead(port) || !atomic_compare_exchange_strong(&port->excluding, &open, true))
+		return false;
+	open = false;
+	if (!atomic_compare_exchange_strong(&port->suspended, &open, true)) {
+		atomic_store(&port->excluding, false); /* a reset came first */
+		vmm_port_gate_wake(port);
+		return false;
+	}
+	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
+	for (;;) {
+		uint32_t seen = atomic_load(&port->gate);
+
+		if (!atomic_load(&port->inside))
+			return true;
+		if (vmm_port_dead(port) ||
+		    vmm_os_wait(port->os, &port->gate, seen, VMM_OS_FOREVER,
+				"threads to leave the miniport (level two)",
+				atomic_load(&port->inside)) == VMM_UNSUCCESSFUL)
+			break;
+	}
+	vmm_port_admit(port);
+	return false;
+}
+
+void vmm_port_admit(struct vmm_port *port)
+{
+	atomic_store(&port->exclusive, NULL);
+	atomic_store(&port->suspended, false);
+	atomic_store(&port->excluding, false);
+	vmm_port_gate_wake(port);
+}
+
 bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
 {
+	if (vmm_unlikely(!await_admission(port, deadline_ns)))
+		return false;
 	atomic_store(&port->exclusive, vmm_os_thread_self(port->os));
 	atomic_store(&port->suspended, true);
 	for (;;) {

@@ -103,7 +103,7 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 		return STATUS_UNSUCCESSFUL;
 	call = vmm_port_enter_any(port);
 	irql = vmm_nt_interrupt_enter(&lead->interrupt);
-	lead->notified = lead->queued = false;
+	lead->notified = lead->queued = lead->told_of_display = false;
 	*result = routine(context);
 	forgotten = lead->notified && !lead->queued;
 	vmm_nt_interrupt_leave(&lead->interrupt, irql);
@@ -159,6 +159,22 @@ static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT
 	port->sink->interrupt(port->sink_context, &copy);
 }
 
+/* PRS-05: target n shows source n. */
+static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	if (!port->caps.source_count)
+		return STATUS_NOT_SUPPORTED; /* it runs as a render adapter */
+	port->told_of_display = true;
+	if (data->CrtcVsync.VidPnTargetId >= port->caps.source_count) {
+		vmm_finding(port->observe, "PRS-05", 0, 0,
+			    "CRTC_VSYNC of target %u: the adapter has %u sources",
+			    data->CrtcVsync.VidPnTargetId, port->caps.source_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
@@ -182,8 +198,16 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 			(int)data->InterruptType);
 		return STATUS_INVALID_DEVICE_STATE;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
+		return notify_vsync(port, data);
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
+	if (vmm_unlikely(port->told_of_display))
+		vmm_finding(
+			port->observe, "SUB-11", 0, 0,
+			"interrupt type %d was told behind a CRTC_VSYNC in one call of the interrupt "
+			"routine: what concerns DMA comes first",
+			(int)data->InterruptType);
 	if (place.node >= port->caps.nodes_each || place.engine >= port->link_count) {
 		vmm_finding(
 			port->observe, place.engine >= port->link_count ? "SCH-08" : "SCH-07", 0, 0,

@@ -35,13 +35,20 @@
 struct vmm_port;
 
 /* Codes of vmm_port_fatal and first parameters of VIDSCH (section 0 of the submission rules). */
-#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: enum vidmm_ddi where port raises it */
+#define VMM_PORT_FATAL_VIDMM    0x10Eu /* p1: below */
 #define VMM_PORT_FATAL_TDR      0x116u /* recovery failed or was not to be tried (TDR-01, 04, 08, 13) */
 #define VMM_PORT_FATAL_VIDSCH   0x119u
 #define VMM_PORT_VIDSCH_SUBMIT  0x2u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_PATCH   0x3u /* p2: status, p3: fence */
 #define VMM_PORT_VIDSCH_CANCEL  0x9u /* p2: status */
 #define VMM_PORT_VIDSCH_ABORTED 0xAu /* p2: LastAbortedFenceId, p3: last completed */
+
+/* First parameters of VIDMM. Those that the published list of the stop code has bear its numbers; the others are ours. */
+#define VMM_PORT_VIDMM_PAGING_STATUS    0xBu  /* p2: operation, p3: status */
+#define VMM_PORT_VIDMM_DMA_OVERFLOW     0x12u /* p2: bytes advanced, p3: room */
+#define VMM_PORT_VIDMM_PRIVATE_OVERFLOW 0x13u /* likewise */
+#define VMM_PORT_VIDMM_CONTRACT         0x16u /* p2: bytes used, p3: room (DMA-30) */
+#define VMM_PORT_VIDMM_OTHER(ddi)       (0x1000u + (uint32_t)(ddi))
 
 #define VMM_PORT_REASON_ADAPTER 0x117u /* of CollectDbgInfo (TDR-03) */
 #define VMM_PORT_REASON_ENGINE  0x141u
@@ -62,6 +69,8 @@ struct vmm_port;
 #define VMM_PORT_RANK_DEVICE     60u
 #define VMM_PORT_RANK_INTERRUPT  70u
 
+#define VMM_PORT_SOURCES_MAX 16u
+
 struct vmm_port_range {
 	uint64_t offset, size_bytes;
 };
@@ -72,6 +81,12 @@ struct vmm_port_vpr {
 	uint64_t alignment;          /* VprAlignment, at least a page */
 	uint64_t reserve_bytes; /* the miniport's own, at the start; also among what is invalid */
 	uint32_t regions;       /* NumVprSupported; 0: any number */
+};
+
+/* SWZ-29: a window through which the CPU sees pages of a memory segment. */
+struct vmm_port_host_aperture {
+	uint64_t physical; /* of the CPU's address space */
+	uint32_t pages;    /* of the segment's page size; 0: there is none */
 };
 
 struct vmm_port_segment {
@@ -89,16 +104,21 @@ struct vmm_port_segment {
 		invalid_count; /* SEG-26: never to be used; in rising order, apart from each other */
 	struct vmm_port_range *invalid;
 	struct vmm_port_vpr vpr;
+	uint64_t page_bytes; /* 4096, or 65536 with Use64KBPages */
+	struct vmm_port_host_aperture host;
 };
 
 struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool wddm2;                 /* that is 2.0 or later */
 	bool map_aperture2;         /* MapAperture2Supported (ALF-29) */
+	bool validate_property;     /* it has DxgkDdiValidateUpdateAllocationProperty (PRI-15) */
+	bool set_backing_store;     /* it has DxgkDdiSetAllocationBackingStore (ALF-30) */
 	bool non_cpu_visible_primary;
 	bool multi_engine_aware, preemption_aware, no_dma_patching;
 	bool cancel_command_aware, per_engine_tdr, out_of_order_lock;
 	bool cross_adapter_resource;        /* since 1.3 */
+	bool no_64bit_atomics;              /* since 2.0 (MFN-06) */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	/*
@@ -113,6 +133,12 @@ struct vmm_port_caps {
 	uint32_t dma_queue_entries;           /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
 	uint32_t node_depth; /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
 	uint32_t paging_buffer_segment, paging_buffer_bytes, paging_private_bytes; /* SEG-21 */
+	DXGK_FLIPCAPS flip;
+	/*
+	 * NumberOfVideoPresentSources of the lead; 0 also where the miniport cannot show anything (PRS-02). Target n shows
+	 * source n.
+	 */
+	uint32_t source_count;
 	uint32_t segment_count;
 	struct vmm_port_segment segment[VMM_PORT_SEGMENTS_MAX]; /* [0] = id 1 */
 };
@@ -125,7 +151,7 @@ struct vmm_port_caps {
 struct vmm_port_sink {
 	/*
 	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA; NodeOrdinal counts as struct vmm_port_caps does.
+	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC of a target that is there.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
@@ -161,6 +187,7 @@ struct vmm_port_options {
 	uint32_t bar_count, registry_count;
 	const struct vmm_port_registry_value *registry;
 	uint64_t system_memory_bytes; /* DXGK_DEVICE_INFO.SystemMemorySize; 0: 64 GiB */
+	uint32_t features;            /* bit n: DXGK_FEATURE_ID n is enabled */
 	const struct vmm_port_sink *sink;
 	void *sink_context;
 	/* What the miniport says is kept here while it starts, for whoever wants to see it; or NULL. */
@@ -187,6 +214,8 @@ void vmm_port_stop(struct vmm_port *port);
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
+/* Has the miniport asked whether that feature is enabled, and been told so? */
+bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);
 /* How many physical adapters it is; 1: no link. */
 uint32_t vmm_port_physical_adapters(const struct vmm_port *port);
 /* What the device looks like from outside: its configuration space, and where in the machine it is. */
@@ -203,6 +232,8 @@ void vmm_port_identity(const struct vmm_port *port, struct vmm_port_identity *id
 NTSTATUS vmm_port_driver_private(struct vmm_port *port, void *data, uint32_t size_bytes);
 /* AdapterLuid.LowPart, as the miniport was told it; HighPart is 0. Never 0, another one for every adapter of a world. */
 uint32_t vmm_port_luid(const struct vmm_port *port);
+/* Our mapping of a BAR of the device; NULL: there are fewer. */
+const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes);
 /*
  * The BAR memory behind a CPU-visible memory segment: the object and the offset of the segment's
  * first byte. NULL if none.
@@ -231,6 +262,11 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_CREATECONTEXT *args);
 NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context);
 NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCATION *args);
+/* PRI-15; in the table (caps.validate_property). STATUS_INVALID_PARAMETER: it is refused. */
+NTSTATUS vmm_port_validate_property(struct vmm_port *port,
+				    const DXGKARG_VALIDATEUPDATEALLOCPROPERTY *args);
+/* ALF-30; in the table (caps.set_backing_store). */
+NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, void *address);
 NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 				     const HANDLE *allocations, UINT count, bool destroy_resource);
 /* ALF-38. STATUS_NOT_SUPPORTED also where the miniport has no such entry. */
@@ -249,6 +285,24 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
  * finding.
  */
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
+
+/* DxgkDdiPresent, likewise (DMA-37). With pDmaBuffer NULL there is nothing whose bounds could be left (DMA-32). */
+NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args);
+/*
+ * DxgkDdiSetVidPnSourceAddress of a flip at DIRQL, under the paging lock at most (PRS-04). STATUS_DEVICE_REMOVED: the
+ * miniport is somebody else's at the moment, or dead.
+ */
+NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args);
+/*
+ * Level two (section 4): the miniport is the calling thread's alone; who would enter waits. The caller saw to it that
+ * the GPU is idle, and holds the submit and the paging lock. False: the adapter is being reset, or dead.
+ */
+bool vmm_port_exclude(struct vmm_port *port);
+void vmm_port_admit(struct vmm_port *port);
+/* PASSIVE_LEVEL, excluded: a source begins to show something, or nothing any more. */
+NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
+				     const DXGKARG_SETVIDPNSOURCEADDRESS *args);
+NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible);
 
 /* ---- scheduler class, serialised by the paging lock ---- */
 /* PASSIVE_LEVEL; failure is fatal (PAT-18). */
@@ -270,6 +324,13 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
  */
 NTSTATUS vmm_port_acquire_swizzling_range(struct vmm_port *port,
 					  DXGKARG_ACQUIRESWIZZLINGRANGE *args, bool may_change);
+/*
+ * SWZ-29; segments with a host aperture have both in their table. The miniport's failure is its status, and nothing is mapped;
+ * one of Unmap is a finding, and counts as done.
+ */
+NTSTATUS vmm_port_map_host_aperture(struct vmm_port *port, const DXGKARG_MAPCPUHOSTAPERTURE *args);
+NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
+				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
 

@@ -89,6 +89,8 @@ struct vmm_port {
 	bool registering, registered;
 	struct vidmm_adapter_report *report; /* the caller's; NULL once the start is over */
 
+	uint32_t features; /* that are enabled: bit n is DXGK_FEATURE_ID n; the lead's */
+	_Atomic uint32_t enabled_features; /* of these, those that the miniport has asked for */
 	_Atomic bool dead;
 	_Atomic bool connected;      /* the interrupt: from StartDevice to StopDevice */
 	_Atomic bool listening;      /* the sink hears it: from the end of start to stop */
@@ -96,6 +98,7 @@ struct vmm_port {
 	/* Level three (gate.c). */
 	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
 	_Atomic bool suspended;
+	_Atomic bool excluding; /* level two: who comes waits, instead of being refused */
 	_Atomic uint32_t
 		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
 	_Atomic(struct vmm_os_thread *) exclusive; /* who shut it */
@@ -103,7 +106,8 @@ struct vmm_port {
 	KDPC dpc;
 	_Atomic bool dpc_wanted; /* of a link: whose routine it is to call */
 	struct vmm_nt_interrupt interrupt;
-	bool notified, queued; /* since the interrupt lock was taken; guarded by it (SUB-08) */
+	/* Since the interrupt lock was taken; guarded by it (SUB-08, SUB-11). */
+	bool notified, queued, told_of_display;
 
 	/* Never held: taking one checks the ranks of the caller's locks. */
 	struct vmm_os_mutex object_gate, paging_gate;
@@ -163,6 +167,11 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port);
 /* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
+/* segments_host.c */
+struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
+/* SWZ-29, SEG-24 */
+NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segment,
+			    const struct vmm_port_host_aperture *host);
 /* segments_vpr.c */
 struct vmm_port_vpr vmm_port_vpr_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
 /* Checks and keeps it, if the segment has one at all. */
@@ -274,6 +283,21 @@ void vmm_port_wrong_irql(struct vmm_port *port, const char *routine, uint32_t le
 void vmm_port_wrong_status(struct vmm_port *port, const char *rule, enum vidmm_ddi ddi,
 			   NTSTATUS status) VMM_COLD;
 
+/* ---- ddi_submit.c, ddi_present.c ---- */
+/* DMA-28: whether `now` is a place inside [start, start + room_bytes], whole elements after its start. */
+static inline bool vmm_port_advanced(const void *start, const void *now, uint64_t room_bytes,
+				     uint64_t element_bytes)
+{
+	uintptr_t distance = (uintptr_t)now - (uintptr_t)start;
+
+	return distance <= room_bytes && distance % element_bytes == 0;
+}
+
+/* DMA-28: one of them is out of bounds, or if neither is a list. */
+void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t commands,
+		       uint64_t command_room, uint64_t private_data,
+		       uint64_t private_room) VMM_COLD;
+
 /* ---- into the miniport and back ---- */
 
 struct vmm_port_call {
@@ -331,10 +355,9 @@ static inline void vmm_port_scheduler_leave(struct vmm_port *port)
 }
 
 /* Asserts that every lock of the calling thread has a smaller rank than the gate. */
-static inline void vmm_port_pass(struct vmm_os_mutex *gate)
+static inline void vmm_port_pass(const struct vmm_os_mutex *gate)
 {
-	vmm_os_mutex_lock(gate);
-	vmm_os_mutex_unlock(gate);
+	vmm_os_mutex_pass(gate);
 }
 
 static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status,

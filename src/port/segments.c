@@ -13,6 +13,7 @@ struct answer {
 	DXGK_SEGMENTDESCRIPTOR3 descriptor[VMM_PORT_SEGMENTS_MAX];
 	UINT invalid_ranges[VMM_PORT_SEGMENTS_MAX];
 	struct vmm_port_vpr vpr[VMM_PORT_SEGMENTS_MAX];
+	struct vmm_port_host_aperture host[VMM_PORT_SEGMENTS_MAX];
 	UINT paging_segment, paging_bytes, paging_private_bytes;
 };
 
@@ -123,6 +124,7 @@ static void convert(const struct vmm_port *port, const union wire *wire, struct 
 			answer->descriptor[i] = vmm_port_older_form(&wire->v4[i]);
 			answer->invalid_ranges[i] = wire->v4[i].NumInvalidMemoryRanges;
 			answer->vpr[i] = vmm_port_vpr_of(&wire->v4[i]);
+			answer->host[i] = vmm_port_host_of(&wire->v4[i]);
 		} else {
 			answer->descriptor[i] =
 				is_old_form(port) ? newer_form(&wire->v1[i]) : wire->v3[i];
@@ -197,6 +199,13 @@ static NTSTATUS check_flags(struct vmm_port *port, UINT id, DXGK_SEGMENTFLAGS fl
 			"and only one of the two can be (PNP-06)",
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
+	}
+	if (flags.PitchAlignment && flags.Aperture) {
+		vmm_reason(
+			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			"SEG-10: segment %u has flags 0x%x: PitchAlignment of an aperture is not built",
+			id, flags.Value);
+		return STATUS_NOT_SUPPORTED;
 	}
 	return vmm_port_is_wddm2(port) ? vmm_port_check_segment_flags2(port, id, flags)
 				       : STATUS_SUCCESS;
@@ -301,6 +310,8 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 		s->flags.CpuVisible = 0; /* SEG-08 */
 	else
 		s->flags.CacheCoherent = 0; /* SEG-09 */
+	if (s->flags.PitchAlignment)
+		s->flags.CpuVisible = 0; /* SEG-10, Q-26: its bytes there are in the GPU's order */
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
 	s->size_bytes = d->Size;
@@ -375,6 +386,8 @@ static NTSTATUS keep_answer(struct vmm_port *port, const struct answer *answer)
 							      answer->invalid_ranges[i]);
 		if (status == STATUS_SUCCESS)
 			status = vmm_port_keep_vpr(port, &kept[i], &answer->vpr[i]);
+		if (status == STATUS_SUCCESS)
+			status = vmm_port_keep_host(port, &kept[i], &answer->host[i]);
 		first = vmm_port_first_failure(first, status);
 	}
 	if (vmm_port_is_wddm2(port))

@@ -41,6 +41,8 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 		wrong = "SupportsCpuHostAperture excludes CpuVisible";
 	else if (flags.SupportsCachedCpuHostAperture && !flags.SupportsCpuHostAperture)
 		wrong = "SupportsCachedCpuHostAperture needs SupportsCpuHostAperture";
+	else if (flags.Aperture && flags.SupportsCpuHostAperture)
+		wrong = "an aperture segment has no CPU host aperture";
 	if (wrong) {
 		vmm_finding(port->observe, "SEG-24", 0, 0, "segment %u has flags 0x%x: %s", id,
 			    flags.Value, wrong);
@@ -54,10 +56,10 @@ NTSTATUS vmm_port_check_segment_flags2(struct vmm_port *port, UINT id, DXGK_SEGM
 			id, flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (flags.SupportsCpuHostAperture)
-		return not_built(port, id, flags, "the CPU host aperture");
-	if (flags.Use64KBPages)
-		return not_built(port, id, flags, "a segment of 64 KiB pages");
+	if (flags.Use64KBPages && flags.Aperture)
+		return not_built(port, id, flags, "an aperture of 64 KiB pages");
+	if (flags.PitchAlignment && flags.VprSupported)
+		return not_built(port, id, flags, "a protected range in a PitchAlignment segment");
 	return STATUS_SUCCESS;
 }
 
@@ -111,16 +113,18 @@ static NTSTATUS ask(struct vmm_port *port, UINT id, DXGK_MEMORYRANGE *ranges, UI
 static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment *segment,
 			    const DXGK_MEMORYRANGE *range, UINT index)
 {
-	if (range->SizeInBytes && range->SegmentOffset % VMM_PAGE_SIZE == 0 &&
-	    range->SizeInBytes % VMM_PAGE_SIZE == 0 && range->SegmentOffset < segment->size_bytes &&
+	uint64_t page = segment->flags.Use64KBPages ? VMM_LARGE_PAGE_SIZE : VMM_PAGE_SIZE;
+
+	if (range->SizeInBytes && range->SegmentOffset % page == 0 &&
+	    range->SizeInBytes % page == 0 && range->SegmentOffset < segment->size_bytes &&
 	    range->SizeInBytes <= segment->size_bytes - range->SegmentOffset)
 		return STATUS_SUCCESS;
 	vmm_finding(port->observe, "SEG-26", 0, 0,
 		    "invalid range %u of segment %u is %llu bytes at %llu: not whole pages inside "
-		    "its %llu bytes",
+		    "its %llu bytes, of %llu each",
 		    index, segment->id, (unsigned long long)range->SizeInBytes,
 		    (unsigned long long)range->SegmentOffset,
-		    (unsigned long long)segment->size_bytes);
+		    (unsigned long long)segment->size_bytes, (unsigned long long)page);
 	return STATUS_INVALID_PARAMETER;
 }
 

@@ -116,6 +116,21 @@ static void remove_device(struct vmm_port *port)
 		vmm_port_wrong_status(port, "PNP-01", VIDMM_DDI_REMOVE_DEVICE, status);
 }
 
+/* PRS-02: what it takes to show a primary, which is all that is built of displays. */
+static void keep_sources(struct vmm_port *port, uint32_t sources, uint32_t children)
+{
+	bool shows =
+		port->ddi.DxgkDdiSetVidPnSourceAddress && port->ddi.DxgkDdiSetVidPnSourceVisibility;
+
+	port->caps.source_count = shows && sources <= VMM_PORT_SOURCES_MAX ? sources : 0;
+	vmm_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"the adapter has %u video present sources and %u children: displays are not built, but for flips: "
+		"%u sources show what is flipped to (PRS-02)%s",
+		sources, children, port->caps.source_count,
+		shows ? "" : ": the miniport has no DxgkDdiSetVidPnSourceAddress or ...Visibility");
+}
+
 /* AdapterLuid is the link's: to whoever asks it is one adapter. */
 static NTSTATUS start_device(struct vmm_port *port)
 {
@@ -139,10 +154,7 @@ static NTSTATUS start_device(struct vmm_port *port)
 		vmm_reason(port->observe, status, 0, 0, "DxgkDdiStartDevice failed with 0x%08x",
 			   (unsigned)status);
 	} else if (sources || children) {
-		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			   "the adapter has %u video present sources and %u children: displays "
-			   "are not built, it is run as a render adapter",
-			   sources, children);
+		keep_sources(port, sources, children);
 	}
 	return status;
 }
@@ -194,6 +206,7 @@ static struct vmm_port *create(const struct vmm_port_options *options)
 	port->sink = options->sink;
 	port->sink_context = options->sink_context;
 	port->lead = port->link[0] = port;
+	port->features = options->features;
 	port->link_count = 1;
 	port->caps.dma_queue_entries = VMM_PORT_DMA_QUEUE_ENTRIES;
 	vmm_list_init(&port->devices);
@@ -439,9 +452,22 @@ uint32_t vmm_port_luid(const struct vmm_port *port)
 	return (uint32_t)(port->identity_physical >> VMM_PAGE_SHIFT);
 }
 
+bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id)
+{
+	return atomic_load(&port->lead->enabled_features) & 1u << id;
+}
+
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port)
 {
 	return &port->caps;
+}
+
+const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uint64_t *size_bytes)
+{
+	if (index >= port->bar_count)
+		return NULL;
+	*size_bytes = port->bar[index].memory.size_bytes;
+	return port->bar[index].memory.base;
 }
 
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,

@@ -89,11 +89,18 @@ static const struct vmm_port_version versions[] = {
 		  SERVICES_BEFORE(NotifyCursorSupportChange), SEGMENT_2_0),
 	VERSION_2(2_8, "2.8", TABLE_BEFORE(SetFlipQueueLogBuffer), CAPS_BEFORE(MaxHwQueuedFlips),
 		  SERVICES_BEFORE(QueryFeatureSupport), SEGMENT_2_0),
-	VERSION_2(2_9, "2.9", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
+	VERSION_2(2_9, "2.9", TABLE_BEFORE(SetAllocationBackingStore), sizeof(DXGK_DRIVERCAPS),
 		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
-	VERSION_2(3_0, "3.0", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
+	VERSION_2(3_0, "3.0", TABLE_BEFORE(CreateNativeFence), sizeof(DXGK_DRIVERCAPS),
+		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
+	VERSION_2(3_1, "3.1", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
+		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
+	VERSION_2(3_2, "3.2", sizeof(DRIVER_INITIALIZATION_DATA), sizeof(DXGK_DRIVERCAPS),
 		  sizeof(DXGKRNL_INTERFACE), SEGMENT_2_9),
 };
+#define NEWEST versions[VMM_ARRAY_LENGTH(versions) - 1]
+#define FAMILY \
+	12u /* a version's number counts 0x1000 for each interface, and its revisions below */
 
 struct entry {
 	const char *name;
@@ -168,13 +175,14 @@ NTSTATUS vmm_port_table_read(struct vmm_port *port, const DRIVER_INITIALIZATION_
 		if (versions[i].number == version)
 			port->version = &versions[i];
 	}
-	if (!port->version && version > DXGKDDI_INTERFACE_VERSION_WDDM3_0) {
+	if (version >> FAMILY == NEWEST.number >> FAMILY) /* C-40: any revision of it */
+		port->version = &NEWEST;
+	if (!port->version && version > NEWEST.number) {
 		vmm_reason(
 			port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-			"the miniport registers interface version 0x%x: versions after 3.0 are not "
-			"built, 1.0 to 3.0 are (0x%x to 0x%x)",
-			version, versions[0].number,
-			versions[VMM_ARRAY_LENGTH(versions) - 1].number);
+			"the miniport registers interface version 0x%x: versions after %s are not "
+			"built, 1.0 to %s are (0x%x to 0x%x)",
+			version, NEWEST.name, NEWEST.name, versions[0].number, NEWEST.number);
 		return STATUS_NOT_SUPPORTED;
 	}
 	if (!port->version) {

@@ -31,6 +31,18 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 	return STATUS_SUCCESS;
 }
 
+enum { GDI_ALLOCATION_LIST = 256 };
+
+static NTSTATUS check_gdi(struct vmm_adapter *adapter, const struct vmm_context *context)
+{
+	if (context->list_size == GDI_ALLOCATION_LIST)
+		return STATUS_SUCCESS;
+	vmm_finding(adapter->observe, "DMA-34", context->device->process->id, 0,
+		    "the miniport asked for %u allocations for a GDI context: it has %u",
+		    context->list_size, GDI_ALLOCATION_LIST);
+	return STATUS_INVALID_PARAMETER;
+}
+
 static NTSTATUS make_user_buffers(struct vmm_context *context)
 {
 	struct vmm_context_buffers *u = &context->user;
@@ -63,6 +75,9 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 		.pPrivateDriverData = request->private_data,
 		.PrivateDriverDataSize = request->private_bytes,
 	};
+
+	args.Flags.GdiContext =
+		request->gdi && adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN7;
 	NTSTATUS status =
 		vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
 
@@ -75,6 +90,8 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	context->list_size = args.ContextInfo.AllocationListSize;
 	context->patch_size = args.ContextInfo.PatchLocationListSize;
 	status = check_info(adapter, context);
+	if (NT_SUCCESS(status) && args.Flags.GdiContext)
+		status = check_gdi(adapter, context);
 	if (!NT_SUCCESS(status))
 		vmm_port_destroy_context(adapter->port, context->kmd_context);
 	return status;
@@ -227,6 +244,7 @@ static void destroy_context(struct vmm_context *context)
 	vmm_os_mutex_unlock(&process->lock);
 	/* SUB-29: the miniport hears of it when its last packet is complete. */
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
+	vmm_display_close_context(context);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 	vmm_dma_destroy_all(context);
 	free_context(context);
@@ -271,6 +289,7 @@ static void unlink_device(struct vmm_device *device)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_remove(&device->process_link);
+	vmm_device_drop_name_locked(process, device->handle);
 	vmm_handle_destroy(&process->handles, device->handle);
 	vmm_os_mutex_unlock(&process->lock);
 }
@@ -295,6 +314,8 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->refs);
 	vmm_list_init(&device->residency);
 	vmm_list_init(&device->paging_queues);
+	vmm_list_init(&device->sleepers);
+	vmm_sync_begin_device(device);
 	status = vmm_port_create_device(adapter->port, &handle, false, &info);
 	if (!NT_SUCCESS(status))
 		goto out_free;
@@ -363,6 +384,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 			end_context(context);
 		destroy_context(context);
 	}
+	vmm_display_close_device(device);
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,
 		       atomic_load(&adapter->timeline[adapter->paging_timeline].queued),
@@ -371,6 +393,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	vmm_memory_close_device(device);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
+	vmm_sync_end_device(device);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 	unlink_device(device);
 	vmm_free(device);

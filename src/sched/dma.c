@@ -11,9 +11,9 @@
 static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 {
 	vmm_paging_lock(adapter);
-	if (dma->segment) {
+	if (dma->place.segment) {
 		vmm_list_remove(&dma->mapped);
-		vmm_memory_dma_unmap_locked(adapter, dma->segment, dma->range);
+		vmm_memory_dma_unmap_locked(adapter, &dma->place);
 	}
 	vmm_memory_flush_locked(adapter);
 	vmm_memory_dma_destroy_locked(adapter, &dma->backing);
@@ -35,7 +35,7 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing,
 					      &dma->bus_address);
 	if (!context->dma_segment_set)
-		dma->address = dma->bus_address;
+		dma->place.address = dma->bus_address;
 	vmm_paging_unlock(adapter);
 	return status;
 }
@@ -51,30 +51,28 @@ void vmm_dma_pin(struct vmm_dma *dma, bool pinned)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-static void move(struct vmm_dma *dma, uint32_t segment, uint32_t range, uint64_t address)
+static void move(struct vmm_dma *dma, const struct vmm_dma_place *place)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	dma->segment = segment;
-	dma->range = range;
-	dma->address = address;
+	dma->place = *place;
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
 vmm_status vmm_dma_place(struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = dma->context->device->adapter;
-	uint32_t segment, range;
-	uint64_t address;
+	/* It runs on that adapter of a link, and finds it in that one's aperture. */
+	struct vmm_dma_place place = {.physical = dma->context->engine};
 
-	if (dma->segment || !dma->context->dma_segment_set)
+	if (dma->place.segment || !dma->context->dma_segment_set)
 		return VMM_OK;
-	vmm_status status = vmm_memory_dma_map_locked(
-		adapter, &dma->backing, dma->context->dma_segment_set, &segment, &address, &range);
+	vmm_status status = vmm_memory_dma_map_locked(adapter, &dma->backing,
+						      dma->context->dma_segment_set, &place);
 	if (!vmm_ok(status) || status == VMM_PENDING)
 		return status;
-	move(dma, segment, range, address);
+	move(dma, &place);
 	vmm_list_push_back(&adapter->sched->mapped_dma, &dma->mapped);
 	dma->mapped_by = vmm_memory_flush_locked(adapter);
 	return VMM_OK;
@@ -97,19 +95,18 @@ bool vmm_dma_give_up_places(struct vmm_adapter *adapter)
 
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
-		uint32_t segment = 0;
+		struct vmm_dma_place place = {0};
 
 		vmm_os_mutex_lock(&adapter->state_lock);
 		if (!dma->pinned) {
-			segment = dma->segment;
-			dma->segment = 0;
-			dma->address = 0;
+			place = dma->place;
+			dma->place = (struct vmm_dma_place){0};
 		}
 		vmm_os_mutex_unlock(&adapter->state_lock);
-		if (!segment)
+		if (!place.segment)
 			continue;
 		vmm_list_remove(&dma->mapped);
-		vmm_memory_dma_unmap_locked(adapter, segment, dma->range);
+		vmm_memory_dma_unmap_locked(adapter, &place);
 		any = true;
 	}
 	return any;
@@ -121,11 +118,11 @@ void vmm_dma_forget_places(struct vmm_adapter *adapter)
 
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
-		uint32_t segment = dma->segment, range = dma->range;
+		const struct vmm_dma_place place = dma->place;
 
-		move(dma, 0, 0, 0);
+		move(dma, &(struct vmm_dma_place){0});
 		vmm_list_remove(&dma->mapped);
-		vmm_memory_dma_unmap_locked(adapter, segment, range);
+		vmm_memory_dma_unmap_locked(adapter, &place);
 	}
 }
 
@@ -145,6 +142,9 @@ bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wan
 static struct vmm_dma *dma_create(struct vmm_context *context)
 {
 	struct vmm_dma *dma = vmm_calloc(1, sizeof(*dma));
+	uint32_t list_size = context->list_size > DXGK_PRESENT_MAX_INDEX
+				     ? context->list_size
+				     : DXGK_PRESENT_MAX_INDEX; /* DMA-32 */
 
 	if (!dma)
 		return NULL;
@@ -154,9 +154,9 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	vmm_list_init(&dma->packet.link);
 	vmm_list_init(&dma->part.link);
 	vmm_list_init(&dma->work.link);
-	dma->list = vmm_calloc(context->list_size, sizeof(*dma->list));
-	dma->instances = vmm_calloc(context->list_size, sizeof(struct vmm_instance *));
-	dma->uses = vmm_calloc(context->list_size, sizeof(*dma->uses));
+	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
+	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
+	dma->uses = vmm_calloc(list_size, sizeof(*dma->uses));
 	dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
 	dma->work.device = context->device;
 	dma->work.instances = dma->instances;
@@ -280,6 +280,8 @@ void vmm_dma_put(struct vmm_dma *dma)
 {
 	dma->context->queued--;
 	dma->pinned = false;
+	if (vmm_unlikely(dma->present))
+		vmm_present_done_locked(dma);
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
 }
 

@@ -112,7 +112,8 @@ static bool stands_alone(struct vmm_sched *sched, uint32_t index)
 			    "engines 0x%llx depend on node %u, and it is not among them itself",
 			    (unsigned long long)engines, index);
 		vmm_port_fatal(sched->adapter->port, VMM_PORT_FATAL_VIDMM,
-			       VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, engines, index);
+			       VMM_PORT_VIDMM_OTHER(VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP),
+			       engines, index);
 		return false;
 	}
 	if (engines != 1ull << index) {

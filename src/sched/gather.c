@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a packet needs, in memory together: the buffer itself and what its patch list names, in list order (PAT-03,
- * DMA-35). What does not fit as a whole is tried as a portion (SPL-02). Under the paging lock; whatever is missing
+ * DMA-35). What fits as a whole is one portion (SPL-01); what does not is tried as less (SPL-02). Under the paging lock; whatever is missing
  * afterwards has been asked for in vain, or waits for the GPU (VMM_PENDING).
  */
 #include "sched/sched_private.h"
@@ -30,7 +30,7 @@ static vmm_status keep_bound(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 			continue;
 		instance->wanted = preparation;
 		instance->bound = preparation;
-		if (instance->lock_count && instance->place == VMM_PLACE_MEMORY)
+		if (vmm_locks(instance) && instance->place == VMM_PLACE_MEMORY)
 			instance->prepared = preparation; /* not even LKR-01 moves it now */
 		else
 			status = vmm_memory_make_resident_locked(adapter, instance,

@@ -102,7 +102,12 @@ uint64_t vmm_order_after(struct vmm_sched *sched, const struct vmm_dma *dma)
 				  : atomic_load_explicit(&sched->adapter->timeline[t].queued,
 							 memory_order_relaxed);
 
-	return vmm_timeline_passed(sched->adapter, t, others) ? 0 : order_after(sched, dma);
+	if (vmm_timeline_passed(sched->adapter, t, others))
+		return 0;
+	uint64_t after = order_after(sched, dma);
+	return vmm_unlikely(dma->flip != NULL)
+		       ? vmm_max_u64(after, node->flipped[dma->flip->source_id])
+		       : after;
 }
 
 void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64_t sequence)
@@ -110,6 +115,8 @@ void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64
 	struct vmm_node *node = &sched->node[dma->context->node];
 
 	node->owner[sequence % VMM_TIMELINE_AHEAD] = dma->context;
+	if (vmm_unlikely(dma->flip != NULL)) /* PRS-04: in the order in which they were queued */
+		node->flipped[dma->flip->source_id] = sequence;
 	if (vmm_likely(node->newest_owner == dma->context))
 		return;
 	node->newest_owner = dma->context;
@@ -423,22 +430,67 @@ static struct vmm_packet *next_of_contexts(struct vmm_sched *sched, struct vmm_n
 	return can_run(sched, packet) ? packet : NULL;
 }
 
+/* Its id is one that the node is beyond. */
+static bool is_stale(const struct vmm_node *node, const struct vmm_packet *packet)
+{
+	return packet && vmm_unlikely(vmm_fence_reached(node->newest, packet->fence));
+}
+
+/* SUB-03, SCH-09: what the packet may need is older than it, and it is older than what it does not need. NULL: it goes first. */
+static struct vmm_packet *paging_before(const struct vmm_node *node,
+					const struct vmm_packet *packet)
+{
+	if (vmm_list_empty(&node->paging))
+		return NULL;
+	struct vmm_packet *paging = vmm_container_of(node->paging.next, struct vmm_packet, link);
+
+	return !packet || is_stale(node, packet) || vmm_fence_reached(packet->fence, paging->fence)
+		       ? paging
+		       : NULL;
+}
+
+/*
+ * PAG-21 on a link: as soon as one packet of a synchronous number is with the hardware no render packet follows it there until
+ * the number is complete. So it begins when all its packets are next on their nodes, and what was paged before is complete.
+ */
+VMM_COLD static bool may_begin_alone(struct vmm_sched *sched, const struct vmm_packet *packet)
+{
+	const struct vmm_adapter *adapter = sched->adapter;
+	uint32_t parts = sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS], level = 0;
+
+	if (adapter->physical_adapters == 1 || sched->alone == packet->sequence)
+		return true;
+	if (!vmm_timeline_passed(adapter, packet->timeline, packet->sequence - 1))
+		return false;
+	for (uint32_t i = 0; i < adapter->physical_adapters; i++) {
+		struct vmm_node *node = &sched->node[vmm_paging_node_of(adapter, i)];
+		const struct vmm_packet *paging =
+			paging_before(node, next_of_contexts(sched, node, &level));
+
+		parts -= paging && paging->sequence == packet->sequence;
+	}
+	return !parts;
+}
+
+static bool may_page(struct vmm_sched *sched, const struct vmm_packet *packet)
+{
+	if (vmm_unlikely(packet->synchronous) && !may_begin_alone(sched, packet))
+		return false;
+	/* SUB-03 among the adapters of a link. */
+	return vmm_timeline_passed(sched->adapter, packet->timeline, packet->paging_needed);
+}
+
 struct vmm_packet *vmm_order_next_locked(struct vmm_sched *sched, struct vmm_node *node,
 					 bool *urgent, struct vmm_packet **stale)
 {
 	uint32_t level = 0;
-	struct vmm_packet *packet = next_of_contexts(sched, node, &level);
+	struct vmm_packet *packet = next_of_contexts(sched, node, &level),
+			  *paging = paging_before(node, packet);
 
-	if (packet && vmm_unlikely(vmm_fence_reached(node->newest, packet->fence)))
+	if (is_stale(node, packet))
 		*stale = packet;
-	/* SUB-03, SCH-09: what the packet may need is older than it, and it is older than what it does not need. */
-	if (!vmm_list_empty(&node->paging)) {
-		struct vmm_packet *paging =
-			vmm_container_of(node->paging.next, struct vmm_packet, link);
-
-		if (!packet || *stale || vmm_fence_reached(packet->fence, paging->fence))
-			return paging;
-	}
+	if (paging)
+		return may_page(sched, paging) ? paging : NULL;
 	if (packet && vmm_unlikely(sched->caps->preemption_aware))
 		*urgent = preempts(sched, node, packet, level);
 	return packet;

@@ -107,12 +107,11 @@ static void pause_devices(struct vmm_adapter *adapter)
 			vmm_live_await_end(adapter->os, handle); /* its client is at it */
 			continue;
 		}
-		if (adapter->wddm2)
-			vmm_progress_signal(adapter); /* who waits for a paging fence comes out */
-		vmm_live_pause_finish(handle);
 		struct vmm_device *device = device_of(adapter, handle);
 
 		vmm_assert(device);
+		vmm_device_disturb(device); /* who waits for a fence comes out */
+		vmm_live_pause_finish(handle);
 		device->paused = true;
 		pause_contexts(device);
 	}
@@ -203,6 +202,7 @@ static vmm_status evict(struct vmm_adapter *adapter, POWER_ACTION action)
 
 	vmm_paging_lock(adapter);
 	vmm_dma_give_up_places(adapter);
+	vmm_display_forget_locked(adapter->sched);
 	vmm_paging_unlock(adapter);
 	status = vmm_memory_power_down(adapter, action == PowerActionHibernate ? VMM_POWER_HIBERNATE
 									       : VMM_POWER_STANDBY);

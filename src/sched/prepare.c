@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preparation: what the packet uses is made resident (gather.c), the allocation list gets the final addresses, the
- * packet its fence, the miniport patches (PAT-11), and the packet joins its node.
- * Packets are prepared strictly in call order; the first one that must wait for the GPU holds up the rest.
+ * packet its fence, the miniport patches (PAT-11), and the packet joins its node; nothing that it needs moves from then on (SUB-02).
+ * Packets are prepared strictly in call order (SUB-04); the first one that must wait for the GPU holds up the rest.
  */
 #include "sched/sched_private.h"
 
@@ -27,6 +27,8 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		    !(instance->allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
 			continue;
 		instance->gpu_wrote |= dma->list[i].WriteOperation; /* PAG-31 */
+		if (dma->list[i].WriteOperation)                    /* PAG-22 */
+			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
 		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
 				      memory_order_relaxed);
@@ -56,8 +58,8 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 
 	*s = (DXGKARG_SUBMITCOMMAND){
 		.hContext = dma->context->kmd_context,
-		.DmaBufferSegmentId = dma->segment,
-		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address,
+		.DmaBufferSegmentId = dma->place.segment,
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 		.DmaBufferSize = dma->context->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,
@@ -69,6 +71,8 @@ static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
 		.NodeOrdinal = dma->context->ordinal,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
+	if (vmm_unlikely(dma->present))
+		vmm_present_fill_submit(dma, s);
 }
 
 /* The patch locations from `first` to before `end`: those of the packet. */
@@ -106,6 +110,15 @@ void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
+/* DMA-32: nothing for the hardware. It completes when all before it has; then the flip is due. */
+static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_prepare_unqueue(sched, dma);
+	dma->packet.cancelled = true;
+	dma->packet.fence = 0;
+	vmm_queue_ready(sched, &dma->packet);
+}
+
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -122,8 +135,12 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
-	if (dma->context->node == adapter->paging_node)
+	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
 		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
+	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {
+		flip_in_turn(sched, dma);
+		return VMM_OK;
+	}
 	packet->fence = vmm_fence_next(sched);
 	fill_submit(dma, packet);
 	status = patch(adapter, dma, packet, dma->patch_start, dma->patch_end);
@@ -171,7 +188,7 @@ VMM_COLD static void say_why(struct vmm_sched *sched, const struct vmm_dma *dma,
 
 	vmm_reason(
 		sched->adapter->observe, status, context->device->process->id, context->handle,
-		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY",
+		"%s (%u allocations, %u patch locations): the device is in error, state ERROR_OUTOFMEMORY (PRI-16)",
 		status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
 			? "PAG-20: an allocation of a submission lost its content while it waited"
 		: status == VMM_NO_MEMORY

@@ -218,7 +218,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 		vmm_progress_signal(adapter);
 }
 
-void vmm_sched_kick(struct vmm_adapter *adapter)
+static VMM_NOINLINE void kick(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
 
@@ -240,10 +240,31 @@ void vmm_sched_kick(struct vmm_adapter *adapter)
 	}
 }
 
+void vmm_sched_kick(struct vmm_adapter *adapter)
+{
+	const struct vmm_sched *sched = adapter->sched;
+
+	if (vmm_unlikely(atomic_load(&sched->ready_count) || atomic_load(&sched->chores)))
+		kick(adapter);
+}
+
+/* A number is complete when it is on every physical adapter, and so is every number before it. */
+static void retire_paging(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
+	uint64_t completed = atomic_load_explicit(&timeline->completed, memory_order_relaxed);
+	uint64_t queued = atomic_load_explicit(&timeline->queued, memory_order_relaxed);
+
+	sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS]--;
+	vmm_list_push_back(&sched->free_paging, &packet->link);
+	while (completed < queued && !sched->paging_parts[(completed + 1) % VMM_PAGING_PACKETS])
+		completed++;
+	atomic_store_explicit(&timeline->completed, completed, memory_order_release);
+}
+
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
-	uint64_t sequence = packet->sequence;
 
 	if (vmm_unlikely(packet->portion)) {
 		vmm_dma_of(packet)->part_busy =
@@ -251,8 +272,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 		return;
 	}
 	if (packet->paging) {
-		vmm_list_push_back(&sched->free_paging, &packet->link);
-		atomic_store_explicit(&timeline->completed, sequence, memory_order_release);
+		retire_paging(sched, packet);
 		return;
 	}
 	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
@@ -348,6 +368,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
 			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
+		vmm_display_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -458,6 +482,8 @@ static void sink_dpc(void *context)
 		retired += retire_reports(sched, n);
 		preempted |= vmm_preempt_answered_locked(sched, n);
 	}
+	if (vmm_unlikely(sched->display != NULL))
+		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!retired && !preempted)
 		return;
@@ -465,7 +491,8 @@ static void sink_dpc(void *context)
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || atomic_load(&sched->chores) || atomic_load(&adapter->zombies) ||
-	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work))
+	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -571,5 +598,6 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -68,6 +68,11 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
 			  device->handle, VIDMM_RECOVERY_DEVICE_LOST, device == offender ? 3 : 2,
 			  timeout->node, timeout->fence, 0);
+		vmm_reason(
+			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
+			"TDR-07: the adapter is reset, device 0x%08x is lost%s: from here on its calls "
+			"answer device removed (LOCK-33, OFR-15)",
+			device->handle, device == offender ? ", whose packet hung" : "");
 	}
 	atomic_fetch_add(&adapter->resets, 1);
 	vmm_os_mutex_unlock(&adapter->state_lock);
@@ -157,7 +162,7 @@ static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 	const struct vmm_dma *dma = vmm_dma_of(packet);
 	DXGKARG_CANCELCOMMAND args = cancel_of(dma);
 
-	if (!sched->caps->cancel_command_aware)
+	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
 		return;
 	if (packet->portion) { /* the rest of the buffer gets a call of its own */
 		args.DmaBufferSubmissionStartOffset = packet->submit.DmaBufferSubmissionStartOffset;
@@ -230,6 +235,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 		return;
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESET, timeout);
 	vmm_dma_forget_places(adapter);
+	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
 	settle_queues(sched);
 	if (atomic_load(&adapter->removed) || /* a cleanup call failed */

@@ -4,7 +4,7 @@
  * buffer (several passes if it runs out of room), check what it emitted, queue. The submit lock is held from capture
  * to queueing: sequence order is queue order, and nothing that was looked up can be deallocated meanwhile.
  */
-#include "sched/sched_private.h"
+#include "sched/submission.h"
 
 enum {
 	ENTRY_WRITE = VMM_USES_WRITE,
@@ -16,29 +16,16 @@ enum {
 	RENDER_NULL = 0x8,
 };
 
-struct submission {
-	struct vmm_context *context;
-	struct vmm_adapter *adapter;
-	struct vmm_render_request *request;
-	uint64_t serial;
-	uint64_t sequence; /* of the newest that was queued */
-	struct vmm_dma *piece[VMM_DMA_BUFFERS_PER_CONTEXT];
-	uint32_t pieces;
-	uint32_t patches, queued;
-	uint32_t reserved; /* bits of an allocation list entry */
-};
-
-static NTSTATUS broke(const struct submission *s, const char *rule, NTSTATUS status, uint32_t index,
-		      const char *what)
+static NTSTATUS broke(const struct vmm_submission *s, const char *rule, NTSTATUS status,
+		      uint32_t index, const char *what)
 {
-	vmm_finding(
-		s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
-		"render on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
-		s->context->handle, index, s->context->user.allocations[index].hAllocation, what);
+	vmm_finding(s->adapter->observe, rule, s->context->device->process->id, s->context->handle,
+		    "%s on context 0x%08x refused: allocation list entry %u (handle 0x%08x): %s",
+		    s->what, s->context->handle, index, s->entries[index].hAllocation, what);
 	return status;
 }
 
-static NTSTATUS check_request(const struct submission *s)
+static NTSTATUS check_request(const struct vmm_submission *s)
 {
 	const struct vmm_render_request *r = s->request;
 	const struct vmm_context_buffers *u = &s->context->user;
@@ -56,29 +43,31 @@ static NTSTATUS check_request(const struct submission *s)
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS bad_handle(const struct submission *s, uint32_t handle)
+static NTSTATUS bad_handle(const struct vmm_submission *s, uint32_t handle)
 {
 	struct vmm_device *device = s->context->device;
 
 	const struct vmm_ref *ref =
 		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
 
-	vmm_ref_report(device, handle, "DMA-16", "allocation list of a render call");
+	vmm_ref_report(device, handle, "DMA-16",
+		       s->present ? "source or destination of a present"
+				  : "allocation list of a render call");
 	if (ref && ref->device)
 		return STATUS_GRAPHICS_WRONG_ALLOCATION_DEVICE;
 	return STATUS_INVALID_HANDLE;
 }
 
 /* TDR-11: nobody's mistake. */
-VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t index)
+VMM_COLD static NTSTATUS lost_in_reset(const struct vmm_submission *s, uint32_t index)
 {
-	uint32_t handle = s->context->user.allocations[index].hAllocation;
+	uint32_t handle = s->entries[index].hAllocation;
 
 	vmm_reason(
 		s->adapter->observe, STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST,
 		s->context->device->process->id, handle,
-		"TDR-11: render on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
-		s->context->handle, handle);
+		"TDR-11: %s on context 0x%08x: the content of 0x%08x was lost when the adapter was reset",
+		s->what, s->context->handle, handle);
 	return STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST;
 }
 
@@ -86,17 +75,18 @@ VMM_COLD static NTSTATUS lost_in_reset(const struct submission *s, uint32_t inde
  * DMA-26, PRI-11: from 2.0 on a list makes nothing resident, and naming what is not is an access to it: the device is
  * in error. Locks are the UMD's affair (LKR-09). DMA-27: without AccessedPhysically there is no address to patch in.
  */
-static NTSTATUS check_residency(const struct submission *s, uint32_t index,
+static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 				const struct vmm_ref *ref)
 {
-	const char *why = !ref->residency_count ? "it is not on the device's residency list"
-			  : ref->instance->held
-				  ? "it is locked by the CPU, which keeps it from coming in"
-				  : NULL;
+	const char *why =
+		!ref->residency_count ? "it is not on the device's residency list"
+		: ref->instance->held
+			? "it is locked by the CPU, which keeps it from coming in (LOCK-48, LKR-09)"
+			: NULL;
 
 	if (!vmm_allocation_is_physical(ref->allocation))
 		return broke(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
-			     "it was not created AccessedPhysically"); /* PAG-24 */
+			     "it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
@@ -104,7 +94,7 @@ static NTSTATUS check_residency(const struct submission *s, uint32_t index,
 }
 
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
-static NTSTATUS check_reference(const struct submission *s, uint32_t index,
+static NTSTATUS check_reference(const struct vmm_submission *s, uint32_t index,
 				const struct vmm_ref *ref)
 {
 	if (vmm_is_offered_locked(ref->allocation))
@@ -112,6 +102,10 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 			     "it is offered and not reclaimed");
 	if (vmm_unlikely(ref->allocation->reset_lost))
 		return lost_in_reset(s, index);
+	if (vmm_unlikely(atomic_load_explicit(&ref->allocation->replaced, memory_order_relaxed)))
+		return broke(
+			s, "DMA-36", STATUS_GRAPHICS_ALLOCATION_INVALID, index,
+			"another shared primary of its source has been made since: open that one");
 	if (vmm_unlikely(ref->allocation->content_lost))
 		return broke(s, "PAG-20", STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST, index,
 			     "its content was lost when it could not be evicted");
@@ -119,39 +113,42 @@ static NTSTATUS check_reference(const struct submission *s, uint32_t index,
 		return check_residency(s, index, ref);
 	if (vmm_unlikely(vmm_memory_is_aperture_locked(ref->instance)))
 		return broke(s, "SWZ-18", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			     "it is locked with AcquireAperture"); /* LKR-06 */
-	if (vmm_unlikely(ref->instance->lock_count && !vmm_memory_can_render_locked(ref->instance)))
-		return broke(s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
-			     "it is locked and no aperture segment can take it");
+			     "it is locked with AcquireAperture (LKR-06)");
+	if (vmm_unlikely(vmm_locks(ref->instance) && !vmm_memory_can_render_locked(ref->instance)))
+		return broke(
+			s, "LKR-02", STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION, index,
+			"it is locked and no aperture segment can take it; unlocked, the same buffer "
+			"is accepted (LOCK-36, LKR-03)");
 	return STATUS_SUCCESS;
 }
 
 /* OFR-10: what the entry offers must be a priority, and its allocation may not be the CPU's. */
-static NTSTATUS check_offer(const struct submission *s, uint32_t index, const struct vmm_ref *ref,
-			    uint32_t priority)
+static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
+			    const struct vmm_ref *ref, uint32_t priority)
 {
 	if (priority > OFFER_PRIORITY_MAX)
 		return broke(s, "OFR-03", STATUS_INVALID_PARAMETER, index,
 			     "its OfferPriority is none of 0 to 4");
-	if (ref->instance->lock_count)
+	if (vmm_locks(ref->instance))
 		return broke(s, "OFR-08", STATUS_INVALID_PARAMETER, index,
 			     "it is to be offered and is locked");
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_t index)
+static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
 {
 	/* Read once: the list is the client's memory (DMA-14). */
-	D3DDDI_ALLOCATIONLIST entry = s->context->user.allocations[index];
+	D3DDDI_ALLOCATIONLIST entry = s->entries[index];
 	DXGK_ALLOCATIONLIST *out = &dma->list[index];
 	uint32_t segment;
 	uint64_t address;
 
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
 		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-			     "from WDDM 2.0 on nothing is offered through the list"); /* DMA-24 */
+			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
 	if (vmm_unlikely(entry.Value & s->reserved))
-		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index, "reserved bits are set");
+		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+			     "reserved bits are set (PAG-30)");
 	*out = (DXGK_ALLOCATIONLIST){0};
 	dma->instances[index] = NULL;
 	dma->uses[index] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
@@ -183,13 +180,13 @@ static NTSTATUS capture_entry(struct submission *s, struct vmm_dma *dma, uint32_
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
+static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_process *process = s->context->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	dma->renamed = dma->offering = false;
-	dma->list_count = s->request->allocation_count;
+	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
 	vmm_os_mutex_lock(&process->lock);
 	for (uint32_t i = 0; i < dma->list_count && NT_SUCCESS(status); i++)
@@ -200,7 +197,7 @@ static NTSTATUS capture_list(struct submission *s, struct vmm_dma *dma)
 }
 
 /* Says what is wrong with a patch location; STATUS_SUCCESS when it is one that a NULL element excuses. */
-VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_dma *dma,
+VMM_COLD static NTSTATUS bad_patch(const struct vmm_submission *s, const struct vmm_dma *dma,
 				   uint32_t p)
 {
 	const D3DDDI_PATCHLOCATIONLIST *e = &dma->patches[p];
@@ -222,7 +219,7 @@ VMM_COLD static NTSTATUS bad_patch(const struct submission *s, const struct vmm_
 	return STATUS_INVALID_PARAMETER;
 }
 
-static NTSTATUS check_patches(const struct submission *s, const struct vmm_dma *dma)
+static NTSTATUS check_patches(const struct vmm_submission *s, const struct vmm_dma *dma)
 {
 	uint32_t slots = vmm_port_caps(s->adapter->port)->slot_count;
 	uint32_t slot_end = slots ? slots : UINT32_MAX;
@@ -245,7 +242,7 @@ static NTSTATUS check_patches(const struct submission *s, const struct vmm_dma *
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS check_instances(const struct submission *s, const struct vmm_dma *dma)
+static NTSTATUS check_instances(const struct vmm_submission *s, const struct vmm_dma *dma)
 {
 	NTSTATUS status = STATUS_SUCCESS;
 
@@ -264,38 +261,36 @@ static NTSTATUS check_instances(const struct submission *s, const struct vmm_dma
 }
 
 /* DMA-31: after this status the device does not go on. */
-VMM_COLD static void lose_device(const struct submission *s)
+VMM_COLD static void lose_device(const struct vmm_submission *s)
 {
 	struct vmm_device *device = s->context->device;
 
 	vmm_reason(
 		s->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, device->process->id,
 		s->context->handle,
-		"DMA-31: the miniport answered a render on context 0x%08x with a GPU exception: the device is in error",
-		s->context->handle);
+		"%s: the miniport answered a %s on context 0x%08x with a GPU exception: the device is in error",
+		s->present ? "DMA-37" : "DMA-31", s->what, s->context->handle);
 	vmm_device_fail(device, VMM_DEVICE_FAULT);
 }
 
-static NTSTATUS call_render(struct submission *s, struct vmm_dma *dma, DXGKARG_RENDER *args)
+/* Around a call that translates into `dma`, which keeps its place meanwhile. */
+static struct vmm_process *enter(const struct vmm_submission *s, struct vmm_dma *dma)
 {
-	const struct vmm_context *context = s->context;
-	struct vmm_process *before =
-		vmm_calling_process_set(s->adapter->os, context->device->process);
-
 	vmm_dma_pin(dma, true);
-	args->DmaBufferSegmentId = dma->segment; /* 0, and no address, while it has no place */
-	args->DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->address;
-	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, args);
-	vmm_dma_pin(dma, false);
-	/* What waits at the head of the prepare queue may want its place. */
-	if (context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
-		vmm_progress_signal(s->adapter);
-	vmm_calling_process_set(s->adapter->os, before);
-	return status;
+	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
 }
 
-/* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
-static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *multipass)
+static void leave(const struct vmm_submission *s, struct vmm_dma *dma, struct vmm_process *before)
+{
+	vmm_dma_pin(dma, false);
+	/* What waits at the head of the prepare queue may want its place. */
+	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
+		vmm_progress_signal(s->adapter);
+	vmm_calling_process_set(s->adapter->os, before);
+}
+
+static NTSTATUS call_render(const struct vmm_submission *s, struct vmm_dma *dma,
+			    struct vmm_translated *t)
 {
 	const struct vmm_context *context = s->context;
 	DXGKARG_RENDER args = {
@@ -311,36 +306,65 @@ static NTSTATUS translate(struct submission *s, struct vmm_dma *dma, uint32_t *m
 		.PatchLocationListInSize = s->request->patch_count,
 		.pPatchLocationListOut = dma->patches,
 		.PatchLocationListOutSize = context->patch_size,
-		.MultipassOffset = *multipass,
+		.MultipassOffset = t->multipass,
+		.DmaBufferSegmentId =
+			dma->place.segment, /* 0, and no address, while it has no place */
+		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
 	};
+	NTSTATUS status = vmm_port_render(s->adapter->port, context->kmd_context, &args);
+
+	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
+				     args.pPatchLocationListOut, args.MultipassOffset};
+	return status;
+}
+
+static NTSTATUS call_miniport(const struct vmm_submission *s, struct vmm_dma *dma,
+			      struct vmm_translated *t)
+{
+	struct vmm_process *before = enter(s, dma);
+	NTSTATUS status = s->present ? vmm_present_translate(s, dma, t) : call_render(s, dma, t);
+
+	leave(s, dma, before);
+	return status;
+}
+
+/* One call of DxgkDdiRender into one DMA buffer. STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: more is to come. */
+static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_t *multipass)
+{
+	const struct vmm_context *context = s->context;
+	struct vmm_translated t = {.multipass = *multipass};
+
 	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
 		return STATUS_DEVICE_REMOVED;
-	NTSTATUS status = call_render(s, dma, &args);
+	NTSTATUS status = call_miniport(s, dma, &t);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)
 		lose_device(s);
 	if (!NT_SUCCESS(status) && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 		return status;
-	dma->used_bytes = (uint32_t)((char *)args.pDmaBuffer - dma->backing.address);
-	dma->patch_count = (uint32_t)(args.pPatchLocationListOut - dma->patches);
+	if (s->present && s->present->mmio)
+		vmm_flip_describe(dma, &t);
+	dma->used_bytes = (uint32_t)(t.commands - dma->backing.address);
+	dma->patch_count = (uint32_t)(t.patches - dma->patches);
 	dma->private_used =
-		dma->private_data
-			? (uint32_t)((char *)args.pDmaBufferPrivateData - (char *)dma->private_data)
-			: 0;
-	dma->null_rendering = (s->request->flags & RENDER_NULL) || (context->flags & 0x1);
+		dma->private_data ? (uint32_t)(t.private_data - (char *)dma->private_data) : 0;
+	dma->null_rendering =
+		(s->request && (s->request->flags & RENDER_NULL)) || (context->flags & 0x1);
+	dma->present = s->present ? s->present->submit_flags : 0;
 	dma->patch_start = dma->start = 0;
 	dma->patch_end = dma->patch_count;
 	dma->end = dma->used_bytes;
 	dma->split = false;
-	*multipass = args.MultipassOffset;
-	NTSTATUS checked = check_patches(s, dma);
+	*multipass = t.multipass;
+	NTSTATUS checked = s->present && s->present->mmio ? STATUS_SUCCESS : check_patches(s, dma);
 	if (NT_SUCCESS(checked))
 		checked = check_instances(s, dma);
 	return NT_SUCCESS(checked) ? status : checked;
 }
 
 /* What the buffer retires (REF-02) and what it will offer (OFR-10); paging lock held. */
-static void commit_uses(const struct submission *s, const struct vmm_dma *dma, uint64_t sequence)
+static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dma,
+			uint64_t sequence)
 {
 	for (uint32_t p = 0; dma->renamed && p < dma->patch_count; p++)
 		if (dma->instances[dma->patches[p].AllocationIndex])
@@ -355,7 +379,7 @@ static void commit_uses(const struct submission *s, const struct vmm_dma *dma, u
 }
 
 /* From here on the allocations are busy, the instances used, the packet in its queue. */
-static void commit_piece(struct submission *s, struct vmm_dma *dma)
+static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_sched *sched = s->adapter->sched;
 	uint32_t t = s->context->node;
@@ -393,11 +417,23 @@ static void commit_piece(struct submission *s, struct vmm_dma *dma)
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
 	atomic_fetch_add(&sched->prepare_count, 1);
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
+	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
 }
 
-static void commit(struct submission *s)
+/* SUB-17: with its last piece a present is queued, and counts until that is complete or, a flip, until it is shown. */
+static void commit_present(const struct vmm_submission *s, struct vmm_dma *last)
 {
+	last->counts_as_present = !s->present->flip;
+	last->flip = s->present->flip;
+	if (last->flip)
+		vmm_flip_queued(s, last);
+}
+
+static void commit(struct vmm_submission *s, bool last)
+{
+	if (last && s->present)
+		commit_present(s, s->piece[s->pieces - 1]);
 	for (uint32_t i = 0; i < s->pieces; i++)
 		commit_piece(s, s->piece[i]);
 	s->pieces = 0;
@@ -419,30 +455,32 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
  * Too large to hold back as a whole: all pieces but the newest go out, or no buffer would ever come free. Not by way of
  * the worker, which may be waiting for the submit lock that is held here.
  */
-static void send_ahead(struct submission *s)
+static void send_ahead(struct vmm_submission *s)
 {
 	struct vmm_dma *newest = s->piece[--s->pieces];
 
-	commit(s);
+	commit(s, false);
 	s->piece[s->pieces++] = newest;
 	vmm_prepare_pump_waiting(s->adapter);
 }
 
+#define DDI_NAME(s) ((s)->present ? "DxgkDdiPresent" : "DxgkDdiRender")
+
 /* DMA-30: the miniport promised that this cannot happen. */
-VMM_COLD static NTSTATUS breaks_contract(const struct submission *s, const struct vmm_dma *dma)
+VMM_COLD static NTSTATUS breaks_contract(const struct vmm_submission *s, const struct vmm_dma *dma)
 {
 	vmm_finding(
 		s->adapter->observe, "DMA-30", s->context->device->process->id, s->context->handle,
-		"DxgkDdiRender on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
+		"%s on context 0x%08x wants a second DMA buffer after %u of %u bytes, on a device with "
 		"GuaranteedDmaBufferContract",
-		s->context->handle, dma->used_bytes, s->context->dma_bytes);
-	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VIDMM_DDI_RENDER, dma->used_bytes,
-		       s->context->dma_bytes);
+		DDI_NAME(s), s->context->handle, dma->used_bytes, s->context->dma_bytes);
+	vmm_port_fatal(s->adapter->port, VMM_PORT_FATAL_VIDMM, VMM_PORT_VIDMM_CONTRACT,
+		       dma->used_bytes, s->context->dma_bytes);
 	return STATUS_DEVICE_REMOVED;
 }
 
 /* DMA-29: pieces until the miniport has emitted everything; the caller sees one success. */
-static NTSTATUS translate_all(struct submission *s)
+static NTSTATUS translate_all(struct vmm_submission *s)
 {
 	uint32_t multipass = 0;
 	NTSTATUS status;
@@ -451,6 +489,9 @@ static NTSTATUS translate_all(struct submission *s)
 		struct vmm_dma *dma = s->piece[s->pieces - 1], *next;
 
 		status = translate(s, dma, &multipass);
+		if (vmm_unlikely(s->adapter->verify) &&
+		    (NT_SUCCESS(status) || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
+			vmm_verify_piece(s, dma);
 		if (status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
 			return status;
 		if (s->context->device->one_buffer)
@@ -459,9 +500,9 @@ static NTSTATUS translate_all(struct submission *s)
 			vmm_finding(
 				s->adapter->observe, "DMA-29", s->context->device->process->id,
 				s->context->handle,
-				"DxgkDdiRender wants another DMA buffer although it wrote nothing into an empty one of %u "
+				"%s wants another DMA buffer although it wrote nothing into an empty one of %u "
 				"bytes (MultipassOffset %u)",
-				s->context->dma_bytes, multipass);
+				DDI_NAME(s), s->context->dma_bytes, multipass);
 			return STATUS_INVALID_PARAMETER;
 		}
 		if (s->pieces == VMM_DMA_BUFFERS_PER_CONTEXT / 2)
@@ -478,36 +519,55 @@ static NTSTATUS translate_all(struct submission *s)
 	}
 }
 
-NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request *request)
+NTSTATUS vmm_submission_run(struct vmm_submission *s)
 {
-	struct vmm_adapter *adapter = context->device->adapter;
-	struct submission s = {.context = context, .adapter = adapter, .request = request};
-	NTSTATUS status = check_request(&s);
+	struct vmm_context *context = s->context;
+	struct vmm_adapter *adapter = s->adapter;
+	NTSTATUS status = vmm_dma_get(context, &s->piece[0]);
 
 	if (!NT_SUCCESS(status))
 		return status;
-	s.reserved = (uint32_t)ENTRY_RESERVED;
+	s->pieces = 1;
+	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
-		s.reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
-	status = vmm_dma_get(context, &s.piece[0]);
-	if (!NT_SUCCESS(status))
-		return status;
-	s.pieces = 1;
+		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
 	vmm_os_mutex_lock(&adapter->submit_lock);
-	s.serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
+	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
-						  : capture_list(&s, s.piece[0]);
+						  : capture_list(s, s->piece[0]);
 	if (NT_SUCCESS(status))
-		status = translate_all(&s);
+		status = translate_all(s);
+	if (vmm_unlikely(s->adapter->verify))
+		vmm_verify_end(s);
 	if (NT_SUCCESS(status))
-		commit(&s);
+		commit(s, true);
+	/* What it named with its gates shut (check_reference) is marked as used by now; who opens gates looks at this. */
+	atomic_store_explicit(&adapter->captured, s->serial, memory_order_release);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
-	for (uint32_t i = 0; i < s.pieces; i++)
-		vmm_dma_give_back(s.piece[i]); /* a failure queues nothing (DMA-31) */
+	for (uint32_t i = 0; i < s->pieces; i++)
+		vmm_dma_give_back(s->piece[i]); /* a failure queues nothing (DMA-31) */
 	/* What was found wrong may come of a reset in the middle of the call: then it is that which is told (TDR-07). */
 	if (!NT_SUCCESS(status))
 		return vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED : status;
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request *request)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct vmm_submission s = {.context = context,
+				   .adapter = adapter,
+				   .what = "render",
+				   .request = request,
+				   .entries = context->user.allocations,
+				   .entry_count = request->allocation_count};
+	NTSTATUS status = check_request(&s);
+
+	if (NT_SUCCESS(status))
+		status = vmm_submission_run(&s);
+	if (!NT_SUCCESS(status))
+		return status;
 	request->queued = s.queued;
 	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
 		  context->handle, context->node, request->allocation_count, s.patches,

@@ -2,9 +2,10 @@
 #include "sched/sched_private.h"
 
 static uint64_t submit_paging(struct vmm_adapter *adapter,
-			      const struct vmm_paging_portion *portion);
+			      const struct vmm_paging_portion *portions, uint32_t count);
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason);
+static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline);
 
 static void wake(struct vmm_adapter *adapter)
 {
@@ -14,6 +15,7 @@ static void wake(struct vmm_adapter *adapter)
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
+	.last_prepared = last_prepared,
 	.kick = vmm_sched_kick,
 	.wake = wake,
 };
@@ -43,28 +45,47 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	return VMM_OK;
 }
 
-/* SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node. */
+static void destroy_system_objects(struct vmm_sched *sched)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	for (uint32_t i = 0; i < adapter->physical_adapters; i++) {
+		if (adapter->paging_context[i])
+			vmm_port_destroy_context(adapter->port, adapter->paging_context[i]);
+		adapter->paging_context[i] = NULL;
+	}
+	if (sched->system_device)
+		vmm_port_destroy_device(adapter->port, sched->system_device);
+	sched->system_device = NULL;
+}
+
+/*
+ * SCH-09, SUB-18: paging runs in a system device and context on the miniport's paging node; of a link in one context on that
+ * node of each adapter.
+ */
 static vmm_status create_system_objects(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	DXGK_DEVICEINFO info = {0};
 	HANDLE device = sched;
-	DXGKARG_CREATECONTEXT args = {
-		.hContext = adapter, .NodeOrdinal = adapter->paging_node, .EngineAffinity = 1};
 	NTSTATUS status = vmm_port_create_device(adapter->port, &device, true, &info);
 
 	if (!NT_SUCCESS(status))
 		return status;
 	sched->system_device = device;
-	args.Flags.SystemContext = 1;
-	status = vmm_port_create_context(adapter->port, device, &args);
-	if (!NT_SUCCESS(status)) {
-		vmm_port_destroy_device(adapter->port, device);
-		sched->system_device = NULL;
-		return status;
+	for (uint32_t i = 0; i < adapter->physical_adapters && NT_SUCCESS(status); i++) {
+		DXGKARG_CREATECONTEXT args = {.hContext = adapter,
+					      .NodeOrdinal = adapter->paging_node,
+					      .EngineAffinity = 1u << i};
+
+		args.Flags.SystemContext = 1;
+		status = vmm_port_create_context(adapter->port, device, &args);
+		if (NT_SUCCESS(status))
+			adapter->paging_context[i] = args.hContext;
 	}
-	sched->system_context = args.hContext;
-	return VMM_OK;
+	if (!NT_SUCCESS(status))
+		destroy_system_objects(sched);
+	return status;
 }
 
 vmm_status vmm_sched_start(struct vmm_adapter *adapter)
@@ -73,7 +94,9 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	vmm_status status;
 
 	sched->caps = vmm_port_caps(adapter->port);
-	status = create_system_objects(sched);
+	status = vmm_display_create(adapter);
+	if (vmm_ok(status))
+		status = create_system_objects(sched);
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_os_thread_create(adapter->os, "vidsch worker", vmm_worker_main, adapter,
@@ -94,11 +117,7 @@ void vmm_sched_stop(struct vmm_adapter *adapter)
 		vmm_os_thread_join(sched->worker);
 		sched->worker = NULL;
 	}
-	if (sched->system_context)
-		vmm_port_destroy_context(adapter->port, sched->system_context);
-	if (sched->system_device)
-		vmm_port_destroy_device(adapter->port, sched->system_device);
-	sched->system_context = sched->system_device = NULL;
+	destroy_system_objects(sched);
 }
 
 void vmm_sched_destroy(struct vmm_adapter *adapter)
@@ -108,6 +127,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
 		   atomic_load(&sched->ready_count) == 0);
 	adapter->sched = NULL;
+	vmm_display_destroy(sched);
 	vmm_free(sched->slots);
 	vmm_free(sched);
 }
@@ -149,7 +169,44 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 	}
 }
 
-/* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
+/* The worker does what others leave to it meanwhile: nobody else would. */
+void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
+{
+	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
+
+		for (;;) {
+			uint32_t seen = atomic_load(&adapter->progress);
+
+			vmm_sched_kick(adapter);
+			if (vmm_timeline_passed(adapter, t, sequence))
+				break;
+			finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));
+		}
+	}
+}
+
+/* Packets are numbered when they join the list, and prepared in its order. */
+static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline)
+{
+	const struct vmm_sched *sched = adapter->sched;
+	const struct vmm_list *at;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	uint64_t last = atomic_load(&adapter->timeline[timeline].queued);
+	vmm_list_for_each (at, &sched->prepare) {
+		const struct vmm_dma *dma = vmm_container_of(at, const struct vmm_dma, packet.link);
+
+		if (dma->packet.timeline == timeline) {
+			last = dma->packet.sequence - 1;
+			break;
+		}
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return last;
+}
+
+/* For that packet and all before it, whosesoever. Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason)
 {
@@ -160,7 +217,7 @@ static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, ui
 		if (vmm_unlikely(atomic_load(&adapter->recovering)))
 			return VMM_DEVICE_REMOVED;
 		vmm_queue_drain_locked(adapter->sched);
-		if (vmm_timeline_done(adapter, timeline, sequence))
+		if (vmm_timeline_passed(adapter, timeline, sequence))
 			return VMM_OK;
 		vmm_status status = vmm_wait_progress(adapter, seen, reason);
 		if (!vmm_ok(status))
@@ -190,53 +247,60 @@ DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer
 
 	patch.Flags.Paging = submit->Flags.Paging;
 	patch.Flags.NullRendering = submit->Flags.NullRendering;
+	patch.Flags.Present = submit->Flags.Present;
 	return patch;
 }
 
-static struct vmm_packet *take_paging_packet(struct vmm_sched *sched)
+/* The next number of the paging timeline and a packet for each of its parts. False: there are none left just now. */
+static bool take_paging_packets(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
+				uint64_t *sequence)
 {
-	struct vmm_packet *packet = NULL;
+	struct vmm_timeline *timeline = &sched->adapter->timeline[sched->adapter->paging_timeline];
+	uint32_t had = 0;
 
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	if (!vmm_list_empty(&sched->free_paging)) {
-		packet = vmm_container_of(sched->free_paging.next, struct vmm_packet, link);
-		vmm_list_remove(&packet->link);
+	uint64_t next = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
+	bool open = next - atomic_load(&timeline->completed) < VMM_PAGING_PACKETS;
+
+	while (open && had < count && !vmm_list_empty(&sched->free_paging)) {
+		struct vmm_list *link = sched->free_paging.next;
+
+		vmm_list_remove(link);
+		vmm_list_push_back(taken, link);
+		had++;
+	}
+	if (had == count) {
+		sched->paging_parts[next % VMM_PAGING_PACKETS] = (uint8_t)count;
+		atomic_store_explicit(&timeline->queued, next, memory_order_relaxed);
+		*sequence = next;
+	}
+	while (had < count && !vmm_list_empty(taken)) {
+		struct vmm_list *link = taken->next;
+
+		vmm_list_remove(link);
+		vmm_list_push_back(&sched->free_paging, link);
 	}
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return packet;
+	return had == count;
 }
 
-static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_paging_portion *portion)
+static void submit_part(struct vmm_sched *sched, struct vmm_packet *packet, uint64_t sequence,
+			const struct vmm_paging_portion *portion)
 {
-	struct vmm_sched *sched = adapter->sched;
-	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
-	uint64_t sequence = atomic_load_explicit(&timeline->queued, memory_order_relaxed) + 1;
-	struct vmm_packet *packet;
+	struct vmm_adapter *adapter = sched->adapter;
 
-	while ((packet = take_paging_packet(sched)) == NULL) {
-		uint64_t oldest = atomic_load(&timeline->completed) + 1;
-
-		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
-				       VIDMM_WAIT_PAGING_BUFFER)))
-			continue;
-		if (atomic_load(&adapter->recovering)) { /* it goes the way of those in flight */
-			atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
-			return sequence;
-		}
-		give_up_locked(adapter);
-	}
-	atomic_store_explicit(&timeline->queued, sequence, memory_order_relaxed);
 	*packet = (struct vmm_packet){
 		.paging = true,
 		.synchronous = portion->synchronous,
-		.node = adapter->paging_node,
+		.node = vmm_paging_node_of(adapter, portion->physical),
 		.timeline = adapter->paging_timeline,
 		.sequence = sequence,
+		.paging_needed = portion->after,
 		.fence = vmm_fence_next(sched),
 	};
 	vmm_list_init(&packet->link);
 	packet->submit = (DXGKARG_SUBMITCOMMAND){
-		.hContext = sched->system_context,
+		.hContext = adapter->paging_context[portion->physical],
 		.DmaBufferSegmentId = portion->segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)portion->address,
 		.DmaBufferSize = portion->size_bytes,
@@ -248,11 +312,40 @@ static uint64_t submit_paging(struct vmm_adapter *adapter, const struct vmm_pagi
 		.DmaBufferPrivateDataSubmissionEndOffset = portion->private_end,
 		.SubmissionFenceId = packet->fence,
 		.NodeOrdinal = adapter->paging_node,
+		.EngineOrdinal = portion->physical,
 	};
 	packet->submit.Flags.Paging = 1;
 	/* PAT-17, PAG-33: patched without lists. Its failure is fatal: the adapter is dead then. */
 	DXGKARG_PATCH patch = vmm_patch_of(&packet->submit, portion->cpu);
 	(void)!vmm_ok(vmm_port_patch(adapter->port, &patch));
 	vmm_queue_ready(sched, packet);
+}
+
+static uint64_t submit_paging(struct vmm_adapter *adapter,
+			      const struct vmm_paging_portion *portions, uint32_t count)
+{
+	struct vmm_sched *sched = adapter->sched;
+	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
+	struct vmm_list taken;
+	uint64_t sequence = 0;
+
+	vmm_list_init(&taken);
+	while (!take_paging_packets(sched, &taken, count, &sequence)) {
+		uint64_t oldest = atomic_load(&timeline->completed) + 1;
+
+		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
+				       VIDMM_WAIT_PAGING_BUFFER)))
+			continue;
+		if (atomic_load(&adapter->recovering)) /* it goes the way of those in flight */
+			return atomic_fetch_add(&timeline->queued, 1) + 1;
+		give_up_locked(adapter);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct vmm_list *link = taken.next;
+
+		vmm_list_remove(link);
+		submit_part(sched, vmm_container_of(link, struct vmm_packet, link), sequence,
+			    &portions[i]);
+	}
 	return sequence;
 }

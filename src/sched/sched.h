@@ -45,6 +45,8 @@ void vmm_sched_destroy_device(struct vmm_device *device);
 /* The adapter stops (PNP-03): nobody is or gets inside a device of it; then, everything idle and evicted, they end. */
 void vmm_sched_close_devices(struct vmm_adapter *adapter);
 void vmm_sched_destroy_devices(struct vmm_adapter *adapter);
+/* In between, the GPU idle: nothing is shown any more (PRS-06). */
+void vmm_sched_close_displays(struct vmm_adapter *adapter);
 
 /*
  * PNP-05. Down: nobody is inside a device of the adapter, and whoever comes waits; what was prepared completes, what was not
@@ -64,6 +66,7 @@ struct vmm_context_buffers {
 };
 struct vmm_context_request {
 	uint32_t node, affinity, flags;
+	bool gdi;           /* of the display driver that draws for GDI (DMA-34) */
 	void *private_data; /* our copy */
 	uint32_t private_bytes;
 	void *handle;                       /* out; from now on anybody may end it */
@@ -103,5 +106,31 @@ struct vmm_render_request {
 };
 NTSTATUS vmm_sched_render(struct vmm_context *context,
 			  struct vmm_render_request *request) VMM_MUST_CHECK;
+
+/* D3DKMTPresent. Rectangles in pixels of their allocations; their edges: left and top inside, right and bottom outside. */
+struct vmm_present_request {
+	uint32_t source, destination; /* handles; 0: none */
+	uint32_t source_id;           /* VidPnSourceId of a flip */
+	uint32_t flags;               /* DXGK_PRESENTFLAGS */
+	uint32_t color;               /* of a ColorFill */
+	bool source_rect_valid,
+		destination_rect_valid; /* else all of it, as the miniport describes it */
+	RECT source_rect, destination_rect;
+	const RECT *sub_rects; /* in the source (of a ColorFill: in the destination); our copy */
+	uint32_t sub_rect_count;
+	D3DDDI_FLIPINTERVAL_TYPE interval;
+	bool do_not_wait; /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
+};
+/* STATUS_DEVICE_REMOVED, STATUS_GRAPHICS_ALLOCATION_BUSY, what the miniport answers (DMA-37), what DMA-16 and PRS-01 to PRS-02 say. */
+NTSTATUS vmm_sched_present(struct vmm_context *context,
+			   const struct vmm_present_request *request) VMM_MUST_CHECK;
+/* SUB-17: presents that a device may have queued, 0 sets the default; flips that may be pending on a source. */
+#define VMM_PRESENT_LIMIT_DEFAULT 3u
+#define VMM_FLIP_LIMIT            1u
+void vmm_present_set_limit(struct vmm_device *device, uint32_t presents);
+uint32_t vmm_present_limit(const struct vmm_device *device);
+/* The source that a primary was made for. STATUS_INVALID_HANDLE, STATUS_INVALID_PARAMETER (PRS-02): it is none. */
+NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
+			       uint32_t *source_id) VMM_MUST_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
@@ -42,8 +43,7 @@ struct vmm_dma {
 	 * The place in an aperture (DMA-05); segment 0 and address 0: none yet, or given up. Without an aperture segment 0 and
 	 * the bus address. Changes under the paging and the state lock.
 	 */
-	uint32_t segment, range;
-	uint64_t address;
+	struct vmm_dma_place place;
 	bool pinned; /* with the miniport, or prepared and not retired; guarded by the state lock */
 	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
@@ -67,6 +67,28 @@ struct vmm_dma {
 	bool renamed;        /* some entry's allocation has more than one instance */
 	bool offering;       /* some entry has an offer */
 	bool null_rendering;
+	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
+	bool counts_as_present; /* its completion makes room for another (SUB-17) */
+	struct vmm_flip *flip;  /* is due when this completes; NULL for most */
+};
+
+enum { VMM_PRESENT_PACKET = 1, VMM_PRESENT_MMIO = 2 };
+
+/* What a source shows or is to show. Guarded by the state lock, the place by the paging lock until it is set. */
+struct vmm_flip {
+	struct vmm_list link; /* in its source's queue, or among the free ones */
+	struct vmm_device *device;
+	struct vmm_allocation *allocation; /* NULL: reserved, and not queued yet */
+	struct vmm_instance *instance;
+	uint32_t source_id, handle, process;
+	void *kmd_context;
+	D3DDDI_FLIPINTERVAL_TYPE interval;
+	bool no_wait, mmio;
+	bool due;                          /* its packet is complete */
+	bool set;                          /* the miniport knows; a vsync will tell */
+	uint64_t after[VMM_TIMELINES_MAX]; /* nothing is shown before these are complete (PRS-04) */
+	uint32_t segment;
+	uint64_t address, set_ns;
 };
 
 enum {
@@ -157,8 +179,9 @@ struct vmm_node {
 	/* Who queued what here; under the submit lock. Contexts are only compared: one that is gone has nothing queued. */
 	const struct vmm_context *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
 	const struct vmm_context *newest_owner;
-	uint64_t newest_of_others; /* the newest packet that is not the newest owner's */
-	_Atomic uint32_t reported; /* newest completed fence the interrupt told; DIRQL */
+	uint64_t newest_of_others;         /* the newest packet that is not the newest owner's */
+	uint64_t flipped[VMM_SOURCES_MAX]; /* the newest flip of each source here; submit lock */
+	_Atomic uint32_t reported;         /* newest completed fence the interrupt told; DIRQL */
 	_Atomic uint32_t report_pending;
 	struct vmm_fault fault[VMM_FAULTS_MAX]; /* ring: written at DIRQL, read by the DPC */
 	_Atomic uint32_t fault_head, fault_tail;
@@ -183,6 +206,11 @@ struct vmm_sched {
 		mapped_dma; /* buffers with a place in an aperture; guarded by the paging lock */
 	struct vmm_list free_paging;
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
+	/*
+	 * Ring: packets of that number of the paging timeline that are not complete. One of them is complete when all its
+	 * packets are, one for each physical adapter that has something to do. Guarded by the state lock.
+	 */
+	uint8_t paging_parts[VMM_PAGING_PACKETS];
 	_Atomic uint32_t ready_count; /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
@@ -197,7 +225,8 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device, *system_context;
+	void *system_device;         /* its contexts are the adapter's paging_context */
+	struct vmm_display *display; /* NULL: the adapter shows nothing */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;
@@ -283,6 +312,8 @@ uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *no
 /* The adapter was reset. Paging and state lock held. */
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
+/* Everything queued is complete, or the adapter given up. On the worker; the submit lock held at most. */
+void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
@@ -360,6 +391,39 @@ static inline bool vmm_power_holds_back(const struct vmm_sched *sched, const str
 void vmm_worker_wake(struct vmm_sched *sched);
 void vmm_worker_main(void *adapter);
 void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at most */
+/* present.c */
+/* Its DMA buffer, or the last of them, is complete: state lock held. */
+void vmm_present_done_locked(struct vmm_dma *dma);
+void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit);
+/* display.c */
+struct vmm_submission;
+struct vmm_translated;
+vmm_status vmm_display_create(struct vmm_adapter *adapter) VMM_MUST_CHECK;
+void vmm_display_destroy(struct vmm_sched *sched);
+/* On the worker, no lock held: flips that are due. */
+void vmm_display_work(struct vmm_adapter *adapter);
+/* Is there a flip that a completion may have made possible? */
+bool vmm_display_waits(const struct vmm_sched *sched);
+/* A place in the queue of the source for a flip of the device's; NULL: there is none, or its limit is reached. State lock held. */
+struct vmm_flip *vmm_flip_reserve_locked(struct vmm_device *device, uint32_t source_id);
+void vmm_flip_cancel(struct vmm_adapter *adapter, struct vmm_flip *flip);
+/* What is to be shown, and what must be complete before. Submit lock held. */
+void vmm_flip_queued(const struct vmm_submission *s, struct vmm_dma *dma);
+/* Its packet has no bytes, but what it flips to must be in memory. */
+void vmm_flip_describe(struct vmm_dma *dma, struct vmm_translated *t);
+/* Its packet is complete: state lock held. */
+void vmm_flip_due_locked(struct vmm_sched *sched, struct vmm_flip *flip);
+/* Somebody waits for a flip whose vsync is overdue: it counts as shown. When to look again, VMM_OS_FOREVER: not for this. */
+uint64_t vmm_flip_overdue(struct vmm_adapter *adapter);
+/* DIRQL: records. DISPATCH, state lock held: did a flip come true? */
+void vmm_display_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+bool vmm_display_reported_locked(struct vmm_sched *sched);
+/* Nothing is shown or will be: the adapter was reset, or lost its power. Paging lock held. */
+void vmm_display_forget_locked(struct vmm_sched *sched);
+/* The device ends, and its packets are complete: what it shows goes dark. No lock held. */
+void vmm_display_close_device(struct vmm_device *device);
+/* The context ends: the miniport is not told of it any more. No lock held. */
+void vmm_display_close_context(struct vmm_context *context);
 /* dma.c */
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */

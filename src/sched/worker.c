@@ -39,6 +39,8 @@ void vmm_worker_main(void *argument)
 
 		if (atomic_load(&sched->quit))
 			return;
+		if (vmm_unlikely(atomic_load(&adapter->removed))) /* LOCK-33 */
+			vmm_adapter_disturb(adapter);
 		if (atomic_load(&sched->chores)) {
 			vmm_paging_lock(adapter);
 			vmm_queue_drain_locked(sched);
@@ -46,6 +48,7 @@ void vmm_worker_main(void *argument)
 		}
 		vmm_prepare_pump_waiting(adapter);
 		vmm_prepare_paging_work(adapter);
+		vmm_display_work(adapter);
 		vmm_worker_reap(adapter);
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,

@@ -5,6 +5,7 @@
  */
 #include <support/client.h>
 
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #define MIB          (1024u * 1024u)
@@ -70,6 +71,61 @@ static void pag_12_stores_that_are_given_up_come_back_without_page_faults(void *
 	client_stop(&client);
 }
 
+/* ---- nothing is allocated on the way of a submission ---- */
+
+static _Atomic bool counting;
+static _Atomic uint32_t allocated;
+
+void *__real_vmm_calloc(size_t count, size_t size);
+void *__wrap_vmm_calloc(size_t count, size_t size);
+void *__wrap_vmm_calloc(size_t count, size_t size)
+{
+	if (atomic_load(&counting))
+		atomic_fetch_add(&allocated, 1);
+	return __real_vmm_calloc(count, size);
+}
+
+enum { REFERENCES = 64 };
+
+static void submit_all(struct client_context *context, const D3DKMT_HANDLE *buffers)
+{
+	for (unsigned i = 0; i < REFERENCES; i++)
+		client_reference(context, buffers[i], i % 2);
+	client_submit(context);
+	client_idle(context->device->client);
+}
+
+static void sub_01_a_submission_in_steady_state_allocates_nothing(void **state)
+{
+	struct client_options options = {.kind = *(uint32_t *)*state, .vram_bytes = VRAM_BYTES};
+	D3DKMT_HANDLE buffers[REFERENCES];
+	struct client_context context;
+	struct client_device device;
+	struct client client;
+
+	client_start(&client, &options);
+	client_open(&client, &device);
+	client_context(&device, 0, &context);
+	for (unsigned i = 0; i < REFERENCES; i++)
+		buffers[i] = client_allocate(&device, 16384, 0);
+	for (unsigned i = 0; i < 40; i++) /* more than the context has DMA buffers */
+		submit_all(&context, buffers);
+	atomic_store(&allocated, 0);
+	atomic_store(&counting, true);
+	for (unsigned i = 0; i < 200; i++)
+		submit_all(&context, buffers);
+	atomic_store(&counting, false);
+	assert_int_equal(atomic_load(&allocated), 0);
+	atomic_store(&counting, true);
+	(void)client_allocate(&device, 16384, 0); /* it does count */
+	atomic_store(&counting, false);
+	assert_true(atomic_load(&allocated) > 0);
+	assert_int_equal(client.findings, 0);
+	client_context_end(&context);
+	client_close(&device);
+	client_stop(&client);
+}
+
 int main(void)
 {
 	static uint32_t kinds[] = {VIDMM_HOST_LINUX, VIDMM_HOST_SIM};
@@ -80,6 +136,10 @@ int main(void)
 		{"sim: pag_12 given-up stores come back without page faults",
 		 pag_12_stores_that_are_given_up_come_back_without_page_faults, NULL, NULL,
 		 &kinds[1]},
+		{"linux: sub_01 a submission allocates nothing",
+		 sub_01_a_submission_in_steady_state_allocates_nothing, NULL, NULL, &kinds[0]},
+		{"sim: sub_01 a submission allocates nothing",
+		 sub_01_a_submission_in_steady_state_allocates_nothing, NULL, NULL, &kinds[1]},
 	};
 
 	return cmocka_run_group_tests_name("steady", tests, NULL, NULL);

@@ -417,6 +417,72 @@ static NTSTATUS priorities(struct refusal *r)
 	}
 }
 
+/* Without sources every flip is wrong, and so is what has not the allocations that it needs. */
+static NTSTATUS present(struct refusal *r)
+{
+	static RECT parts[3];
+	D3DKMT_PRESENT args;
+
+	memset(&args, 0, sizeof(args));
+	args.hContext = r->kmt_context;
+	args.hSource = args.hDestination = r->kmt_allocation;
+	args.Flags.Blt = 1;
+	switch (r->detail = refusal_draw(r, 9)) {
+	case 0:
+		args.hContext = refusal_draw(r, 2) ? r->kmt_device : r->stale;
+		break;
+	case 1:
+		args.hSource = refusal_bad_handle(r);
+		break;
+	case 2:
+		args.hDestination = refusal_bad_handle(r);
+		break;
+	case 3:
+		args.Flags.Value = 0x6 | (UINT)refusal_wide(r);
+		break;
+	case 4:
+		args.Flags.Value = 0x4;
+		args.hDestination = 0;
+		args.VidPnSourceId = refusal_draw(r, UINT32_MAX);
+		break;
+	case 5:
+		args.Flags.SrcRectValid = 1;
+		args.SrcRect = (RECT){(LONG)refusal_wide(r), 0, (LONG)refusal_wide(r) % 8, -1};
+		break;
+	case 6:
+		args.SubRectCnt = UINT32_MAX - refusal_draw(r, 1000000);
+		args.pSrcSubRects = parts;
+		break;
+	case 7: /* of rectangles without anything inside */
+		args.SubRectCnt = 3;
+		args.pSrcSubRects = parts;
+		break;
+	default:
+		args.BroadcastContextCount = 1 + (ULONG)refusal_wide(r) % 1000000;
+	}
+	return D3DKMTPresent(&args);
+}
+
+static NTSTATUS limits(struct refusal *r)
+{
+	D3DKMT_SETQUEUEDLIMIT limit = {
+		.hDevice = r->kmt_device,
+		.Type = (D3DKMT_QUEUEDLIMIT_TYPE)(3 + refusal_draw(r, 1000))};
+	D3DKMT_GETSHAREDPRIMARYHANDLE primary = {.hAdapter = r->kmt_adapter,
+						 .VidPnSourceId = refusal_draw(r, UINT32_MAX)};
+
+	switch (r->detail = refusal_draw(r, 3)) {
+	case 0:
+		limit.hDevice = bad_device(r);
+		limit.Type = D3DKMT_SET_QUEUEDLIMIT_PRESENT;
+		return D3DKMTSetQueuedLimit(&limit);
+	case 1:
+		return D3DKMTSetQueuedLimit(&limit);
+	default:
+		return D3DKMTGetSharedPrimaryHandle(&primary);
+	}
+}
+
 static NTSTATUS shares(struct refusal *r)
 {
 	D3DKMT_HANDLE global = refusal_draw(r, 2) ? r->kmt_resource : refusal_bad_handle(r);
@@ -437,7 +503,11 @@ static NTSTATUS shares(struct refusal *r)
 
 static NTSTATUS nothing(struct refusal *r)
 {
-	switch (r->detail = refusal_draw(r, 12)) {
+	switch (r->detail = refusal_draw(r, 14)) {
+	case 12:
+		return D3DKMTPresent(NULL);
+	case 13:
+		return D3DKMTSetQueuedLimit(NULL);
 	case 0:
 		return D3DKMTCreateAllocation(NULL);
 	case 1:
@@ -485,6 +555,8 @@ static void step(struct refusal *r)
 		{"devices", devices},
 		{"D3DKMTRender", render},
 		{"priorities", priorities},
+		{"D3DKMTPresent", present},
+		{"limits of presents", limits},
 		{"shares", shares},
 		{"no argument", nothing},
 	};

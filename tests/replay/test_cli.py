@@ -10,11 +10,12 @@ import tempfile
 VIDMM = sys.argv[1]
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 EVERY = os.path.join(DATA, 'every-op.trace')
+TILED = os.path.join(DATA, 'through-aperture.trace')
 IMPORTER = os.path.join(DATA, 'importer.trace')
 KEYS = set('''schema_version vidmm_version traces backend seed switch_per_1024 gpu_time verify vram_bytes vram_percent
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in
-    bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames lock_waits
-    lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
+    bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
+    ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
     virtual_ns wall_ns segments lost findings event_hash status exit_code'''.split())
 tests = []
 
@@ -47,6 +48,36 @@ def exit_code_0_for_a_clean_replay():
 
 
 @test
+def tiled_buffers_go_through_swizzling_ranges():
+    # Every w and r of one of the two tiled buffers wants a range. The software GPU has none for what is tiled, so each of them
+    # goes to system memory unswizzled, and back before the GPU uses it; the GPU finds every stamp where it was put.
+    done = expect(replay(TILED, '--vram', '1M', '--verify', 'full', '--json'), 0)
+    result = json.loads(done.stdout)
+    accesses = sum(1 for line in open(TILED) if line.split()[1] in 'wr' and line.split()[2] in '12')
+    assert accesses == 6, accesses
+    # One finds it unswizzled already: the GPU has not used it since.
+    assert result['range_fallbacks'] == accesses - 1, result
+    assert result['ranges_acquired'] == 0 and result['ranges_reclaimed'] == 0, result
+    assert result['verify_errors'] == 0 and result['blocks_checked'] > 100, result
+    # A buffer in the GPU's hands is written as a whole: its rename saves the wait.
+    assert result['renames'] == 1 and result['waits_avoided'] == 1, result
+    assert result['lock_waits'] == 5, result
+    text = expect(replay(TILED, '--vram', '1M'), 0).stdout.splitlines()
+    for label, value in (('swizzling ranges', '0'), ('taken from others', '0'), ('none to be had', '5'), ('renames', '1'),
+                         ('waits avoided', '1'), ('lock waits', '5')):
+        assert any(line.split() == label.split() + [value] for line in text), (label, text)
+    # Through no mapping of that kind they are written as they are, and nothing is unswizzled.
+    with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
+        f.write(open(TILED).read().replace(' gtt', ' wc'))
+        f.flush()
+        plain = json.loads(expect(replay(f.name, '--vram', '1M', '--verify', 'full', '--json'), 0).stdout)
+    assert plain['range_fallbacks'] == 0 and plain['bytes_paged_out'] < result['bytes_paged_out'], plain
+    # Without ranges at all it is the same: none is asked for.
+    none = json.loads(expect(replay(TILED, '--vram', '1M', '--ranges', '0', '--json'), 0).stdout)
+    assert none['range_fallbacks'] == 5, none
+
+
+@test
 def exit_code_1_for_a_program_that_does_not_fit():
     with tempfile.NamedTemporaryFile('w', suffix='.trace') as f:
         f.write(open(EVERY).read().replace('1048576', '268435456').replace('400000 e 2 88\n', '')
@@ -59,7 +90,7 @@ def exit_code_1_for_a_program_that_does_not_fit():
 def exit_code_2_for_wrong_usage():
     for args in ((), ('bogus',), ('replay',), ('replay', '--bogus', EVERY), ('replay', '--vram', 'much', EVERY),
                  ('replay', '--vram', '0', EVERY), ('replay', '--verify', 'all', EVERY),
-                 ('replay', '--seed', 'x', EVERY), ('replay', '--switch', '1025', EVERY),
+                 ('replay', '--seed', 'x', EVERY), ('replay', '--ranges', 'all', EVERY), ('replay', '--switch', '1025', EVERY),
                  ('replay', '--color', 'red', EVERY), ('replay', '--backend', 'win', EVERY),
                  ('replay', '--compare', '', EVERY), ('replay', '--compare', '1M,', '--vram', '1M', EVERY),
                  ('replay', '--compare', '1M,2M', '--events', '/dev/null', EVERY), ('replay', '-'),

@@ -27,7 +27,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 {
 	struct vidmm_registry_value values[32] = {
 		{"ApertureSize", o->aperture_bytes ? o->aperture_bytes : 64u << 20}};
-	uint64_t bar = o->vram_bytes ? o->vram_bytes : 16u << 20;
+	const uint64_t bars[] = {o->vram_bytes ? o->vram_bytes : 16u << 20, o->monitor_bytes};
 	uint32_t count = 1;
 	struct vidmm_host_options host = {
 		.struct_size = sizeof(host),
@@ -45,13 +45,15 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 	struct vidmm_adapter_options adapter = {
 		.struct_size = sizeof(adapter),
 		.driver_entry = o->driver_entry ? o->driver_entry : softgpu_driver_entry,
-		.bar_sizes = &bar,
-		.bar_count = 1,
+		.bar_sizes = bars,
+		.bar_count = o->monitor_bytes ? 2 : 1,
 		.registry = values,
 		.registry_count = count,
 		.system_memory_bytes = o->system_memory_bytes,
 		.first_fence_id = o->first_fence_id,
 		.physical_adapters = o->physical_adapters,
+		.features = o->features,
+		.verify = o->verify,
 		.scheduling = o->scheduling,
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};

@@ -22,10 +22,13 @@ struct client_options {
 	uint32_t swizzling_ranges;           /* UINT32_MAX: default */
 	uint32_t first_fence_id;
 	uint64_t system_memory_bytes;
+	uint32_t verify;
+	uint64_t monitor_bytes;                      /* BAR 1; 0: there is none */
 	const struct vidmm_registry_value *registry; /* further ones */
 	uint32_t registry_count;
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	uint32_t physical_adapters;          /* of a link; 0: one */
+	uint32_t features;                   /* vidmm_adapter_options.features */
 	/*
 	 * NULL: on the simulator the defaults; on real threads none, because a busy machine may stop a thread for as long as it
 	 * likes, and a GPU in software with it.

@@ -9,9 +9,22 @@
 
 /* ---- addresses ---- */
 
+/* Of a link the lead describes the segments that each adapter has. */
+static const struct scripted_settings *described(const struct scripted_miniport *m)
+{
+	return m->engine[0] ? &m->engine[0]->settings : &m->settings;
+}
+
 static const struct scripted_segment *segment_of(const struct scripted_miniport *m, uint32_t id)
 {
-	return id >= 1 && id <= m->settings.segment_count ? &m->settings.segment[id - 1] : NULL;
+	const struct scripted_settings *s = described(m);
+
+	return id >= 1 && id <= s->segment_count ? &s->segment[id - 1] : NULL;
+}
+
+static struct scripted_miniport *owner_of(struct scripted_miniport *m, uint32_t engine)
+{
+	return engine ? m->engine[engine] : m;
 }
 
 static bool is_aperture(const struct scripted_segment *s)
@@ -31,10 +44,16 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 		*run = UINT64_MAX;
 		return (char *)(uintptr_t)place.address;
 	}
-	if (!s || offset >= s->size_bytes)
+	m = owner_of(m, place.engine);
+	if (!s || !m || offset >= s->size_bytes)
 		return NULL;
 	if (!is_aperture(s)) {
-		*run = s->size_bytes - offset;
+		char *shown = scripted_host_bytes(m, place.segment, offset, run);
+
+		if (shown)
+			return shown;
+		if (!m->shown) /* else page by page: the next one may be shown */
+			*run = s->size_bytes - offset;
 		base = s->flags & 0x4 ? m->bar + s->bar_offset : m->hidden[place.segment - 1];
 		return base ? base + offset : NULL;
 	}
@@ -47,7 +66,13 @@ static char *resolve(struct scripted_miniport *m, struct scripted_place place, u
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write)
 {
-	struct scripted_place place = {segment, 0, address};
+	return scripted_engine_access(m, (struct scripted_place){segment, 0, address}, bytes,
+				      length, write);
+}
+
+bool scripted_engine_access(struct scripted_miniport *m, struct scripted_place place, void *bytes,
+			    size_t length, bool write)
+{
 	char *other = bytes;
 
 	while (length) {
@@ -67,21 +92,24 @@ bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t
 
 /* ---- writing paging buffers ---- */
 
-static struct scripted_place segment_place(UINT segment, LARGE_INTEGER address, uint64_t offset)
+static struct scripted_place segment_place(const DXGKARG_BUILDPAGINGBUFFER *args, UINT segment,
+					   LARGE_INTEGER address, uint64_t offset)
 {
-	return (struct scripted_place){segment, 0, (uint64_t)address.QuadPart + offset};
+	return (struct scripted_place){segment, scripted_paging_engine(args),
+				       (uint64_t)address.QuadPart + offset};
 }
 
 /*
  * PAG-04: segment 0 is the MDL, from MdlOffset pages on; TransferOffset is for the segment's side.
  */
-static struct scripted_place end_place(const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
+static struct scripted_place end_place(const DXGKARG_BUILDPAGINGBUFFER *args,
+				       const DXGK_TRANSFER_END *end, uint64_t transfer_offset,
 				       uint64_t mdl_offset)
 {
 	char *pages;
 
 	if (end->SegmentId)
-		return segment_place(end->SegmentId, end->SegmentAddress, transfer_offset);
+		return segment_place(args, end->SegmentId, end->SegmentAddress, transfer_offset);
 	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
 	return (struct scripted_place){0, 0, (uint64_t)(uintptr_t)(pages + mdl_offset * PAGE_SIZE)};
 }
@@ -124,10 +152,30 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-	command->source = end_place(&args->Transfer.Source, args->Transfer.TransferOffset,
+	command->source = end_place(args, &args->Transfer.Source, args->Transfer.TransferOffset,
 				    args->Transfer.MdlOffset);
-	command->destination = end_place(&args->Transfer.Destination, args->Transfer.TransferOffset,
-					 args->Transfer.MdlOffset);
+	command->destination = end_place(args, &args->Transfer.Destination,
+					 args->Transfer.TransferOffset, args->Transfer.MdlOffset);
+	command->source.address += done;
+	command->destination.address += done;
+	command->count = step;
+	args->MultipassOffset += (UINT)step;
+	return status;
+}
+
+/* SWZ-25: what a lock by an address of its own sees; the tiles of this GPU are plain rows, so it is a copy. */
+static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	uint64_t done = args->MultipassOffset, step;
+	NTSTATUS status = portion(m, args, args->SpecialLockTransfer.TransferSize, &step);
+	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	command->source = end_place(args, &args->SpecialLockTransfer.Source,
+				    args->SpecialLockTransfer.TransferOffset, 0);
+	command->destination = end_place(args, &args->SpecialLockTransfer.Destination,
+					 args->SpecialLockTransfer.TransferOffset, 0);
 	command->source.address += done;
 	command->destination.address += done;
 	command->count = step;
@@ -143,7 +191,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
-	command->destination = segment_place(args->Fill.Destination.SegmentId,
+	command->destination = segment_place(args, args->Fill.Destination.SegmentId,
 					     args->Fill.Destination.SegmentAddress, done);
 	command->value = args->Fill.FillPattern;
 	command->count = step;
@@ -170,6 +218,7 @@ static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 		count = left;
 	command = put(args, SCRIPTED_MAP, count * sizeof(*page));
 	command->destination.segment = args->MapApertureSegment.SegmentId;
+	command->destination.engine = scripted_paging_engine(args);
 	command->destination.address = args->MapApertureSegment.OffsetInPages + done;
 	command->count = count;
 	page = (uint64_t *)(void *)(command + 1);
@@ -186,6 +235,7 @@ static NTSTATUS put_unmap(DXGKARG_BUILDPAGINGBUFFER *args)
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 	command->destination.segment = args->UnmapApertureSegment.SegmentId;
+	command->destination.engine = scripted_paging_engine(args);
 	command->destination.address = args->UnmapApertureSegment.OffsetInPages;
 	command->offset = (uint64_t)args->UnmapApertureSegment.DummyPage.QuadPart;
 	command->count = args->UnmapApertureSegment.NumberOfPages;
@@ -197,6 +247,8 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	switch (args->Operation) {
 	case DXGK_OPERATION_TRANSFER:
 		return put_transfer(m, args);
+	case DXGK_OPERATION_SPECIAL_LOCK_TRANSFER:
+		return put_special(m, args);
 	case DXGK_OPERATION_FILL:
 		return put_fill(m, args);
 	case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
@@ -207,10 +259,85 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:
 	case DXGK_OPERATION_NOTIFY_RESIDENCY:
+	case DXGK_OPERATION_NOTIFY_ALLOC:
 		return STATUS_SUCCESS;
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}
+}
+
+/* ---- writing render buffers ---- */
+
+static D3DDDI_PATCHLOCATIONLIST patch_of(const struct scripted_command *command, uint32_t at,
+					 uint32_t split)
+{
+	return (D3DDDI_PATCHLOCATIONLIST){
+		.AllocationIndex = command->allocation,
+		.SlotId = command->slot,
+		.DriverId = at,
+		.AllocationOffset = (UINT)command->offset,
+		.PatchOffset = at + (UINT)offsetof(struct scripted_command, destination),
+		.SplitOffset = split,
+	};
+}
+
+/* Where a copy reads; its slot is one of its own, beside that of where it writes. */
+static D3DDDI_PATCHLOCATIONLIST source_patch_of(const struct scripted_command *command, uint32_t at,
+						uint32_t split)
+{
+	D3DDDI_PATCHLOCATIONLIST patch = patch_of(command, at, split);
+
+	patch.AllocationIndex = command->source.segment;
+	patch.SlotId = command->slot + 1;
+	patch.AllocationOffset = (UINT)command->source.address;
+	patch.PatchOffset = at + (UINT)offsetof(struct scripted_command, source);
+	return patch;
+}
+
+static bool is_command(const DXGKARG_RENDER *args, const struct scripted_command *command,
+		       uint32_t left)
+{
+	if (left < sizeof(*command) || command->size_bytes < sizeof(*command) ||
+	    command->allocation >= args->AllocationListSize)
+		return false;
+	if (command->op == SCRIPTED_COPY)
+		return command->source.segment < args->AllocationListSize;
+	return command->op == SCRIPTED_USE || command->op == SCRIPTED_WRITE;
+}
+
+/* Copies the commands that fit and names what they use; the rest is for the next pass. */
+NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
+{
+	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
+				 *patch_end = patch + args->PatchLocationListOutSize;
+	char *out = args->pDmaBuffer, *start = out;
+	uint32_t done = args->MultipassOffset, split = 0;
+
+	while (done < args->CommandLength) {
+		const struct scripted_command *command =
+			(const void *)((const char *)args->pCommand + done);
+
+		if (!is_command(args, command, args->CommandLength - done))
+			return STATUS_ILLEGAL_INSTRUCTION;
+		uint32_t places = command->op == SCRIPTED_COPY ? 2 : 1;
+		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
+		    patch_end - patch < (ptrdiff_t)places) {
+			args->MultipassOffset = done;
+			break;
+		}
+		memcpy(out, command, sizeof(*command));
+		if (command->split)
+			split = (uint32_t)(out - start);
+		*patch++ = patch_of(command, (uint32_t)(out - start), split);
+		if (places == 2)
+			*patch++ = source_patch_of(command, (uint32_t)(out - start), split);
+		out += sizeof(*command);
+		done += command->size_bytes;
+	}
+	args->pDmaBuffer = out;
+	args->pPatchLocationListOut = patch;
+	return done < args->CommandLength ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+					  : STATUS_SUCCESS;
 }
 
 /* ---- carrying out ---- */
@@ -269,6 +396,7 @@ static void run_map(struct scripted_miniport *m, const struct scripted_command *
 	const uint64_t *page = (const uint64_t *)(const void *)(c + 1);
 	uint64_t first = c->destination.address;
 
+	m = owner_of(m, c->destination.engine);
 	if (!s || !is_aperture(s) || (first + c->count) << PAGE_SHIFT > s->size_bytes) {
 		fault(m);
 		return;
@@ -283,9 +411,18 @@ static void run_use(struct scripted_miniport *m, const struct scripted_command *
 	uint32_t word = c->value;
 
 	if (!c->destination.segment ||
-	    !scripted_gpu_access(m, c->destination.segment, c->destination.address, &word,
-				 sizeof(word), c->op == SCRIPTED_WRITE))
+	    !scripted_engine_access(m, c->destination, &word, sizeof(word),
+				    c->op == SCRIPTED_WRITE))
 		fault(m);
+}
+
+/* A paging command runs on the adapter for which it was built. Without contexts that is not known until here (DMA-33). */
+static bool is_for(const struct scripted_miniport *m, struct scripted_command *c, uint32_t engine)
+{
+	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
+		c->source.engine = c->destination.engine = engine;
+	return (!c->source.segment || c->source.engine == engine) &&
+	       (!c->destination.segment || c->destination.engine == engine);
 }
 
 static void run_command(struct scripted_miniport *m, const struct scripted_command *c)
@@ -319,8 +456,11 @@ static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, U
 
 	address.QuadPart += offset;
 	if (s->DmaBufferSegmentId)
-		return scripted_gpu_access(m, s->DmaBufferSegmentId, (uint64_t)address.QuadPart,
-					   bytes, length, false);
+		return scripted_engine_access(m,
+					      (struct scripted_place){s->DmaBufferSegmentId,
+								      s->EngineOrdinal,
+								      (uint64_t)address.QuadPart},
+					      bytes, length, false);
 	pointer = MmGetVirtualForPhysical(address);
 	if (pointer)
 		memcpy(bytes, pointer, length);
@@ -342,7 +482,8 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 		command = malloc(head.size_bytes);
 		if (!command)
 			abort();
-		if (fetch(m, s, offset, command, head.size_bytes))
+		if (fetch(m, s, offset, command, head.size_bytes) &&
+		    (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
 			run_command(m, command);
 		else
 			fault(m);
@@ -549,6 +690,16 @@ uint32_t scripted_gpu_abort(struct scripted_miniport *m, uint32_t node)
 	return n->completed_fence;
 }
 
+static void forget_mappings(struct scripted_miniport *m)
+{
+	const struct scripted_settings *s = described(m);
+
+	for (uint32_t i = 0; i < s->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
+		if (m->page_table[i])
+			memset(m->page_table[i], 0,
+			       (s->segment[i].size_bytes >> PAGE_SHIFT) * sizeof(uint64_t));
+}
+
 void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
 {
 	scripted_guard(m);
@@ -557,18 +708,18 @@ void scripted_gpu_halt(struct scripted_miniport *m, bool halted)
 		m->node[i].completed_fence = m->node[i].reported_fence = m->node[i].submitted_fence;
 		m->node[i].halted = halted;
 	}
-	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++)
-		if (m->page_table[i])
-			memset(m->page_table[i], 0,
-			       (m->settings.segment[i].size_bytes >> PAGE_SHIFT) *
-				       sizeof(uint64_t));
+	forget_mappings(m);
+	for (uint32_t e = 1; e < SCRIPTED_NODES_MAX && m->engine[e]; e++)
+		forget_mappings(m->engine[e]);
 	scripted_unguard(m);
 }
 
 void scripted_gpu_start(struct scripted_miniport *m)
 {
-	for (uint32_t i = 0; i < m->settings.segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
-		const struct scripted_segment *s = &m->settings.segment[i];
+	const struct scripted_settings *settings = described(m);
+
+	for (uint32_t i = 0; i < settings->segment_count && i < SCRIPTED_SEGMENTS_MAX; i++) {
+		const struct scripted_segment *s = &settings->segment[i];
 
 		if (is_aperture(s))
 			m->page_table[i] = calloc((s->size_bytes >> PAGE_SHIFT) + 1,
@@ -576,6 +727,7 @@ void scripted_gpu_start(struct scripted_miniport *m)
 		else if (!(s->flags & 0x4))
 			m->hidden[i] = calloc(1, s->size_bytes ? s->size_bytes : 1);
 	}
+	scripted_host_start(m);
 }
 
 /* A stopped device raises no interrupt: whoever completes something just now gets to its end first. */
@@ -591,6 +743,7 @@ void scripted_gpu_stop(struct scripted_miniport *m)
 		m->page_table[i] = NULL;
 		m->hidden[i] = NULL;
 	}
+	scripted_host_stop(m);
 }
 
 /* ---- what it says of itself to 2.x ---- */
@@ -614,6 +767,11 @@ static void query_segments4(struct scripted_miniport *m, const DXGKARG_QUERYADAP
 		d->CommitLimit = s->segment[i].commit_limit_bytes;
 		d->CpuTranslatedAddress.QuadPart =
 			(LONGLONG)m->bar_physical + s->segment[i].bar_offset;
+		if (d->Flags.SupportsCpuHostAperture) {
+			d->CpuHostAperture.PhysicalAddress.QuadPart =
+				(LONGLONG)m->bar_physical + (LONGLONG)s->segment[i].host_offset;
+			d->CpuHostAperture.SizeInPages = s->segment[i].host_pages;
+		}
 		d->NumInvalidMemoryRanges = s->invalid_counts[i];
 		d->VprRangeStartOffset = s->segment[i].vpr_offset;
 		d->VprRangeSize = s->segment[i].vpr_bytes;

@@ -29,55 +29,22 @@ struct device {
 };
 struct context {
 	struct object object;
-	uint32_t node;
+	uint32_t node, engine;
 };
 struct allocation {
 	struct object object;
 	uint64_t size_bytes;
+	uint32_t flags;
 };
 struct open_allocation {
 	struct object object;
 	D3DKMT_HANDLE handle;
+	bool on_each; /* LinkMirrored, LinkInstanced */
 };
 
 /* DriverEntry and AddDevice have no argument that could say whose they are. */
 static struct scripted_miniport *armed;
 static struct scripted_miniport *arriving; /* the next AddDevice's, armed when that is over */
-
-static const char *const names[] = {
-	[VIDMM_DDI_ADD_DEVICE] = "add_device",
-	[VIDMM_DDI_LINK_DEVICE] = "link_device",
-	[VIDMM_DDI_START_DEVICE] = "start_device",
-	[VIDMM_DDI_STOP_DEVICE] = "stop_device",
-	[VIDMM_DDI_REMOVE_DEVICE] = "remove_device",
-	[VIDMM_DDI_QUERY_ADAPTER_INFO] = "query_adapter_info",
-	[VIDMM_DDI_CREATE_DEVICE] = "create_device",
-	[VIDMM_DDI_DESTROY_DEVICE] = "destroy_device",
-	[VIDMM_DDI_CREATE_CONTEXT] = "create_context",
-	[VIDMM_DDI_DESTROY_CONTEXT] = "destroy_context",
-	[VIDMM_DDI_CREATE_ALLOCATION] = "create_allocation",
-	[VIDMM_DDI_DESTROY_ALLOCATION] = "destroy_allocation",
-	[VIDMM_DDI_OPEN_ALLOCATION] = "open_allocation",
-	[VIDMM_DDI_CLOSE_ALLOCATION] = "close_allocation",
-	[VIDMM_DDI_RENDER] = "render",
-	[VIDMM_DDI_PATCH] = "patch",
-	[VIDMM_DDI_SUBMIT_COMMAND] = "submit_command",
-	[VIDMM_DDI_BUILD_PAGING_BUFFER] = "build_paging_buffer",
-	[VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE] = "acquire_swizzling_range",
-	[VIDMM_DDI_RELEASE_SWIZZLING_RANGE] = "release_swizzling_range",
-	[VIDMM_DDI_QUERY_CURRENT_FENCE] = "query_current_fence",
-	[VIDMM_DDI_UNLOAD] = "unload",
-	[VIDMM_DDI_PREEMPT_COMMAND] = "preempt_command",
-	[VIDMM_DDI_CANCEL_COMMAND] = "cancel_command",
-	[VIDMM_DDI_COLLECT_DBG_INFO] = "collect_dbg_info",
-	[VIDMM_DDI_RESET_FROM_TIMEOUT] = "reset_from_timeout",
-	[VIDMM_DDI_RESTART_FROM_TIMEOUT] = "restart_from_timeout",
-	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
-	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
-	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
-	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
-	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
-};
 
 /* ---- recording ---- */
 
@@ -103,8 +70,8 @@ static void *copy_of(const void *bytes, size_t size)
 	return copy;
 }
 
-static struct scripted_call *begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
-				   const void *args, size_t size)
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
+				     const void *args, size_t size)
 {
 	struct scripted_call *call = calloc(1, sizeof(*call));
 
@@ -132,7 +99,7 @@ static struct scripted_call *begin(struct scripted_miniport *m, enum vidmm_ddi d
 	return call;
 }
 
-static NTSTATUS end(struct scripted_miniport *m, struct scripted_call *call, void *args)
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args)
 {
 	NTSTATUS status;
 
@@ -190,34 +157,14 @@ const struct scripted_call *scripted_last(const struct scripted_miniport *m, enu
 	return count ? scripted_nth(m, ddi, count - 1) : NULL;
 }
 
-const char *scripted_order(const struct scripted_miniport *m)
-{
-	static char text[4096];
-	size_t used = 0;
-
-	const struct scripted_call *call;
-
-	text[0] = '\0';
-	for (uint32_t i = 0; (call = scripted_at(m, i)) != NULL; i++) {
-		const char *name = names[call->ddi];
-		size_t length = strlen(name);
-
-		if (used + length + 2 > sizeof(text))
-			break;
-		if (used)
-			text[used++] = ' ';
-		memcpy(text + used, name, length + 1);
-		used += length;
-	}
-	return text;
-}
-
 void scripted_forget(struct scripted_miniport *m)
 {
 	scripted_guard(m);
 	for (uint32_t i = 0; i < m->call_count; i++) {
 		free(m->calls[i]->allocations);
 		free(m->calls[i]->patches);
+		free(m->calls[i]->host_pages);
+		free(m->calls[i]->segment_pages);
 		free(m->calls[i]);
 	}
 	m->call_count = 0;
@@ -229,24 +176,24 @@ void scripted_forget(struct scripted_miniport *m)
 static NTSTATUS add_device(const PDEVICE_OBJECT device, PVOID *adapter)
 {
 	struct scripted_miniport *m = arriving ? arriving : armed;
-	struct scripted_call *call = begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_ADD_DEVICE, NULL, NULL, 0);
 
 	arriving = m->next;
 	m->device_object = device;
 	if (!call->forced)
 		*adapter = m;
-	return end(m, call, adapter);
+	return scripted_end(m, call, adapter);
 }
 
 static NTSTATUS link_device(const PDEVICE_OBJECT device, IN_CONST_PVOID adapter,
 			    PLINKED_DEVICE linked)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_LINK_DEVICE, device, NULL, 0);
 
 	if (!call->forced)
 		*linked = m->settings.link;
-	return end(m, call, linked);
+	return scripted_end(m, call, linked);
 }
 
 void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_t lead)
@@ -256,6 +203,11 @@ void scripted_link(struct scripted_miniport *const *all, uint32_t count, uint32_
 		all[i]->settings.link = (LINKED_DEVICE){7, count, i == lead};
 		all[i]->settings.table.DxgkDdiLinkDevice = link_device;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		all[i]->engine[0] = all[lead];
+	for (uint32_t i = 0, others = 0; i < count; i++)
+		if (i != lead)
+			all[lead]->engine[++others] = all[i];
 	scripted_arm(all[0]);
 }
 
@@ -279,14 +231,15 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 			     PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_START_DEVICE, NULL, info, sizeof(*info));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_START_DEVICE, NULL, info, sizeof(*info));
 	PHYSICAL_ADDRESS address;
 
 	m->services = *services;
 	*sources = m->settings.source_count;
 	*children = m->settings.child_count;
 	if (call->forced)
-		return end(m, call, info);
+		return scripted_end(m, call, info);
 	call->status =
 		m->services.DxgkCbGetDeviceInformation(m->services.DeviceHandle, &m->device_info);
 	if (call->status == STATUS_SUCCESS)
@@ -298,48 +251,48 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 							   MmWriteCombined, (PVOID *)&m->bar);
 	}
 	scripted_gpu_start(m);
-	return end(m, call, info);
+	return scripted_end(m, call, info);
 }
 
 static NTSTATUS stop_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_STOP_DEVICE, NULL, NULL, 0);
 
 	scripted_gpu_stop(m);
 	if (m->bar)
 		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
 	m->bar = NULL;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 NTSTATUS scripted_stop_and_release(PVOID adapter, D3DDDI_VIDEO_PRESENT_TARGET_ID target,
 				   PDXGK_DISPLAY_INFORMATION display)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call =
-		begin(m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(
+		m, VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP, NULL, NULL, 0);
 
 	(void)target, (void)display;
 	if (call->forced)
-		return end(m, call, NULL);
+		return scripted_end(m, call, NULL);
 	scripted_gpu_stop(m);
 	if (m->bar)
 		m->services.DxgkCbUnmapMemory(m->services.DeviceHandle, m->bar);
 	m->bar = NULL;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS remove_device(IN_CONST_PVOID adapter)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_REMOVE_DEVICE, NULL, NULL, 0), NULL);
+	return scripted_end(m, scripted_begin(m, VIDMM_DDI_REMOVE_DEVICE, NULL, NULL, 0), NULL);
 }
 
 static VOID unload(VOID)
 {
-	end(armed, begin(armed, VIDMM_DDI_UNLOAD, NULL, NULL, 0), NULL);
+	scripted_end(armed, scripted_begin(armed, VIDMM_DDI_UNLOAD, NULL, NULL, 0), NULL);
 }
 
 static BOOLEAN interrupt_routine(IN_CONST_PVOID adapter, ULONG message)
@@ -360,12 +313,12 @@ static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_
 				POWER_ACTION action)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_SET_POWER_STATE, NULL, NULL, 0);
 
 	call->in.power.uid = uid;
 	call->in.power.state = state;
 	call->in.power.action = action;
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 /* ---- what it is ---- */
@@ -426,7 +379,7 @@ static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QU
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_ADAPTER_INFO, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_ADAPTER_INFO, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
 		switch (args->Type) {
@@ -441,7 +394,7 @@ static NTSTATUS query_adapter_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_QU
 			call->status = scripted_query_wddm2(m, args);
 		}
 	}
-	return end(m, call, args->pOutputData);
+	return scripted_end(m, call, args->pOutputData);
 }
 
 /* ---- objects ---- */
@@ -476,7 +429,8 @@ static void unmake(struct object *object, _Atomic uint32_t *live)
 static NTSTATUS create_device(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEDEVICE args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_CREATE_DEVICE, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_CREATE_DEVICE, NULL, args, sizeof(*args));
 	struct device *device;
 
 	if (!call->forced) {
@@ -486,17 +440,17 @@ static NTSTATUS create_device(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATEDEVI
 		if (!m->settings.leave_device_info)
 			args->pInfo = &m->settings.device;
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_device(IN_CONST_HANDLE handle)
 {
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
-	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_DEVICE, handle, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_DESTROY_DEVICE, handle, NULL, 0);
 
 	unmake(&device->object, &m->live_devices);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONTEXT args)
@@ -504,27 +458,27 @@ static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONT
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CREATE_CONTEXT, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CREATE_CONTEXT, handle, args, sizeof(*args));
 	struct context *context;
 
 	if (!call->forced) {
 		context = make(m, MAGIC_CONTEXT, sizeof(*context), &m->live_contexts);
-		context->node = scripted_index(m, args->NodeOrdinal,
-					       (uint32_t)__builtin_ctz(args->EngineAffinity));
+		context->engine = (uint32_t)__builtin_ctz(args->EngineAffinity);
+		context->node = scripted_index(m, args->NodeOrdinal, context->engine);
 		args->hContext = context;
 		args->ContextInfo = m->settings.context;
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_context(IN_CONST_HANDLE handle)
 {
 	struct context *context = handle;
 	struct scripted_miniport *m = context->object.m;
-	struct scripted_call *call = begin(m, VIDMM_DDI_DESTROY_CONTEXT, handle, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_DESTROY_CONTEXT, handle, NULL, 0);
 
 	unmake(&context->object, &m->live_contexts);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static void describe(DXGK_ALLOCATIONINFO *info)
@@ -552,21 +506,22 @@ static NTSTATUS create_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_CREATE
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CREATE_ALLOCATION, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CREATE_ALLOCATION, NULL, args, sizeof(*args));
 
 	if (call->forced)
-		return end(m, call, args);
+		return scripted_end(m, call, args);
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct allocation *a = make(m, MAGIC_ALLOCATION, sizeof(*a), &m->live_allocations);
 
 		describe(&args->pAllocationInfo[i]);
 		a->size_bytes = args->pAllocationInfo[i].Size;
+		a->flags = args->pAllocationInfo[i].Flags.Value;
 		args->pAllocationInfo[i].hAllocation = a;
 	}
 	if (args->Flags.Resource && !args->hResource)
 		args->hResource =
 			make(m, MAGIC_RESOURCE, sizeof(struct object), &m->live_resources);
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
@@ -574,7 +529,7 @@ static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_DESTROY_ALLOCATION, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_DESTROY_ALLOCATION, NULL, args, sizeof(*args));
 
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct allocation *a = args->pAllocationList[i];
@@ -583,7 +538,24 @@ static NTSTATUS destroy_allocation(IN_CONST_HANDLE adapter,
 	}
 	if (args->Flags.DestroyResource)
 		unmake(args->hResource, &m->live_resources);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
+}
+
+static bool is_on_each(const struct scripted_miniport *m, D3DKMT_HANDLE handle)
+{
+	DXGKARGCB_GETHANDLEDATA args = {.hObject = handle, .Type = DXGK_HANDLE_ALLOCATION};
+	const struct allocation *a = m->engine[1] ? m->services.DxgkCbGetHandleData(&args) : NULL;
+
+	return a && (a->flags & 0x3000);
+}
+
+uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const struct object *object = args->hSystemContext;
+
+	return object && object->magic == MAGIC_CONTEXT
+		       ? ((const struct context *)args->hSystemContext)->engine
+		       : 0;
 }
 
 static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENALLOCATION args)
@@ -591,15 +563,16 @@ static NTSTATUS open_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_OPENAL
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_OPEN_ALLOCATION, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_OPEN_ALLOCATION, handle, args, sizeof(*args));
 
 	for (UINT i = 0; !call->forced && i < args->NumAllocations; i++) {
 		struct open_allocation *open = make(m, MAGIC_OPEN, sizeof(*open), &m->live_opens);
 
 		open->handle = args->pOpenAllocation[i].hAllocation;
+		open->on_each = is_on_each(m, open->handle);
 		args->pOpenAllocation[i].hDeviceSpecificAllocation = open;
 	}
-	return end(m, call, args->pOpenAllocation);
+	return scripted_end(m, call, args->pOpenAllocation);
 }
 
 static NTSTATUS close_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_CLOSEALLOCATION args)
@@ -607,19 +580,19 @@ static NTSTATUS close_allocation(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_CLOSE
 	struct device *device = handle;
 	struct scripted_miniport *m = device->object.m;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_CLOSE_ALLOCATION, handle, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_CLOSE_ALLOCATION, handle, args, sizeof(*args));
 
 	for (UINT i = 0; i < args->NumAllocations; i++) {
 		struct open_allocation *open = args->pOpenHandleList[i];
 
 		unmake(&open->object, &m->live_opens);
 	}
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 /* ---- submission ---- */
 
-static struct scripted_miniport *of_context(HANDLE handle, uint32_t *node)
+struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node)
 {
 	const struct object *object = handle;
 
@@ -628,68 +601,26 @@ static struct scripted_miniport *of_context(HANDLE handle, uint32_t *node)
 	return object->m;
 }
 
-/* Copies the commands that fit and names what they use; the rest is for the next pass. */
-static NTSTATUS translate(DXGKARG_RENDER *args, uint32_t done_before)
-{
-	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
-				 *patch_end = patch + args->PatchLocationListOutSize;
-	char *out = args->pDmaBuffer, *start = out;
-	uint32_t done = done_before, split = 0;
-
-	while (done < args->CommandLength) {
-		const struct scripted_command *command =
-			(const void *)((const char *)args->pCommand + done);
-
-		if (args->CommandLength - done < sizeof(*command) ||
-		    command->size_bytes < sizeof(*command) ||
-		    (command->op != SCRIPTED_USE && command->op != SCRIPTED_WRITE) ||
-		    command->allocation >= args->AllocationListSize)
-			return STATUS_ILLEGAL_INSTRUCTION;
-		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
-		    patch == patch_end) {
-			args->MultipassOffset = done;
-			break;
-		}
-		memcpy(out, command, sizeof(*command));
-		if (command->split)
-			split = (uint32_t)(out - start);
-		*patch++ = (D3DDDI_PATCHLOCATIONLIST){
-			.AllocationIndex = command->allocation,
-			.SlotId = command->slot,
-			.DriverId = (UINT)(out - start),
-			.AllocationOffset = (UINT)command->offset,
-			.PatchOffset =
-				(UINT)(out - start +
-				       (ptrdiff_t)offsetof(struct scripted_command, destination)),
-			.SplitOffset = split,
-		};
-		out += sizeof(*command);
-		done += command->size_bytes;
-	}
-	args->pDmaBuffer = out;
-	args->pPatchLocationListOut = patch;
-	return done < args->CommandLength ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
-					  : STATUS_SUCCESS;
-}
-
 static NTSTATUS render(IN_CONST_HANDLE handle, INOUT_PDXGKARG_RENDER args)
 {
 	uint32_t node;
-	struct scripted_miniport *m = of_context(handle, &node);
-	struct scripted_call *call = begin(m, VIDMM_DDI_RENDER, handle, args, sizeof(*args));
+	struct scripted_miniport *m = scripted_of_context(handle, &node);
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RENDER, handle, args, sizeof(*args));
 
 	call->allocation_count = args->AllocationListSize;
 	call->allocations = copy_of(args->pAllocationList,
 				    args->AllocationListSize * sizeof(*call->allocations));
 	if (!call->forced)
-		call->status = translate(args, args->MultipassOffset);
-	return end(m, call, args);
+		call->status = scripted_gpu_translate(args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_PATCH, args->hContext, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_PATCH, args->hContext, args, sizeof(*args));
 
 	call->allocation_count = args->AllocationListSize;
 	call->allocations = copy_of(args->pAllocationList,
@@ -706,36 +637,41 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 		if (!a->hDeviceSpecificAllocation)
 			continue; /* PAT-09: unbinds its slot */
 		place->segment = a->SegmentId;
+		place->engine =
+			((const struct open_allocation *)a->hDeviceSpecificAllocation)->on_each
+				? args->EngineOrdinal
+				: 0;
 		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
 	}
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS submit_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_SUBMIT_COMMAND, args->hContext, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_SUBMIT_COMMAND, args->hContext, args, sizeof(*args));
 	uint32_t node = m->settings.caps.MemoryManagementCaps.PagingNode;
 
 	if (!m->settings.caps.SchedulingCaps.MultiEngineAware)
-		node = 0;
+		node = scripted_index(m, 0, args->EngineOrdinal);
 	else if (args->hContext)
-		of_context(args->hContext, &node);
+		scripted_of_context(args->hContext, &node);
 	if (!call->forced)
 		scripted_gpu_submit(m, node, args);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS preempt_command(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PREEMPTCOMMAND args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_PREEMPT_COMMAND, NULL, args, sizeof(*args));
 
 	if (!call->forced && !m->settings.withhold_preemption)
 		scripted_gpu_preempt(m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal),
 				     args->PreemptionFenceId);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
@@ -743,19 +679,21 @@ NTSTATUS APIENTRY scripted_cancel_command(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
-		   NULL);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_CANCEL_COMMAND, args->hContext, args, sizeof(*args)),
+		NULL);
 }
 
 NTSTATUS APIENTRY scripted_reset_engine(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_RESETENGINE args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RESET_ENGINE, NULL, args, sizeof(*args));
 
 	if (!call->forced)
 		args->LastAbortedFenceId = scripted_gpu_abort(
 			m, scripted_index(m, args->NodeOrdinal, args->EngineOrdinal));
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
@@ -763,39 +701,39 @@ NTSTATUS APIENTRY scripted_query_engine_status(IN_CONST_HANDLE adapter,
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_ENGINE_STATUS, NULL, args, sizeof(*args));
 
 	args->EngineStatus.Value = 0;
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 NTSTATUS APIENTRY scripted_query_engine_group(IN_CONST_HANDLE adapter,
 					      INOUT_PDXGKARG_QUERYDEPENDENTENGINEGROUP args)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL, args, sizeof(*args));
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP, NULL,
+						    args, sizeof(*args));
 
 	args->DependentNodeOrdinalMask = 1ull << args->NodeOrdinal;
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS build_paging_buffer(IN_CONST_HANDLE adapter, IN_PDXGKARG_BUILDPAGINGBUFFER args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_BUILD_PAGING_BUFFER, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_BUILD_PAGING_BUFFER, NULL, args, sizeof(*args));
 
 	if (!call->forced)
 		call->status = scripted_gpu_paging(m, args);
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUERYCURRENTFENCE args)
 {
 	struct scripted_miniport *m = adapter;
 	struct scripted_call *call =
-		begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
+		scripted_begin(m, VIDMM_DDI_QUERY_CURRENT_FENCE, NULL, args, sizeof(*args));
 
 	if (!call->forced) {
 		uint32_t index = scripted_index(m, args->NodeOrdinal, args->EngineOrdinal);
@@ -805,60 +743,54 @@ static NTSTATUS query_current_fence(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_QUER
 		if (node->completed_fence != node->reported_fence)
 			scripted_report(m, index, node->completed_fence); /* SUB-14 */
 	}
-	return end(m, call, args);
+	return scripted_end(m, call, args);
 }
 
 static NTSTATUS acquire_range(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_ACQUIRESWIZZLINGRANGE args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), args);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_ACQUIRE_SWIZZLING_RANGE, NULL, args, sizeof(*args)),
+		args);
 }
 
 static NTSTATUS release_range(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_RELEASESWIZZLINGRANGE args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, NULL, args, sizeof(*args)), NULL);
-}
-
-static NTSTATUS present(IN_CONST_HANDLE context, INOUT_PDXGKARG_PRESENT args)
-{
-	(void)context, (void)args;
-	return STATUS_NOT_SUPPORTED;
-}
-
-static NTSTATUS describe_allocation(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_DESCRIBEALLOCATION args)
-{
-	(void)adapter, (void)args;
-	return STATUS_NOT_SUPPORTED;
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_RELEASE_SWIZZLING_RANGE, NULL, args, sizeof(*args)),
+		NULL);
 }
 
 static NTSTATUS reset_from_timeout(IN_CONST_HANDLE adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_RESET_FROM_TIMEOUT, NULL, NULL, 0);
 
 	if (!call->forced)
 		scripted_gpu_halt(m, true);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS restart_from_timeout(IN_CONST_HANDLE adapter)
 {
 	struct scripted_miniport *m = adapter;
-	struct scripted_call *call = begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_RESTART_FROM_TIMEOUT, NULL, NULL, 0);
 
 	if (!call->forced)
 		scripted_gpu_halt(m, false);
-	return end(m, call, NULL);
+	return scripted_end(m, call, NULL);
 }
 
 static NTSTATUS collect_dbg_info(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_COLLECTDBGINFO args)
 {
 	struct scripted_miniport *m = adapter;
 
-	return end(m, begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_COLLECT_DBG_INFO, NULL, args, sizeof(*args)), NULL);
 }
 
 /* ---- making one ---- */
@@ -880,7 +812,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiDestroyContext = destroy_context,
 	.DxgkDdiCreateAllocation = create_allocation,
 	.DxgkDdiDestroyAllocation = destroy_allocation,
-	.DxgkDdiDescribeAllocation = describe_allocation,
+	.DxgkDdiDescribeAllocation = scripted_describe_allocation,
 	.DxgkDdiOpenAllocation = open_allocation,
 	.DxgkDdiCloseAllocation = close_allocation,
 	.DxgkDdiRender = render,
@@ -891,10 +823,15 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiQueryCurrentFence = query_current_fence,
 	.DxgkDdiAcquireSwizzlingRange = acquire_range,
 	.DxgkDdiReleaseSwizzlingRange = release_range,
-	.DxgkDdiPresent = present,
+	.DxgkDdiPresent = scripted_present,
+	.DxgkDdiSetVidPnSourceAddress = scripted_set_source_address,
+	.DxgkDdiSetVidPnSourceVisibility = scripted_set_source_visibility,
 	.DxgkDdiResetFromTimeout = reset_from_timeout,
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
+	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
+	.DxgkDdiMapCpuHostAperture = scripted_map_host,
+	.DxgkDdiUnmapCpuHostAperture = scripted_unmap_host,
 };
 
 static void default_settings(struct scripted_settings *s)
@@ -970,24 +907,4 @@ const DRIVER_INITIALIZATION_DATA *scripted_table(struct scripted_miniport *m)
 NTSTATUS scripted_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRING *path)
 {
 	return DxgkInitialize(driver, path, &armed->settings.table);
-}
-
-void scripted_set_version(struct scripted_miniport *m, ULONG version)
-{
-	size_t end = sizeof(m->settings.table);
-
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetFlipQueueLogBuffer);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiCheckMultiPlaneOverlaySupport3);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_0)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiRenderGdi);
-	if (version < DXGKDDI_INTERFACE_VERSION_WDDM1_3)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiGetNodeMetadata);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN8)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiSetPowerComponentFState);
-	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
-		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
-	m->settings.table.Version = version;
-	memset((char *)&m->settings.table + end, 0xA5, sizeof(m->settings.table) - end);
 }

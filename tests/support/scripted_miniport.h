@@ -20,7 +20,7 @@
  * aperture has a page table. A wrong order or address shows as wrong bytes or in `faults`.
  *
  * Threads: DDIs may come from any; scripted_* functions from the test. Compiled into a test's own
- * program: sources ../../support/scripted_miniport.c and scripted_gpu.c, dependency vmm_port_dep.
+ * program: sources `scripted_miniport` of the root's meson.build, dependency vmm_port_dep.
  */
 #ifndef VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
 #define VMM_TESTS_SUPPORT_SCRIPTED_MINIPORT_H
@@ -62,8 +62,12 @@ struct scripted_allocation {
 enum scripted_op {
 	SCRIPTED_USE = 1, /* references the allocation: resolves its address, changes nothing */
 	SCRIPTED_WRITE,   /* writes `value` into the 32-bit word there */
-	/* in paging buffers only */
+	/*
+	 * `count` bytes; in a render buffer from source.address of the allocation with index source.segment in the list,
+	 * into `offset` of `allocation`
+	 */
 	SCRIPTED_COPY,
+	/* in paging buffers only */
 	SCRIPTED_FILL,
 	SCRIPTED_MAP, /* followed by `count` physical page addresses */
 	SCRIPTED_UNMAP
@@ -75,7 +79,7 @@ enum scripted_op {
  */
 struct scripted_place {
 	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
-	uint32_t reserved;
+	uint32_t engine;  /* of a link: whose segment it is */
 	uint64_t address;
 };
 struct scripted_command {
@@ -101,6 +105,9 @@ struct scripted_segment {
 	/* 2.x: VprRangeStartOffset, VprRangeSize, VprAlignment, NumVprSupported, VprReserveSize */
 	uint64_t vpr_offset, vpr_bytes;
 	uint32_t vpr_alignment, vpr_regions, vpr_reserve_bytes;
+	/* 2.x, with SupportsCpuHostAperture: where in the BAR, and how many pages of the segment's size */
+	uint64_t host_offset;
+	uint32_t host_pages;
 };
 
 struct scripted_settings {
@@ -124,6 +131,7 @@ struct scripted_settings {
 	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
 	_Atomic bool
 		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
+	uint32_t present_passes;     /* calls that a Present takes; 0: one */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -146,6 +154,9 @@ struct scripted_call {
 		DXGKARG_CLOSEALLOCATION close_allocation;
 		DXGKARG_RENDER render;
 		DXGKARG_PATCH patch;
+		DXGKARG_PRESENT present;
+		DXGKARG_SETVIDPNSOURCEADDRESS source_address;
+		DXGKARG_SETVIDPNSOURCEVISIBILITY visibility;
 		DXGKARG_SUBMITCOMMAND submit;
 		DXGKARG_BUILDPAGINGBUFFER paging;
 		DXGKARG_ACQUIRESWIZZLINGRANGE acquire;
@@ -153,6 +164,10 @@ struct scripted_call {
 		DXGKARG_QUERYCURRENTFENCE fence;
 		DXGKARG_PREEMPTCOMMAND preempt;
 		DXGKARG_CANCELCOMMAND cancel;
+		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
+		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
+		DXGKARG_MAPCPUHOSTAPERTURE host_map;
+		DXGKARG_UNMAPCPUHOSTAPERTURE host_unmap;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -170,6 +185,8 @@ struct scripted_call {
 	 */
 	DXGK_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
+	UINT32 *host_pages; /* of Map and UnmapCpuHostAperture */
+	UINT64 *segment_pages;
 	uint32_t allocation_count, patch_count;
 };
 
@@ -210,6 +227,7 @@ struct scripted_miniport {
 	pthread_t owner;
 
 	struct scripted_miniport *next; /* that the AddDevice after its own belongs to */
+	struct scripted_miniport *engine[SCRIPTED_NODES_MAX]; /* of a link, the lead first */
 
 	/* what StartDevice was given */
 	PDEVICE_OBJECT device_object;
@@ -234,6 +252,12 @@ struct scripted_miniport {
 	uint64_t *page_table
 		[SCRIPTED_SEGMENTS_MAX];     /* of aperture segments: physical addresses of pages */
 	char *hidden[SCRIPTED_SEGMENTS_MAX]; /* of memory segments that are not CpuVisible */
+	/*
+	 * Host apertures. While a page of a segment is shown it is in the BAR, for the GPU too: by segment page, which of the
+	 * aperture's; by aperture page, which of the segment's; both + 1, 0: none.
+	 */
+	uint32_t *shown_at[SCRIPTED_SEGMENTS_MAX], *shows[SCRIPTED_SEGMENTS_MAX];
+	_Atomic uint32_t shown; /* pages, of all apertures */
 };
 
 struct scripted_miniport *scripted_create(void);
@@ -277,7 +301,11 @@ void scripted_forget(struct scripted_miniport *m);
 
 /* ---- its GPU (scripted_gpu.c) ---- */
 
-/* In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. */
+/*
+ * In a link node n of adapter e is e * NbAsymetricProcessingNodes + n here: the lead's miniport gets all submissions. Each
+ * adapter has segments of its own, as the lead describes them, in its own BAR and page tables. Its GPU finds there what is
+ * LinkMirrored or LinkInstanced, and its buffers; everything else it reaches in those of the lead.
+ */
 
 /*
  * Carries out and reports up to `count` packets of a node, oldest first; returns how many. Any IRQL
@@ -299,14 +327,44 @@ void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fen
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);
+/* The same of one adapter of a link. */
+bool scripted_engine_access(struct scripted_miniport *m, struct scripted_place place, void *bytes,
+			    size_t length, bool write);
+/* The adapter of a link that the paging operation is for: that of its hSystemContext. */
+uint32_t scripted_paging_engine(const DXGKARG_BUILDPAGINGBUFFER *args);
 
 /* Entries of the table that it has only if a test puts them there. */
 DXGKDDI_CANCELCOMMAND scripted_cancel_command;
+DXGKDDI_SETALLOCATIONBACKINGSTORE scripted_set_backing_store;
+DXGKDDI_MAPCPUHOSTAPERTURE scripted_map_host; /* it has these two */
+DXGKDDI_UNMAPCPUHOSTAPERTURE scripted_unmap_host;
+/* Where the bytes at that offset are while they are shown; NULL: they are not. *run: how many. */
+char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, uint64_t offset,
+			  uint64_t *run);
+void scripted_host_start(struct scripted_miniport *m);
+void scripted_host_stop(struct scripted_miniport *m);
+DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 
-/* Used by scripted_miniport.c. */
+/* ---- its display (scripted_display.c): settings.source_count sources ---- */
+
+/* Every allocation is described as so many pixels. */
+#define SCRIPTED_WIDTH  64u
+#define SCRIPTED_HEIGHT 32u
+/* Target n is at the end of a picture that it read from there; */
+void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address);
+DXGKDDI_PRESENT scripted_present;
+DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
+DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;
+DXGKDDI_SETVIDPNSOURCEVISIBILITY scripted_set_source_visibility;
+
+/* Used by scripted_miniport.c, and by it for what it has in other files. */
+struct scripted_call *scripted_begin(struct scripted_miniport *m, enum vidmm_ddi ddi, HANDLE handle,
+				     const void *args, size_t size);
+NTSTATUS scripted_end(struct scripted_miniport *m, struct scripted_call *call, void *args);
+struct scripted_miniport *scripted_of_context(HANDLE handle, uint32_t *node);
 uint32_t scripted_index(const struct scripted_miniport *m, uint32_t node, uint32_t engine);
 NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 /* All queues are dropped and count as complete, apertures map nothing; nothing may be submitted until `halted` ends. */
@@ -317,6 +375,7 @@ void scripted_gpu_stop(struct scripted_miniport *m);
 void scripted_gpu_submit(struct scripted_miniport *m, uint32_t node,
 			 const DXGKARG_SUBMITCOMMAND *submit);
 void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence);
+NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args);
 NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
 void scripted_guard(struct scripted_miniport *m);
 void scripted_unguard(struct scripted_miniport *m);

@@ -105,6 +105,8 @@ static const struct {
 	{DXGKDDI_INTERFACE_VERSION_WDDM2_8, "2.8"},
 	{DXGKDDI_INTERFACE_VERSION_WDDM2_9, "2.9"},
 	{DXGKDDI_INTERFACE_VERSION_WDDM3_0, "3.0"},
+	{DXGKDDI_INTERFACE_VERSION_WDDM3_1, "3.1"},
+	{DXGKDDI_INTERFACE_VERSION_WDDM3_2, "3.2"},
 };
 
 const char *interface_name(uint32_t version)
@@ -143,6 +145,7 @@ const char *wddm_version_name(uint32_t version)
 		{DXGKDDI_WDDMv2_2, "2.2"}, {DXGKDDI_WDDMv2_3, "2.3"}, {DXGKDDI_WDDMv2_4, "2.4"},
 		{DXGKDDI_WDDMv2_5, "2.5"}, {DXGKDDI_WDDMv2_6, "2.6"}, {DXGKDDI_WDDMv2_7, "2.7"},
 		{DXGKDDI_WDDMv2_8, "2.8"}, {DXGKDDI_WDDMv2_9, "2.9"}, {DXGKDDI_WDDMv3, "3.0"},
+		{DXGKDDI_WDDMv3_1, "3.1"}, {DXGKDDI_WDDMv3_2, "3.2"},
 	};
 	unsigned i;
 

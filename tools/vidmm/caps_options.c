@@ -11,10 +11,26 @@
 
 /* Values that softgpu reads (vidmm/softgpu.h; a test compares): a name it would ignore is a typing mistake. */
 static const char *const softgpu_settings[] = {
-	"ApertureSize",        "ApertureCoherent", "VramCpuVisible",      "VramBanks",
-	"SwizzlingRanges",     "DmaBufferSize",    "AllocationListSize",  "PatchLocationListSize",
-	"DmaBufferSegmentSet", "PagingBufferSize", "PagingBufferSegment", "PagingNode",
-	"EngineBytesPerUs",    "PrePatch",         "PerEngineTdr",        "PreemptionAware",
+	"ApertureSize",
+	"ApertureCoherent",
+	"VramCpuVisible",
+	"VramBanks",
+	"SwizzlingRanges",
+	"DmaBufferSize",
+	"AllocationListSize",
+	"PatchLocationListSize",
+	"DmaBufferSegmentSet",
+	"PagingBufferSize",
+	"PagingBufferSegment",
+	"PagingNode",
+	"EngineBytesPerUs",
+	"PrePatch",
+	"PerEngineTdr",
+	"PreemptionAware",
+	"VideoPresentSources",
+	"RefreshRate",
+	"FlipMmio",
+	"LinkedAdapters",
 	"InterfaceVersion",
 };
 
@@ -105,7 +121,7 @@ static bool take_settings(const struct raw *raw, struct caps_options *options)
 	if (options->driver)
 		return usage("--interface is softgpu's: a driver file says its own version%s", "");
 	if (!interface_parse(raw->interface, &version))
-		return usage("--interface wants 1.0 to 3.0 or 0x..., not \"%s\"", raw->interface);
+		return usage("--interface wants 1.0 to 3.2 or 0x..., not \"%s\"", raw->interface);
 	options->settings[options->setting_count].name = strdup("InterfaceVersion");
 	options->settings[options->setting_count].value = version;
 	return options->settings[options->setting_count++].name != NULL;

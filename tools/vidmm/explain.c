@@ -100,7 +100,9 @@ static void tell_wait(struct telling *t, const struct logged_event *event)
 	begin_sentence(t);
 	t->waited = true;
 	if (is(event, "wait", "declined")) {
-		fputs("DonotWait: it would have had to wait for ", t->out);
+		fputs("DonotWait (LOCK-08, LOCK-16; without Discard the sign to rename: REN-14, REN-21): it would have "
+		      "had to wait for ",
+		      t->out);
 		tell_packet(t, event);
 		fputc('\n', t->out);
 		return;

@@ -10,6 +10,7 @@
 #include "explain.h"
 #include "options.h"
 #include "parse_only.h"
+#include "picture.h"
 #include "progress.h"
 #include "rules.h"
 #include "summary.h"
@@ -183,6 +184,7 @@ static int help(FILE *file, int exit_code)
 	      "  caps              start a miniport: what it reports, and what is wrong with it\n"
 	      "  rules [ID]        explain a rule that a finding names, or list them\n"
 	      "  explain EVENTS    why calls failed or took long, from what replay --events wrote\n"
+	      "  picture FILE.png  what a monitor on the software GPU shows of a test picture\n"
 	      "  --version         print the version\n"
 	      "  --help            this text; `vidmm replay --help` and `vidmm caps --help` have the options\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
@@ -204,6 +206,8 @@ int main(int argc, char **argv)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "explain") == 0)
 		return explain_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "picture") == 0)
+		return picture_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "--version") == 0) {
 		printf("vidmm %s\n", vidmm_version());
 		return REPLAY_CLEAN;

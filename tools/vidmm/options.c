@@ -8,12 +8,13 @@
 #include "options.h"
 #include "units.h"
 
+#define RANGES_MAX             65535u
 #define APERTURE_BYTES_DEFAULT ((uint64_t)1 << 30)
 
 /* What popt fills in; NULL where an option was not given. */
 struct raw {
-	char *vram, *aperture, *verify, *seed, *switch_chance, *backend, *gpu_time, *compare,
-		*color, *events;
+	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
+		*compare, *color, *events;
 	int json, quiet, parse_only;
 };
 
@@ -110,6 +111,11 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 	else if (raw->aperture && !units_parse_size(raw->aperture, &options->replay.aperture_bytes))
 		return usage("--aperture wants a size or none, not \"%s\"", raw->aperture);
 	options->replay.aperture_bytes = (options->replay.aperture_bytes + 4095) & ~(uint64_t)4095;
+	uint64_t ranges = 0;
+	options->replay.limit_ranges = raw->ranges != NULL;
+	if (raw->ranges && (!units_parse_u64(raw->ranges, &ranges) || ranges > RANGES_MAX))
+		return usage("--ranges wants a number up to 65535, not \"%s\"", raw->ranges);
+	options->replay.ranges = (uint32_t)ranges;
 	/* Seeds go through JSON, whose integers are signed. */
 	if (raw->seed && (!units_parse_u64(raw->seed, &options->replay.seed) ||
 			  options->replay.seed > INT64_MAX))
@@ -167,6 +173,7 @@ static void free_raw(struct raw *raw)
 {
 	free(raw->vram);
 	free(raw->aperture);
+	free(raw->ranges);
 	free(raw->verify);
 	free(raw->seed);
 	free(raw->switch_chance);
@@ -187,6 +194,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "SIZE|PERCENT%"},
 		{"aperture", 0, POPT_ARG_STRING, &raw.aperture, 0,
 		 "aperture segment, or none (default 1G)", "SIZE"},
+		{"ranges", 0, POPT_ARG_STRING, &raw.ranges, 0,
+		 "swizzling ranges, through which the CPU sees tiled buffers (default 64)", "N"},
 		{"compare", 0, POPT_ARG_STRING, &raw.compare, 0,
 		 "one run for each amount of video memory, side by side (100%,50%,25%)", "LIST"},
 		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,

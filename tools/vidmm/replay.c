@@ -203,11 +203,12 @@ static void collect(struct world *world)
 {
 	struct replay_result *result = world->result;
 	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
-	struct vidmm_counter submits, waits;
+	struct vidmm_counter submits, waits, renames;
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
 	vidmm_event_counter(world->host, VIDMM_EVENT_SUBMIT, &submits);
 	vidmm_event_counter(world->host, VIDMM_EVENT_LOCK, &waits);
+	vidmm_event_counter(world->host, VIDMM_EVENT_RENAME, &renames);
 	result->patches = submits.sum[1];
 	result->bytes_paged_in = statistics.bytes_paged_in;
 	result->bytes_paged_out = statistics.bytes_paged_out;
@@ -216,6 +217,7 @@ static void collect(struct world *world)
 	result->bytes_moved = statistics.bytes_moved;
 	result->evictions = statistics.evictions;
 	result->renames = statistics.renames;
+	result->waits_avoided = renames.sum[3];
 	result->lock_waits = statistics.lock_waits;
 	result->lock_wait_ns = waits.sum[1];
 	result->splits = statistics.splits;

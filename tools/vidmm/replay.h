@@ -44,6 +44,8 @@ struct replay_options {
 	uint32_t host_kind; /* enum vidmm_host_kind */
 	uint64_t seed;
 	uint32_t switch_per_1024;
+	bool limit_ranges; /* the GPU has `ranges` swizzling ranges instead of softgpu's 64 */
+	uint32_t ranges;
 	bool gpu_time;                       /* the recording's pace and its model of GPU time */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
 	void (*message)(void *context,
@@ -82,6 +84,9 @@ struct replay_result {
 	/* What vidmm did. */
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded, bytes_moved;
 	uint64_t evictions, renames, lock_waits, lock_wait_ns, splits;
+	uint64_t waits_avoided; /* renames of what the GPU had not finished with */
+	/* Swizzling ranges: given out, taken from another for it, and locks for which there was none. */
+	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
 	uint64_t peak_resident_bytes, peak_system_bytes;
 	unsigned segment_count;
 	struct vidmm_segment_statistics segment[VIDMM_SEGMENTS_MAX];

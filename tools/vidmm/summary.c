@@ -37,8 +37,12 @@ static const struct row rows[] = {
 	{"", ROW_GAP, 0},
 	ROW("written by the CPU", ROW_BYTES, bytes_written),
 	ROW("renames", ROW_COUNT, renames),
+	ROW("  waits avoided", ROW_COUNT, waits_avoided),
 	ROW("lock waits", ROW_COUNT, lock_waits),
 	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
+	ROW("swizzling ranges", ROW_COUNT, ranges_acquired),
+	ROW("  taken from others", ROW_COUNT, ranges_reclaimed),
+	ROW("  none to be had", ROW_COUNT, range_fallbacks),
 	{"", ROW_GAP, 0},
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };

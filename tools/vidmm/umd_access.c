@@ -2,6 +2,10 @@
 /*
  * The CPU in a buffer's bytes: writes, reads, and the check of what must be there. A lock names the pages it is
  * about; with verification also the page of the first touched block's stamp.
+ *
+ * A tiled buffer that was mapped through the aperture is seen as the picture that it is, by way of a swizzling range. Stamps are
+ * where the GPU finds them, in the tiles; and whatever is written into a row of the picture touches the whole row of tiles.
+ * Within a bracket it is locked as it is, which may be either, so nothing is said about its content then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +17,64 @@ struct access {
 	uint64_t offset, length;
 	uint32_t first_block, last_block; /* touched, when content is verified */
 	char *base;                       /* where the buffer's first byte is, while locked */
+	bool picture;                     /* what is there is the picture */
 };
+
+/* Rows of tiles: X 512 bytes x 8 rows, Y 128 bytes x 32 rows in columns of 16 bytes. */
+static uint64_t row_of_tiles(const struct umd_buffer *buffer)
+{
+	return (uint64_t)buffer->stride_bytes * (buffer->tiling == UMD_TILED_X ? 8 : 32);
+}
+
+/* Where in the picture the byte is that has this offset in the tiles. */
+static uint64_t in_picture(const struct umd_buffer *buffer, uint64_t offset)
+{
+	uint64_t row = row_of_tiles(buffer), in_tile = offset % UMD_PAGE_BYTES;
+	uint64_t tile = offset % row / UMD_PAGE_BYTES, x, y;
+
+	if (buffer->tiling == UMD_TILED_X) {
+		x = tile * 512 + in_tile % 512;
+		y = in_tile / 512;
+	} else {
+		x = tile * 128 + in_tile / 512 * 16 + in_tile % 16;
+		y = in_tile % 512 / 16;
+	}
+	return offset / row * row + y * buffer->stride_bytes + x;
+}
+
+static bool has_picture(const struct umd_buffer *buffer)
+{
+	return buffer->tiling != UMD_LINEAR && buffer->through_aperture;
+}
+
+/* While a bracket is open it can be locked in no other way (SWZ-14). */
+static bool is_seen_as_picture(const struct umd_buffer *buffer)
+{
+	return has_picture(buffer) && buffer->brackets == 0;
+}
+
+static bool is_of_unknown_form(const struct access *access)
+{
+	return has_picture(access->buffer) && !access->picture;
+}
 
 static struct access access_to(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
 			       uint64_t length)
 {
 	struct access access = {.buffer = buffer, .offset = offset, .length = length};
+	uint64_t last = offset + length - 1;
 
+	if (is_seen_as_picture(buffer)) {
+		uint64_t row = row_of_tiles(buffer);
+
+		offset -= offset % row;
+		last = last - last % row + row - 1;
+		if (last >= buffer->size_bytes)
+			last = buffer->size_bytes - 1;
+	}
 	if (umd->world->block_bytes) {
 		access.first_block = (uint32_t)(offset / umd->world->block_bytes);
-		access.last_block = (uint32_t)((offset + length - 1) / umd->world->block_bytes);
+		access.last_block = (uint32_t)(last / umd->world->block_bytes);
 	}
 	return access;
 }
@@ -68,15 +120,25 @@ static enum replay_status begin(struct umd *umd, struct access *access, UINT fla
 	UINT page_count;
 	char *data;
 
+	access->base = NULL;
+	if (is_seen_as_picture(access->buffer))
+		return umd_lock_picture(umd, access->buffer, flags, &access->base,
+					&access->picture);
 	if (!list_pages(umd, access, &page_count))
 		return umd_no_memory(umd);
 	if (page_count == 0)
 		flags |= UMD_LOCK_ENTIRE;
 	status = umd_lock_waiting(umd, access->buffer, flags, page_count, &data);
-	access->base = NULL;
 	if (status == REPLAY_CLEAN && data)
 		access->base = page_count ? data - (size_t)umd->pages[0] * UMD_PAGE_BYTES : data;
 	return status;
+}
+
+static char *stamp_of(const struct access *access, uint32_t block)
+{
+	uint64_t offset = (uint64_t)block * access->buffer->content->block_bytes;
+
+	return access->base + (access->picture ? in_picture(access->buffer, offset) : offset);
 }
 
 static void check_blocks(struct umd *umd, const struct access *access)
@@ -84,6 +146,8 @@ static void check_blocks(struct umd *umd, const struct access *access)
 	const struct content *content = access->buffer->content;
 	uint32_t block;
 
+	if (is_of_unknown_form(access))
+		return;
 	for (block = access->first_block; block <= access->last_block; block++) {
 		struct softgpu_stamp expected = {0}, found;
 		uint32_t version = content_version(content, block);
@@ -94,7 +158,7 @@ static void check_blocks(struct umd *umd, const struct access *access)
 			expected = (struct softgpu_stamp){content->number, version, block, 0};
 			expected.check = softgpu_stamp_check(content->number, version, block);
 		}
-		memcpy(&found, access->base + (size_t)block * content->block_bytes, sizeof(found));
+		memcpy(&found, stamp_of(access, block), sizeof(found));
 		umd->world->result->blocks_checked++;
 		if (memcmp(&found, &expected, sizeof(found)) == 0)
 			continue;
@@ -110,11 +174,16 @@ static enum replay_status write_stamps(struct umd *umd, const struct access *acc
 	struct content *content = access->buffer->content;
 	uint32_t version = content_next_version(content), block;
 
+	if (is_of_unknown_form(access)) {
+		content_set_all(content, CONTENT_UNKNOWN);
+		return REPLAY_CLEAN;
+	}
+
 	for (block = access->first_block; block <= access->last_block; block++) {
 		struct softgpu_stamp stamp = {content->number, version, block, 0};
 
 		stamp.check = softgpu_stamp_check(content->number, version, block);
-		memcpy(access->base + (size_t)block * content->block_bytes, &stamp, sizeof(stamp));
+		memcpy(stamp_of(access, block), &stamp, sizeof(stamp));
 	}
 	if (access->last_block - access->first_block + 1 == content->block_count) {
 		content_set_all(content, version);
@@ -161,12 +230,13 @@ static enum replay_status write_discarding(struct umd *umd, struct access *acces
 enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
 			     uint64_t length)
 {
-	struct access access = access_to(umd, buffer, offset, length);
+	/* First: only then is known whether the GPU can have the tiling. */
 	enum replay_status status = umd_buffer_ready(umd, buffer);
 	bool done = false;
 
 	if (status != REPLAY_CLEAN)
 		return status;
+	struct access access = access_to(umd, buffer, offset, length);
 	if (is_whole(&access) && buffer->tiling == UMD_LINEAR && buffer->key == UMD_NO_KEY &&
 	    buffer->brackets == 0)
 		status = write_discarding(umd, &access, &done);
@@ -184,9 +254,12 @@ enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_
 enum replay_status umd_read(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
 			    uint64_t length)
 {
-	struct access access = access_to(umd, buffer, offset, length);
-	enum replay_status status = begin(umd, &access, UMD_LOCK_READ_ONLY);
+	enum replay_status status = umd_buffer_ready(umd, buffer);
 
+	if (status != REPLAY_CLEAN)
+		return status;
+	struct access access = access_to(umd, buffer, offset, length);
+	status = begin(umd, &access, UMD_LOCK_READ_ONLY);
 	if (status != REPLAY_CLEAN || !access.base)
 		return status;
 	if (buffer->content)

@@ -55,6 +55,30 @@ enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, 
 	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
 }
 
+enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, UINT flags,
+				    char **data, bool *picture)
+{
+	const UINT picture_flags = flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
+	enum replay_status status;
+	HRESULT hr;
+
+	*data = NULL;
+	*picture = false;
+	if (!lockable(umd, buffer))
+		return REPLAY_CLEAN;
+	status = umd_buffer_ready(umd, buffer);
+	if (status != REPLAY_CLEAN)
+		return status;
+	hr = umd_lock(umd, buffer, picture_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
+	if (hr == D3DERR_WASSTILLDRAWING)
+		hr = umd_lock(umd, buffer, picture_flags, 0, data);
+	*picture = SUCCEEDED(hr);
+	if (hr ==
+	    D3DERR_NOTAVAILABLE) /* no range for it, and no memory in which it could be unswizzled */
+		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE, 0, data);
+	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : REPLAY_CLEAN;
+}
+
 /* An allocation that does not exist yet, or whose content nobody wants, has nothing to wait for. */
 static bool may_be_busy(const struct umd_buffer *buffer)
 {

@@ -58,13 +58,22 @@ static void keep_finding(struct world *world, const char *text)
 	world_message(world, "finding %s", text);
 }
 
-static void on_complaint(void *context, const struct vidmm_event *event, const char *text)
+static void count_range(struct replay_result *result, uint32_t reason)
+{
+	result->ranges_acquired += reason == VIDMM_RANGE_ACQUIRED;
+	result->ranges_reclaimed += reason == VIDMM_RANGE_RECLAIMED;
+	result->range_fallbacks += reason == VIDMM_RANGE_FALLBACK;
+}
+
+static void on_notable(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct world *world = context;
 	char line[256];
 
 	pthread_mutex_lock(&world->lock);
-	if (event->type == VIDMM_EVENT_REASON) {
+	if (event->type == VIDMM_EVENT_RANGE) {
+		count_range(world->result, event->reason);
+	} else if (event->type == VIDMM_EVENT_REASON) {
 		snprintf(world->last_reason, sizeof(world->last_reason), "%s", text ? text : "");
 	} else if (event->type == VIDMM_EVENT_FATAL) {
 		snprintf(line, sizeof(line),
@@ -107,11 +116,11 @@ static enum replay_status start_host(struct world *world)
 		world_message(world, "cannot create a host: 0x%08" PRIX32, (uint32_t)status);
 		return REPLAY_ENVIRONMENT;
 	}
-	world->finding_subscription = vidmm_subscribe(world->host,
-						      (uint64_t)1 << VIDMM_EVENT_FINDING |
-							      (uint64_t)1 << VIDMM_EVENT_REASON |
-							      (uint64_t)1 << VIDMM_EVENT_FATAL,
-						      on_complaint, world);
+	world->finding_subscription = vidmm_subscribe(
+		world->host,
+		(uint64_t)1 << VIDMM_EVENT_FINDING | (uint64_t)1 << VIDMM_EVENT_REASON |
+			(uint64_t)1 << VIDMM_EVENT_FATAL | (uint64_t)1 << VIDMM_EVENT_RANGE,
+		on_notable, world);
 	if (options->event)
 		world->event_subscription = vidmm_subscribe(world->host, UINT64_MAX, options->event,
 							    options->event_context);
@@ -131,6 +140,7 @@ static enum replay_status start_adapter(struct world *world)
 	const struct vidmm_registry_value registry[] = {
 		{"ApertureSize", options->aperture_bytes},
 		{"EngineBytesPerUs", options->gpu_time ? 20000 : 0},
+		{"SwizzlingRanges", options->limit_ranges ? options->ranges : 64},
 		/* In system memory. With an aperture its defaults are as good. */
 		{"DmaBufferSegmentSet", 0},
 		{"PagingBufferSegment", 0},

@@ -20,18 +20,20 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 		.page_count = args.NumPages,
 		.page_list_given = args.pPages != NULL,
 	};
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_LOCK, false);
+	NTSTATUS status = vmm_kmt_enter_device_often(&call, args.hDevice, VIDMM_DOOR_LOCK, false);
 	if (NT_SUCCESS(status) && args.pPages)
 		status = vmm_copy_in(args.pPages, args.NumPages, VMM_KMT_PAGES_MAX,
 				     sizeof(uint32_t), &pages);
 	request.pages = pages;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
-	vmm_free(pages);
+	if (vmm_unlikely(pages != NULL))
+		vmm_free(pages);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
 	if (NT_SUCCESS(status))
 		pData->hAllocation = request.handle;
-	return vmm_kmt_leave(&call, status, args.hAllocation, args.NumPages, args.Flags.Value);
+	return vmm_kmt_leave_often(&call, status, args.hAllocation, args.NumPages,
+				   args.Flags.Value);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
@@ -43,9 +45,11 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTUnlock", "no argument");
 	D3DKMT_UNLOCK args = *pData;
-	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_UNLOCK, true);
+	NTSTATUS status = vmm_kmt_enter_device_often(&call, args.hDevice, VIDMM_DOOR_UNLOCK, true);
 	/* The usual unlock allocates nothing. */
-	if (args.phAllocations && args.NumAllocations <= VMM_ARRAY_LENGTH(local))
+	if (vmm_likely(args.phAllocations && args.NumAllocations == 1))
+		local[0] = args.phAllocations[0];
+	else if (args.phAllocations && args.NumAllocations <= VMM_ARRAY_LENGTH(local))
 		memcpy(local, args.phAllocations, args.NumAllocations * sizeof(uint32_t));
 	else if (NT_SUCCESS(status))
 		status = vmm_copy_in(args.phAllocations, args.NumAllocations, VMM_KMT_HANDLES_MAX,
@@ -54,7 +58,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock(const D3DKMT_UNLOCK *pData)
 		status = vmm_memory_unlock(call.device, handles, args.NumAllocations);
 	if (handles != local)
 		vmm_free(handles);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.NumAllocations, 0);
+	return vmm_kmt_leave_often(&call, status, args.hDevice, args.NumAllocations, 0);
 }
 
 /* ---- priority and residency: one resource or a list (PRI-03, PRI-04) ---- */

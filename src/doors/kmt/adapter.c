@@ -44,7 +44,7 @@ struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE h
 			    process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_ADAPTER));
 	vmm_os_mutex_unlock(&process->lock);
-	return luid ? vmm_adapter_find(process->world, luid) : NULL;
+	return luid ? vmm_adapter_get(process->world, luid) : NULL;
 }
 
 /*
@@ -67,6 +67,7 @@ static NTSTATUS enumerate(struct vmm_process *process, D3DKMT_ADAPTERINFO *info,
 			break; /* one has stopped meanwhile */
 		info[made] = (D3DKMT_ADAPTERINFO){.hAdapter = new_handle(process, adapter),
 						  .AdapterLuid = luid_of(adapter)};
+		vmm_adapter_put(adapter);
 		if (info[made].hAdapter)
 			made++;
 		else
@@ -159,7 +160,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROM
 		return STATUS_UNSUCCESSFUL;
 	LUID luid = data->AdapterLuid;
 	struct vmm_adapter *adapter =
-		luid.HighPart ? NULL : vmm_adapter_find(process->world, luid.LowPart);
+		luid.HighPart ? NULL : vmm_adapter_get(process->world, luid.LowPart);
 	if (!adapter) {
 		vmm_finding(process->world->observe, "ADP-06", process->id, 0,
 			    "D3DKMTOpenAdapterFromLuid: no adapter has the LUID 0x%x:0x%x",
@@ -167,6 +168,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenAdapterFromLuid(const D3DKMT_OPENADAPTERFROM
 		return STATUS_INVALID_PARAMETER;
 	}
 	D3DKMT_HANDLE handle = new_handle(process, adapter);
+	vmm_adapter_put(adapter);
 	if (!handle)
 		return STATUS_NO_MEMORY;
 	data->hAdapter = handle;

@@ -123,6 +123,8 @@ static NTSTATUS copy_request(const D3DKMT_CREATEALLOCATION *args, const struct i
 		item->system_memory = info.pSystemMem;
 		item->flags = info.Flags.Value;
 		item->source_id = info.VidPnSourceId;
+		item->newer = array->step == sizeof(info);
+		item->priority = item->newer ? info.Priority : 0;
 		item->private_bytes = info.PrivateDriverDataSize;
 		status = vmm_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
 				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &item->private_data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Budgets and reservations of a process on an adapter (RES-10, PRI-14). */
+/* Budgets and reservations of a process on an adapter (RES-10, PRI-14), and who wants to hear of them (RES-09). */
 #include "doors/kmt/kmt_private.h"
 
 /* What both calls name. */
@@ -12,11 +12,13 @@ struct subject {
 
 #define OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
 
+/* *adapter is kept even where this fails: vmm_adapter_put. */
 static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 		      struct vmm_adapter **adapter)
 {
 	struct vmm_observe *observe;
 
+	*adapter = NULL;
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
 	if (!call->process)
 		return STATUS_UNSUCCESSFUL;
@@ -35,8 +37,9 @@ static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 	if (!subject->physical_adapter)
 		return STATUS_SUCCESS;
 	vmm_finding(observe, "RES-10", call->process->id, 0,
-		    "%s: physical adapter %u: the adapter has no link", subject->what,
-		    subject->physical_adapter);
+		    "%s: physical adapter %u: what a process keeps resident is counted for the "
+		    "adapter as a whole (0)",
+		    subject->what, subject->physical_adapter);
 	return STATUS_INVALID_PARAMETER;
 }
 
@@ -61,6 +64,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryVideoMemoryInfo(D3DKMT_QUERYVIDEOMEMORYINFO
 		pData->CurrentReservation = info.reserved;
 		pData->AvailableForReservation = info.available;
 	}
+	vmm_adapter_put(adapter);
 	return vmm_kmt_leave(&call, status, args.hAdapter, 1, (uint64_t)args.MemorySegmentGroup);
 }
 
@@ -79,6 +83,88 @@ D3DKMTChangeVideoMemoryReservation(const D3DKMT_CHANGEVIDEOMEMORYRESERVATION *pD
 	if (NT_SUCCESS(status))
 		status = vmm_budget_reserve(adapter, call.process,
 					    (uint32_t)args.MemorySegmentGroup, args.Reservation);
+	vmm_adapter_put(adapter);
 	return vmm_kmt_leave(&call, status, args.hAdapter, args.Reservation,
 			     (uint64_t)args.MemorySegmentGroup);
+}
+
+static void call_back(const struct vmm_trim_client *client, uint32_t flags, uint64_t bytes)
+{
+	/* What it calls, it calls for the process that registered it. */
+	struct vmm_process *before = vmm_kmt_enter(client->owner);
+	D3DKMT_TRIMNOTIFICATION data = {
+		.Context = client->context, .Flags.Value = flags, .NumBytesToTrim = bytes};
+
+	((PFND3DKMT_TRIMNOTIFICATIONCALLBACK)client->function)(&data);
+	(void)vmm_kmt_enter(before);
+}
+
+static NTSTATUS register_trim(const struct vmm_kmt_call *call,
+			      const D3DKMT_REGISTERTRIMNOTIFICATION *args, uint32_t *handle)
+{
+	const struct vmm_adapter *adapter = call->device->adapter;
+	const struct vmm_trim_client client = {.call = call_back,
+					       .function = (void (*)(void))args->Callback,
+					       .context = args->Context,
+					       .owner = call->process};
+
+	if (args->Callback && args->AdapterLuid.LowPart == adapter->luid &&
+	    !args->AdapterLuid.HighPart)
+		return vmm_trim_register(call->device, &client, handle);
+	vmm_finding(adapter->observe, "RES-09", call->process->id, args->hDevice,
+		    "register a trim notification: %s (AdapterLuid 0x%x:0x%x, the device's adapter "
+		    "has 0:0x%x)",
+		    args->Callback ? "the device is another adapter's" : "no callback",
+		    (unsigned)args->AdapterLuid.HighPart, (unsigned)args->AdapterLuid.LowPart,
+		    adapter->luid);
+	return STATUS_INVALID_PARAMETER;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTIFICATION *pData)
+{
+	struct vmm_kmt_call call;
+	uint32_t handle = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTRegisterTrimNotification", "no argument");
+	D3DKMT_REGISTERTRIMNOTIFICATION args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
+	if (NT_SUCCESS(status))
+		status = register_trim(&call, &args, &handle);
+	if (NT_SUCCESS(status))
+		pData->Handle = (VOID *)(uintptr_t)handle;
+	return vmm_kmt_leave(&call, status, args.hDevice, 1, 0);
+}
+
+static NTSTATUS unregister_trim(struct vmm_kmt_call *call, uint32_t handle,
+				PFND3DKMT_TRIMNOTIFICATIONCALLBACK callback)
+{
+	struct vmm_world *world = call->process->world;
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+	call->began = vmm_observe_begin(world->observe, VIDMM_EVENT_DOOR);
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
+				      vmm_trim_device(call->process, handle));
+	if (call->device)
+		status = vmm_trim_unregister(&call->device, &call->visit, handle,
+					     (void (*)(void))callback);
+	if (!NT_SUCCESS(status))
+		vmm_finding(world->observe, "RES-09", call->process->id, handle,
+			    "unregister a trim notification: 0x%x is no registration of the "
+			    "process%s",
+			    handle, callback ? ", or another callback's" : "");
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTUnregisterTrimNotification(D3DKMT_UNREGISTERTRIMNOTIFICATION *pData)
+{
+	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUnregisterTrimNotification", "no argument");
+	if (!call.process)
+		return STATUS_UNSUCCESSFUL;
+	uint32_t handle = (uint32_t)(uintptr_t)pData->Handle;
+	NTSTATUS status = unregister_trim(&call, handle, pData->Callback);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }

@@ -20,7 +20,7 @@ void vmm_kmt_forget(struct vmm_process *process)
 
 static uint64_t *own_slot(struct vmm_os *os)
 {
-	return vmm_os_thread_slot(vmm_os_thread_self(os), PROCESS_SLOT);
+	return &vmm_os_own_slots(os)[PROCESS_SLOT];
 }
 
 struct vmm_process *vmm_kmt_enter(struct vmm_process *process)
@@ -64,15 +64,6 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 		    vmm_handle_explain(&process->handles, handle, type));
 }
 
-/* PRI-16 */
-NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
-{
-	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
-	    atomic_load_explicit(&device->error, memory_order_relaxed) != VMM_DEVICE_OK)
-		return STATUS_DEVICE_REMOVED;
-	return STATUS_SUCCESS;
-}
-
 static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
 {
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
@@ -93,6 +84,8 @@ void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle)
 		live = device->live;
 	else
 		report_handle(process, handle, VMM_HANDLE_DEVICE, "device");
+	if (live)
+		vmm_device_set_name_locked(process, handle, live);
 	vmm_os_mutex_unlock(&process->lock);
 	return live;
 }
@@ -117,15 +110,7 @@ void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, vo
 NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door,
 			      bool cleaning)
 {
-	NTSTATUS status = begin(call, door);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
-				      vmm_kmt_live_device(call->process, device));
-	if (!call->device)
-		return STATUS_INVALID_PARAMETER;
-	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+	return vmm_kmt_enter_device_often(call, device, door, cleaning);
 }
 
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
@@ -148,16 +133,7 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags)
 {
-	if (call->process) {
-		const struct vmm_world *world = call->process->world;
-
-		vmm_event(world->observe, VIDMM_EVENT_DOOR, call->process->id, object, call->door,
-			  (uint32_t)status, count, vmm_observe_elapsed(world->observe, call->began),
-			  flags);
-	}
-	if (call->device)
-		vmm_live_leave(&call->visit);
-	return status;
+	return vmm_kmt_leave_often(call, status, object, count, flags);
 }
 
 NTSTATUS vmm_kmt_resource_key(const struct vmm_kmt_call *call, D3DKMT_HANDLE handle, void **key)

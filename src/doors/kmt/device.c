@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-static NTSTATUS create_device(struct vmm_process *process, const D3DKMT_CREATEDEVICE *args,
-			      struct vmm_device **device)
+static NTSTATUS create_device(struct vmm_process *process, struct vmm_adapter *adapter,
+			      const D3DKMT_CREATEDEVICE *args, D3DKMT_HANDLE *handle)
 {
-	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args->hAdapter);
+	struct vmm_device *device;
 
 	if (!adapter)
 		return STATUS_INVALID_PARAMETER;
@@ -25,13 +25,16 @@ static NTSTATUS create_device(struct vmm_process *process, const D3DKMT_CREATEDE
 	}
 	if (atomic_load(&adapter->closed))
 		return STATUS_DEVICE_REMOVED;
-	return vmm_sched_create_device(process, adapter, device);
+	NTSTATUS status = vmm_sched_create_device(process, adapter, &device);
+	if (NT_SUCCESS(status))
+		*handle = device->handle;
+	return status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 {
 	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_CREATE_DEVICE};
-	struct vmm_device *device = NULL;
+	D3DKMT_HANDLE handle = 0;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTCreateDevice", "no argument");
@@ -39,8 +42,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 		return STATUS_UNSUCCESSFUL;
 	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
 	D3DKMT_CREATEDEVICE args = *pData;
-	NTSTATUS status = create_device(call.process, &args, &device);
-	D3DKMT_HANDLE handle = NT_SUCCESS(status) ? device->handle : 0;
+	struct vmm_adapter *adapter = vmm_kmt_adapter(call.process, args.hAdapter);
+	NTSTATUS status = create_device(call.process, adapter, &args, &handle);
+	vmm_adapter_put(adapter);
 	if (NT_SUCCESS(status)) {
 		pData->hDevice = handle;
 		/* Buffers belong to contexts; a device has some in LegacyMode alone. */
@@ -120,6 +124,7 @@ static NTSTATUS create_context(const struct vmm_kmt_call *call, const D3DKMT_CRE
 		.node = args->NodeOrdinal,
 		.affinity = args->EngineAffinity,
 		.flags = args->Flags.Value,
+		.gdi = args->ClientHint == D3DKMT_CLIENTHINT_CDD, /* inferred */
 		.private_bytes = args->PrivateDriverDataSize,
 	};
 	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,

@@ -5,6 +5,7 @@
 #include "doors/kmt/kmt.h"
 #include "memory/memory.h"
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 /* The default for everything else is hidden: what clients link against says so. */
 #define KMT_API __attribute__((visibility("default")))
@@ -38,18 +39,62 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 /* On the device whose paging queue that is: some calls name no device. */
 NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
 			     bool cleaning);
-/* STATUS_DEVICE_REMOVED: it is lost. */
-NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device);
+/* STATUS_DEVICE_REMOVED: it is lost (PRI-16). */
+static inline NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
+{
+	return vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
+			    atomic_load_explicit(&device->error, memory_order_relaxed) !=
+				    VMM_DEVICE_OK)
+		       ? STATUS_DEVICE_REMOVED
+		       : STATUS_SUCCESS;
+}
 /* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);
 void *vmm_kmt_live_context(struct vmm_process *process, D3DKMT_HANDLE handle, void **device);
 /* Ends it with the door event; returns the status. */
 NTSTATUS vmm_kmt_leave(const struct vmm_kmt_call *call, NTSTATUS status, uint32_t object,
 		       uint64_t count, uint64_t flags);
+
+/* vmm_kmt_enter_device and vmm_kmt_leave in line, for calls that take no longer than that: locks. */
+static inline NTSTATUS vmm_kmt_enter_device_often(struct vmm_kmt_call *call, D3DKMT_HANDLE handle,
+						  uint32_t door, bool cleaning)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	call->process = process;
+	call->device = NULL;
+	call->door = door;
+	if (vmm_unlikely(!process))
+		return STATUS_UNSUCCESSFUL;
+	call->began = vmm_observe_begin(process->world->observe, VIDMM_EVENT_DOOR);
+	void *live = vmm_device_by_name(process, handle);
+	if (vmm_unlikely(!live))
+		live = vmm_kmt_live_device(process, handle);
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, live);
+	if (vmm_unlikely(!call->device))
+		return STATUS_INVALID_PARAMETER;
+	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+}
+
+static inline NTSTATUS vmm_kmt_leave_often(const struct vmm_kmt_call *call, NTSTATUS status,
+					   uint32_t object, uint64_t count, uint64_t flags)
+{
+	if (vmm_likely(call->process)) {
+		const struct vmm_world *world = call->process->world;
+
+		vmm_event_often(world->observe, VIDMM_EVENT_DOOR, call->process->id, object,
+				call->door, (uint32_t)status, count,
+				vmm_observe_elapsed(world->observe, call->began), flags);
+	}
+	if (vmm_likely(call->device))
+		vmm_live_leave(&call->visit);
+	return status;
+}
+
 /* For calls whose argument pointer is NULL: STATUS_INVALID_PARAMETER, and an event (HND-11). */
 NTSTATUS vmm_kmt_refuse(const char *function, const char *why);
 
-/* The adapter that a handle of the process stands for; NULL: none, or it has stopped. */
+/* The adapter that a handle of the process stands for, kept until vmm_adapter_put; NULL: none, or it has stopped. */
 struct vmm_adapter *vmm_kmt_adapter(struct vmm_process *process, D3DKMT_HANDLE handle);
 
 /*

@@ -55,41 +55,39 @@ static void free_set(struct set_copy *copy)
 
 enum { OFFER_IMMEDIATELY = 0x1, ALLOW_DECOMMIT = 0x2 }; /* D3DKMT_OFFER_FLAGS */
 
-/* OFR-14: the flags of the call, as D3DDDI_OFFER_FLAGS. */
-static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given, uint32_t *flags)
+/* OFR-14, OFR-16 */
+static NTSTATUS offer_flags(const struct vmm_kmt_call *call, uint32_t given,
+			    struct vmm_offer_request *request)
 {
 	struct vmm_observe *observe = call->device->adapter->observe;
 
-	*flags = given & ALLOW_DECOMMIT ? 0x1 : 0;
+	request->flags = given & ALLOW_DECOMMIT ? 0x1 : 0; /* as D3DDDI_OFFER_FLAGS */
+	request->immediately = given & OFFER_IMMEDIATELY;
 	if (given & ~(uint32_t)(OFFER_IMMEDIATELY | ALLOW_DECOMMIT)) {
 		vmm_finding(observe, "OFR-14", call->process->id, call->device->handle,
 			    "D3DKMTOfferAllocations with reserved flags 0x%x", given);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (!(given & OFFER_IMMEDIATELY))
-		return STATUS_SUCCESS;
-	vmm_reason(observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-		   "D3DKMTOfferAllocations: OfferImmediately is not built");
-	return STATUS_NOT_SUPPORTED;
+	return STATUS_SUCCESS;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOfferAllocations(const D3DKMT_OFFERALLOCATIONS *pData)
 {
 	struct vmm_kmt_call call;
 	struct set_copy copy = {0};
-	uint32_t flags = 0;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOfferAllocations", "no argument");
 	D3DKMT_OFFERALLOCATIONS args = *pData;
+	struct vmm_offer_request request = {.priority = (uint32_t)args.Priority};
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OFFER, false);
 	if (NT_SUCCESS(status))
-		status = offer_flags(&call, args.Flags.Value, &flags);
+		status = offer_flags(&call, args.Flags.Value, &request);
 	if (NT_SUCCESS(status))
 		status = copy_set(&call, args.pResources, args.HandleList, args.NumAllocations,
 				  &copy);
 	if (NT_SUCCESS(status))
-		status = vmm_memory_offer(call.device, &copy.set, (uint32_t)args.Priority, flags);
+		status = vmm_memory_offer(call.device, &copy.set, &request);
 	free_set(&copy);
 	return vmm_kmt_leave(&call, status, 0, args.NumAllocations, (uint64_t)args.Priority);
 }

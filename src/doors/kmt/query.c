@@ -316,6 +316,21 @@ static NTSTATUS give(struct query *q)
 	return status;
 }
 
+static NTSTATUS by_type(struct query *q)
+{
+	switch ((uint32_t)q->args.Type) {
+	case KMTQAITYPE_UMDRIVERPRIVATE:
+		return driver_private(q);
+	case KMTQAITYPE_QUERYREGISTRY:
+		return vmm_kmt_query_registry(q->process, q->adapter, &q->args);
+	case KMTQAITYPE_DRIVER_DESCRIPTION:
+	case KMTQAITYPE_DRIVER_DESCRIPTION_RENDER:
+		return description(q);
+	default:
+		return give(q); /* QAI-05: success is 0 */
+	}
+}
+
 KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *pData)
 {
 	struct vmm_process *process = vmm_kmt_process();
@@ -328,15 +343,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryAdapterInfo(const D3DKMT_QUERYADAPTERINFO *
 	q.adapter = vmm_kmt_adapter(process, q.args.hAdapter);
 	if (!q.adapter)
 		return STATUS_INVALID_PARAMETER; /* QAI-04 */
-	switch ((uint32_t)q.args.Type) {
-	case KMTQAITYPE_UMDRIVERPRIVATE:
-		return driver_private(&q);
-	case KMTQAITYPE_QUERYREGISTRY:
-		return vmm_kmt_query_registry(process, q.adapter, &q.args);
-	case KMTQAITYPE_DRIVER_DESCRIPTION:
-	case KMTQAITYPE_DRIVER_DESCRIPTION_RENDER:
-		return description(&q);
-	default:
-		return give(&q); /* QAI-05: success is 0 */
-	}
+	NTSTATUS status = by_type(&q);
+	vmm_adapter_put(q.adapter);
+	return status;
 }

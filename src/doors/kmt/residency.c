@@ -126,52 +126,6 @@ KMT_API NTSTATUS APIENTRY D3DKMTEvict(D3DKMT_EVICT *pData)
 	return vmm_kmt_leave(&call, status, args.hDevice, args.NumAllocations, args.Flags.Value);
 }
 
-static NTSTATUS check_wait(const struct vmm_kmt_call *call,
-			   const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
-{
-	if (args->hAsyncEvent) {
-		vmm_reason(
-			call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-			"D3DKMTWaitForSynchronizationObjectFromCpu: an event (MFN-12) is not built");
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (!args->Flags.Reserved)
-		return STATUS_SUCCESS;
-	vmm_finding(call->device->adapter->observe, "MFN-14", call->process->id, 0,
-		    "wait from the CPU with reserved flags 0x%x", args->Flags.Value);
-	return STATUS_INVALID_PARAMETER;
-}
-
-KMT_API NTSTATUS APIENTRY
-D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
-{
-	struct vmm_kmt_call call;
-	void *handles = NULL, *values = NULL;
-
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
-	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	NTSTATUS status =
-		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_WAIT_FROM_CPU, false);
-	if (NT_SUCCESS(status))
-		status = check_wait(&call, &args);
-	if (NT_SUCCESS(status))
-		status = vmm_copy_in(args.ObjectHandleArray, args.ObjectCount, VMM_KMT_HANDLES_MAX,
-				     sizeof(uint32_t), &handles);
-	if (NT_SUCCESS(status))
-		status = vmm_copy_in(args.FenceValueArray, args.ObjectCount, VMM_KMT_HANDLES_MAX,
-				     sizeof(uint64_t), &values);
-	struct vmm_fence_wait wait = {.handles = handles,
-				      .values = values,
-				      .count = args.ObjectCount,
-				      .any = args.Flags.WaitAny};
-	if (NT_SUCCESS(status))
-		status = vmm_paging_fence_wait(&call.device, &call.visit, &wait);
-	vmm_free(handles);
-	vmm_free(values);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
-}
-
 KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
 {
 	struct vmm_kmt_call call;
@@ -180,11 +134,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
 		return vmm_kmt_refuse("D3DKMTLock2", "no argument");
 	struct vmm_lock_request request = {.handle = pData->hAllocation,
 					   .flags = pData->Flags.Value};
-	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
+	NTSTATUS status =
+		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
-	return vmm_kmt_leave(&call, status, request.handle, 1, request.flags);
+	return vmm_kmt_leave_often(&call, status, request.handle, 1, request.flags);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
@@ -194,8 +149,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTUnlock2(const D3DKMT_UNLOCK2 *pData)
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTUnlock2", "no argument");
 	uint32_t handle = pData->hAllocation;
-	NTSTATUS status = vmm_kmt_enter_device(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
+	NTSTATUS status =
+		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_UNLOCK2, true);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call.device, &handle, 1);
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return vmm_kmt_leave_often(&call, status, handle, 1, 0);
 }

@@ -7,10 +7,10 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 	struct vmm_umd_call call;
 	uint32_t local[64];
 	void *pages = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_LOCK, false);
+	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_LOCK, false);
 
 	if (!data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave_often(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
 	D3DDDICB_LOCK args = *data;
 	struct vmm_lock_request request = {
 		.handle = args.hAllocation,
@@ -25,12 +25,14 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 	request.pages = pages;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
-	vmm_umd_copy_done(pages, local);
+	if (vmm_unlikely(pages != NULL))
+		vmm_umd_copy_done(pages, local);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;
 	if (NT_SUCCESS(status))
 		data->hAllocation =
 			request.handle; /* GpuVirtualAddress is not ours to write (LOCK-39) */
-	return vmm_umd_leave(&call, status, args.hAllocation, args.NumPages, args.Flags.Value);
+	return vmm_umd_leave_often(&call, status, args.hAllocation, args.NumPages,
+				   args.Flags.Value);
 }
 
 HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
@@ -38,20 +40,27 @@ HRESULT APIENTRY vmm_umd_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
 	struct vmm_umd_call call;
 	uint32_t local[64];
 	void *handles = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_UNLOCK, true);
+	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_UNLOCK, true);
 
 	if (NT_SUCCESS(status) && !data)
 		status = STATUS_INVALID_PARAMETER;
 	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
+		return vmm_umd_leave_often(&call, status, 0, 0, 0);
 	D3DDDICB_UNLOCK args = *data;
-	status = vmm_umd_copy_in(args.phAllocations, args.NumAllocations, VMM_UMD_HANDLES_MAX,
-				 sizeof(uint32_t), local, sizeof(local), &handles);
+	if (vmm_likely(args.NumAllocations == 1 && args.phAllocations)) {
+		local[0] = args.phAllocations[0];
+		handles = local;
+	} else {
+		status = vmm_umd_copy_in(args.phAllocations, args.NumAllocations,
+					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local,
+					 sizeof(local), &handles);
+	}
 	if (NT_SUCCESS(status))
 		status = vmm_memory_unlock(call.device, handles, args.NumAllocations);
 	uint32_t first = handles ? ((const uint32_t *)handles)[0] : 0;
-	vmm_umd_copy_done(handles, local);
-	return vmm_umd_leave(&call, status, first, args.NumAllocations, 0);
+	if (vmm_unlikely(handles != local))
+		vmm_umd_copy_done(handles, local);
+	return vmm_umd_leave_often(&call, status, first, args.NumAllocations, 0);
 }
 
 /* A list of no entries is still a list, which a resource excludes (PRI-03, PRI-04). */

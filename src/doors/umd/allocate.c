@@ -4,32 +4,38 @@
 
 #include <string.h>
 
-static void free_items(struct vmm_allocate_request *request)
+/* A request for one allocation, the usual one, with no more private data than that, needs no memory of the heap. */
+struct one {
+	struct vmm_allocate_item item;
+	_Alignas(16) unsigned char private_data[128];
+};
+
+static void free_items(struct vmm_allocate_request *request, const struct one *one)
 {
 	for (uint32_t i = 0; request->items && i < request->count; i++)
-		vmm_free(request->items[i].private_data);
-	vmm_free(request->items);
+		vmm_umd_copy_done(request->items[i].private_data, one->private_data);
+	vmm_umd_copy_done(request->items, &one->item);
 	vmm_free((void *)(uintptr_t)request->private_data);
 }
 
-static NTSTATUS copy_blob(const void *data, uint32_t size, void **copy)
+static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_request *request,
+			     struct one *one)
 {
-	return vmm_umd_copy_in(data, size, VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, copy);
-}
-
-static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_request *request)
-{
+	size_t room = args->NumAllocations == 1 ? sizeof(one->private_data) : 0;
 	void *blob;
 	NTSTATUS status;
 
 	if (args->NumAllocations > VMM_UMD_ALLOCATIONS_MAX ||
 	    (args->NumAllocations && !args->pAllocationInfo))
 		return STATUS_INVALID_PARAMETER;
-	request->items = vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
+	one->item = (struct vmm_allocate_item){0};
+	request->items =
+		room ? &one->item : vmm_calloc(args->NumAllocations + 1, sizeof(*request->items));
 	if (!request->items)
 		return STATUS_NO_MEMORY;
 	request->runtime_resource = args->hResource;
-	status = copy_blob(args->pPrivateDriverData, args->PrivateDriverDataSize, &blob);
+	status = vmm_umd_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
+				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &blob);
 	request->private_data = blob;
 	request->private_bytes = args->PrivateDriverDataSize;
 	for (uint32_t i = 0; i < args->NumAllocations && NT_SUCCESS(status); i++) {
@@ -40,8 +46,9 @@ static NTSTATUS copy_request(const D3DDDICB_ALLOCATE *args, struct vmm_allocate_
 		request->items[i].flags = info.Flags.Value;
 		request->items[i].source_id = info.VidPnSourceId;
 		request->items[i].private_bytes = info.PrivateDriverDataSize;
-		status = copy_blob(info.pPrivateDriverData, info.PrivateDriverDataSize,
-				   &request->items[i].private_data);
+		status = vmm_umd_copy_in(info.pPrivateDriverData, info.PrivateDriverDataSize,
+					 VMM_UMD_PRIVATE_BYTES_MAX, 1, one->private_data, room,
+					 &request->items[i].private_data);
 	}
 	return status;
 }
@@ -65,6 +72,7 @@ HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
 {
 	struct vmm_umd_call call;
 	struct vmm_allocate_request request = {0};
+	struct one one;
 	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_ALLOCATE, false);
 
 	if (NT_SUCCESS(status) && !data)
@@ -72,13 +80,13 @@ HRESULT APIENTRY vmm_umd_allocate(HANDLE device, D3DDDICB_ALLOCATE *data)
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDICB_ALLOCATE args = *data;
-	status = copy_request(&args, &request);
+	status = copy_request(&args, &request, &one);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_allocate(call.device, &request);
 	if (NT_SUCCESS(status))
 		copy_out(&request, data, &args);
 	uint32_t first = NT_SUCCESS(status) && request.count ? request.items[0].handle : 0;
-	free_items(&request);
+	free_items(&request, &one);
 	return vmm_umd_leave(&call, status, first, args.NumAllocations, 0);
 }
 

@@ -31,6 +31,8 @@ static const struct {
 
 HRESULT vmm_umd_hresult(NTSTATUS status)
 {
+	if (vmm_likely(status == STATUS_SUCCESS))
+		return S_OK;
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(translations); i++)
 		if (translations[i].status == status)
 			return translations[i].result;
@@ -48,23 +50,18 @@ static void begin(struct vmm_umd_call *call, struct vmm_device *device, uint32_t
 		call->began = vmm_observe_begin(device->adapter->observe, VIDMM_EVENT_DOOR);
 }
 
-static NTSTATUS usable(const struct vmm_device *device)
+NTSTATUS vmm_umd_why_unusable(const struct vmm_device *device)
 {
-	if (vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed)))
+	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
-	if (vmm_unlikely(atomic_load_explicit(&device->error, memory_order_relaxed) !=
-			 VMM_DEVICE_OK)) /* PRI-16: why, was said when it came to that */
-		return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
-					       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
-	return STATUS_SUCCESS;
+	/* PRI-16: why, was said when it came to that. */
+	return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
+				       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
 }
 
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)
 {
-	begin(call, vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, handle), door);
-	if (!call->device)
-		return STATUS_INVALID_PARAMETER;
-	return destroying ? STATUS_SUCCESS : usable(call->device);
+	return vmm_umd_enter_often(call, handle, door, destroying);
 }
 
 /* DMA-09, Q-23: what a NULL hContext stands for is the context that the driver made first. NULL: there was none. */
@@ -88,21 +85,13 @@ NTSTATUS vmm_umd_enter_context(struct vmm_umd_call *call, HANDLE device, HANDLE 
 	if (vmm_unlikely(!*context))
 		return vmm_umd_enter(call, device, door, false);
 	begin(call, vmm_sched_context_device(*context), door);
-	return usable(call->device);
+	return vmm_umd_usable(call->device);
 }
 
 HRESULT vmm_umd_leave(const struct vmm_umd_call *call, NTSTATUS status, uint32_t object,
 		      uint64_t count, uint64_t flags)
 {
-	const struct vmm_device *device = call->device;
-
-	if (device) {
-		vmm_event(device->adapter->observe, VIDMM_EVENT_DOOR, device->process->id, object,
-			  call->door, (uint32_t)status, count,
-			  vmm_observe_elapsed(device->adapter->observe, call->began), flags);
-		vmm_live_leave(&call->visit);
-	}
-	return vmm_umd_hresult(status);
+	return vmm_umd_leave_often(call, status, object, count, flags);
 }
 
 HRESULT vmm_umd_no_argument(HANDLE device, uint32_t door)

@@ -45,11 +45,12 @@ struct offer {
 
 static HRESULT offer(struct vmm_umd_call *call, const struct offer *o)
 {
+	const struct vmm_offer_request request = {.priority = o->priority, .flags = o->flags};
 	struct set_copy copy;
 	NTSTATUS status = copy_set(&copy, o->resources, o->handles, o->count);
 
 	if (NT_SUCCESS(status))
-		status = vmm_memory_offer(call->device, &copy.set, o->priority, o->flags);
+		status = vmm_memory_offer(call->device, &copy.set, &request);
 	copy_set_done(&copy);
 	return vmm_umd_leave(call, status, 0, o->count, o->priority);
 }

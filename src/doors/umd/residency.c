@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Residency of WDDM 2.x: paging queues, pfnMakeResidentCb, pfnEvictCb, waiting for the fence of a queue; Lock2. */
+/* Residency of WDDM 2.x: paging queues, pfnMakeResidentCb, pfnEvictCb; Lock2. */
 #include "doors/umd/umd_private.h"
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
@@ -96,80 +96,30 @@ static HRESULT APIENTRY evict(HANDLE device, D3DDDICB_EVICT *data)
 	return vmm_umd_leave(&call, status, 0, args.NumAllocations, args.Flags.Value);
 }
 
-static NTSTATUS check_wait(const struct vmm_umd_call *call,
-			   const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
-{
-	if (args->hAsyncEvent) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
-			   call->device->process->id, 0,
-			   "wait from the CPU with an event (MFN-12) is not built");
-		return STATUS_NOT_SUPPORTED;
-	}
-	if (!args->Flags.Reserved)
-		return STATUS_SUCCESS;
-	vmm_finding(call->device->adapter->observe, "MFN-14", call->device->process->id, 0,
-		    "wait from the CPU with reserved flags 0x%x", args->Flags.Value);
-	return STATUS_INVALID_PARAMETER;
-}
-
-static HRESULT APIENTRY wait_from_cpu(HANDLE device,
-				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *data)
-{
-	struct vmm_umd_call call;
-	uint32_t local_handles[16];
-	uint64_t local_values[16];
-	void *handles = NULL, *values = NULL;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_WAIT_FROM_CPU, false);
-
-	if (NT_SUCCESS(status) && !data)
-		status = STATUS_INVALID_PARAMETER;
-	if (!NT_SUCCESS(status))
-		return vmm_umd_leave(&call, status, 0, 0, 0);
-	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *data;
-	status = check_wait(&call, &args);
-	if (NT_SUCCESS(status))
-		status = vmm_umd_copy_in(args.ObjectHandleArray, args.ObjectCount,
-					 VMM_UMD_HANDLES_MAX, sizeof(uint32_t), local_handles,
-					 sizeof(local_handles), &handles);
-	if (NT_SUCCESS(status))
-		status = vmm_umd_copy_in(args.FenceValueArray, args.ObjectCount,
-					 VMM_UMD_HANDLES_MAX, sizeof(uint64_t), local_values,
-					 sizeof(local_values), &values);
-	struct vmm_fence_wait wait = {.handles = handles,
-				      .values = values,
-				      .count = args.ObjectCount,
-				      .any = args.Flags.WaitAny};
-	if (NT_SUCCESS(status))
-		status = vmm_paging_fence_wait(&call.device, &call.visit, &wait);
-	vmm_umd_copy_done(handles, local_handles);
-	vmm_umd_copy_done(values, local_values);
-	return vmm_umd_leave(&call, status, 0, args.ObjectCount, args.Flags.Value);
-}
-
 static HRESULT APIENTRY lock2(HANDLE device, D3DDDICB_LOCK2 *data)
 {
 	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_LOCK2, false);
+	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_LOCK2, false);
 
 	if (!data)
-		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+		return vmm_umd_leave_often(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
 	struct vmm_lock_request request = {.handle = data->hAllocation, .flags = data->Flags.Value};
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;
-	return vmm_umd_leave(&call, status, request.handle, 1, request.flags);
+	return vmm_umd_leave_often(&call, status, request.handle, 1, request.flags);
 }
 
 static HRESULT APIENTRY unlock2(HANDLE device, const D3DDDICB_UNLOCK2 *data)
 {
 	struct vmm_umd_call call;
-	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_UNLOCK2, true);
+	NTSTATUS status = vmm_umd_enter_often(&call, device, VIDMM_DOOR_UNLOCK2, true);
 	uint32_t handle = data ? data->hAllocation : 0;
 
 	if (NT_SUCCESS(status))
 		status = data ? vmm_memory_unlock(call.device, &handle, 1)
 			      : STATUS_INVALID_PARAMETER;
-	return vmm_umd_leave(&call, status, handle, 1, 0);
+	return vmm_umd_leave_often(&call, status, handle, 1, 0);
 }
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_1
@@ -206,7 +156,6 @@ void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnEvictCb = evict;
 	table->pfnCreatePagingQueueCb = create_paging_queue;
 	table->pfnDestroyPagingQueueCb = destroy_paging_queue;
-	table->pfnWaitForSynchronizationObjectFromCpuCb = wait_from_cpu;
 }
 
 #else

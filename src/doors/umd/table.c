@@ -21,6 +21,7 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	table.pfnSetPriorityCb = vmm_umd_set_priority;
 	table.pfnQueryResidencyCb = vmm_umd_query_residency;
 	table.pfnRenderCb = vmm_umd_render;
+	table.pfnPresentCb = vmm_umd_present;
 	table.pfnLockCb = vmm_umd_lock;
 	table.pfnUnlockCb = vmm_umd_unlock;
 	table.pfnCreateContextCb = vmm_umd_create_context;
@@ -28,6 +29,7 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	vmm_umd_fill_offer(&table);
 	vmm_umd_fill_deallocate2(&table);
 	vmm_umd_fill_residency(&table);
+	vmm_umd_fill_sync(&table);
 	atomic_store(&state, 2);
 	return &table;
 }

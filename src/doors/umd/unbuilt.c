@@ -26,20 +26,16 @@ static HRESULT not_built(HANDLE device, const char *name)
 	}
 
 NOT_BUILT(pfnSetDisplayModeCb, const D3DDDICB_SETDISPLAYMODE *value)
-NOT_BUILT(pfnPresentCb, const D3DDDICB_PRESENT *value)
 NOT_BUILT(pfnEscapeCb, const D3DDDICB_ESCAPE *value)
 NOT_BUILT(pfnCreateOverlayCb, D3DDDICB_CREATEOVERLAY *value)
 NOT_BUILT(pfnUpdateOverlayCb, const D3DDDICB_UPDATEOVERLAY *value)
 NOT_BUILT(pfnFlipOverlayCb, const D3DDDICB_FLIPOVERLAY *value)
 NOT_BUILT(pfnDestroyOverlayCb, const D3DDDICB_DESTROYOVERLAY *value)
-NOT_BUILT(pfnCreateSynchronizationObjectCb, D3DDDICB_CREATESYNCHRONIZATIONOBJECT *value)
-NOT_BUILT(pfnDestroySynchronizationObjectCb, const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT *value)
 NOT_BUILT(pfnWaitForSynchronizationObjectCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *value)
 NOT_BUILT(pfnSignalSynchronizationObjectCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *value)
 NOT_BUILT(pfnSetAsyncCallbacksCb, BOOL value)
 NOT_BUILT(pfnSetDisplayPrivateDriverFormatCb, const D3DDDICB_SETDISPLAYPRIVATEDRIVERFORMAT *value)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-NOT_BUILT(pfnCreateSynchronizationObject2Cb, D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 *value)
 NOT_BUILT(pfnWaitForSynchronizationObject2Cb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *value)
 NOT_BUILT(pfnSignalSynchronizationObject2Cb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *value)
 NOT_BUILT(pfnPresentMultiPlaneOverlayCb, const struct D3DDDICB_PRESENTMULTIPLANEOVERLAY *value)
@@ -48,8 +44,6 @@ NOT_BUILT(pfnPresentMultiPlaneOverlayCb, const struct D3DDDICB_PRESENTMULTIPLANE
 NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-NOT_BUILT(pfnSignalSynchronizationObjectFromCpuCb,
-	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *value)
 NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb,
 	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
 NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb,
@@ -91,8 +85,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 {
 	(void)table;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnSignalSynchronizationObjectFromCpuCb =
-		unbuilt_pfnSignalSynchronizationObjectFromCpuCb;
 	table->pfnWaitForSynchronizationObjectFromGpuCb =
 		unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
 	table->pfnSignalSynchronizationObjectFromGpuCb =
@@ -133,20 +125,16 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
 {
 	table->pfnSetDisplayModeCb = unbuilt_pfnSetDisplayModeCb;
-	table->pfnPresentCb = unbuilt_pfnPresentCb;
 	table->pfnEscapeCb = unbuilt_pfnEscapeCb;
 	table->pfnCreateOverlayCb = unbuilt_pfnCreateOverlayCb;
 	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
 	table->pfnFlipOverlayCb = unbuilt_pfnFlipOverlayCb;
 	table->pfnDestroyOverlayCb = unbuilt_pfnDestroyOverlayCb;
-	table->pfnCreateSynchronizationObjectCb = unbuilt_pfnCreateSynchronizationObjectCb;
-	table->pfnDestroySynchronizationObjectCb = unbuilt_pfnDestroySynchronizationObjectCb;
 	table->pfnWaitForSynchronizationObjectCb = unbuilt_pfnWaitForSynchronizationObjectCb;
 	table->pfnSignalSynchronizationObjectCb = unbuilt_pfnSignalSynchronizationObjectCb;
 	table->pfnSetAsyncCallbacksCb = unbuilt_pfnSetAsyncCallbacksCb;
 	table->pfnSetDisplayPrivateDriverFormatCb = unbuilt_pfnSetDisplayPrivateDriverFormatCb;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-	table->pfnCreateSynchronizationObject2Cb = unbuilt_pfnCreateSynchronizationObject2Cb;
 	table->pfnWaitForSynchronizationObject2Cb = unbuilt_pfnWaitForSynchronizationObject2Cb;
 	table->pfnSignalSynchronizationObject2Cb = unbuilt_pfnSignalSynchronizationObject2Cb;
 	table->pfnPresentMultiPlaneOverlayCb = unbuilt_pfnPresentMultiPlaneOverlayCb;

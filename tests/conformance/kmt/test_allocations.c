@@ -280,6 +280,24 @@ static void lock_and_unlock_answer_in_ntstatus(void **state)
 	kmt_stop(&w);
 }
 
+static void lock_39_the_thunk_leaves_gpuvirtualaddress_alone(void **state)
+{
+	struct kmt_world w;
+
+	kmt_start(&w, state);
+	D3DKMT_HANDLE a = kmt_allocate(&w, 64 * KIB);
+	D3DKMT_LOCK args = {
+		.hDevice = w.device, .hAllocation = a, .GpuVirtualAddress = 0x1234567890ull};
+	assert_int_equal(D3DKMTLock(&args), STATUS_SUCCESS);
+	assert_true(args.GpuVirtualAddress == 0x1234567890ull);
+	assert_int_equal(kmt_unlock(&w, a), STATUS_SUCCESS);
+	args.Flags.Value = 0xFFFFF800u; /* nor when it fails */
+	assert_int_equal(D3DKMTLock(&args), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "LOCK-02");
+	assert_true(args.GpuVirtualAddress == 0x1234567890ull);
+	kmt_stop(&w);
+}
+
 static void what_the_gpu_is_told_is_done(void **state)
 {
 	struct kmt_world w;
@@ -465,6 +483,7 @@ int main(void)
 		ON_BOTH(a_refused_creation_leaves_nothing),
 		ON_BOTH(the_newer_info_is_read_with_its_own_step),
 		ON_BOTH(lock_and_unlock_answer_in_ntstatus),
+		ON_BOTH(lock_39_the_thunk_leaves_gpuvirtualaddress_alone),
 		ON_BOTH(what_the_gpu_is_told_is_done),
 		ON_BOTH(a_busy_allocation_is_busy),
 		ON_BOTH(offers_priorities_and_residency),

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D3DKMT client that ends its device and contexts while its other threads go on calling with their handles: whoever
- * comes too late is answered as for a dead handle, and nobody touches what is gone (the sanitizers watch).
+ * A D3DKMT client that ends its device and contexts, or whose adapter stops, while its other threads go on calling with their
+ * handles: whoever comes too late is answered as for a dead handle, and nobody touches what is gone (the sanitizers watch).
  */
 #include "kmt_world.h"
 
+#include "support/softgpu_table.h"
+
+#include <d3dkmddi.h>
+#include <dispmprt.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CALLERS = 3, ROUNDS = 40 };
+enum { CALLERS = 3, ROUNDS = 40, STOPS = 12 };
 
 struct race {
 	struct kmt_world w;
@@ -29,6 +33,7 @@ static void note(struct race *r, const char *function, NTSTATUS status)
 		return;
 	case STATUS_INVALID_PARAMETER:
 	case STATUS_INVALID_HANDLE:
+	case STATUS_DEVICE_REMOVED:
 		atomic_fetch_add(&r->late, 1);
 		return;
 	default:
@@ -115,10 +120,145 @@ static void hnd_07_a_device_ends_under_its_callers(void **state)
 	free(r);
 }
 
+static void call_on_adapter(void *argument)
+{
+	struct race *r = argument;
+	D3DKMT_PHYSICAL_ADAPTER_COUNT count;
+
+	while (!atomic_load(&r->enough)) {
+		D3DKMT_OPENADAPTERFROMLUID open = {.AdapterLuid = r->w.luid};
+		D3DKMT_CREATEDEVICE device = {.hAdapter = r->w.adapter};
+		D3DKMT_QUERYADAPTERINFO info = {.hAdapter = r->w.adapter,
+						.Type = KMTQAITYPE_PHYSICALADAPTERCOUNT,
+						.pPrivateDriverData = &count,
+						.PrivateDriverDataSize = sizeof(count)};
+
+		NTSTATUS status = D3DKMTOpenAdapterFromLuid(&open);
+		note(r, "D3DKMTOpenAdapterFromLuid", status);
+		D3DKMT_CLOSEADAPTER close = {.hAdapter = open.hAdapter};
+		if (!status)
+			note(r, "D3DKMTCloseAdapter", D3DKMTCloseAdapter(&close));
+		note(r, "D3DKMTQueryAdapterInfo", D3DKMTQueryAdapterInfo(&info));
+		status = D3DKMTCreateDevice(&device);
+		note(r, "D3DKMTCreateDevice", status);
+		D3DKMT_DESTROYDEVICE end = {.hDevice = device.hDevice};
+		if (!status)
+			note(r, "D3DKMTDestroyDevice", D3DKMTDestroyDevice(&end));
+		breathe(r);
+	}
+}
+
+static void stop_under_callers(void **state)
+{
+	struct race *r = calloc(1, sizeof(*r));
+	struct vidmm_thread *thread[CALLERS];
+
+	assert_non_null(r);
+	kmt_start(&r->w, state);
+	r->kind = *(uint32_t *)*state;
+	for (uint32_t i = 0; i < CALLERS; i++)
+		assert_int_equal(vidmm_thread_create(r->w.client.host, "caller", call_on_adapter, r,
+						     &thread[i]),
+				 0);
+	while (atomic_load(&r->done) < 20)
+		breathe(r);
+	vidmm_adapter_stop(r->w.client.adapter);
+	r->w.client.adapter = NULL;
+	while (!atomic_load(&r->late))
+		breathe(r);
+	atomic_store(&r->enough, true);
+	for (uint32_t i = 0; i < CALLERS; i++)
+		vidmm_thread_join(thread[i]);
+	client_forget(&r->w.client);
+	kmt_stop(&r->w);
+	free(r);
+}
+
+static void hnd_10_an_adapter_stops_under_its_callers(void **state)
+{
+	for (uint32_t round = 0; round < STOPS; round++)
+		stop_under_callers(state);
+}
+
+/* ---- a miniport that is still answering when its adapter is to stop ---- */
+
+static DRIVER_INITIALIZATION_DATA softgpu;
+static struct {
+	struct vidmm_host *host; /* NULL: the answer comes at once */
+	uint32_t inside, answered, stopped_inside;
+} slow;
+
+NTSTATUS __real_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
+NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT, PUNICODE_STRING, PDRIVER_INITIALIZATION_DATA);
+
+static NTSTATUS APIENTRY query_adapter_info(IN_CONST_HANDLE hAdapter,
+					    IN_CONST_PDXGKARG_QUERYADAPTERINFO args)
+{
+	if (slow.host && args->Type == DXGKQAITYPE_UMDRIVERPRIVATE) {
+		slow.inside++;
+		vidmm_sleep_until_ns(slow.host, vidmm_now_ns(slow.host) + 1000000);
+		slow.inside--;
+		slow.answered++;
+	}
+	return softgpu.DxgkDdiQueryAdapterInfo(hAdapter, args);
+}
+
+static NTSTATUS stop_device(IN_CONST_PVOID context)
+{
+	slow.stopped_inside += slow.inside;
+	return softgpu.DxgkDdiStopDevice(context);
+}
+
+NTSTATUS __wrap_DxgkInitialize(PDRIVER_OBJECT driver, PUNICODE_STRING path,
+			       PDRIVER_INITIALIZATION_DATA data)
+{
+	softgpu = softgpu_table(data);
+	DRIVER_INITIALIZATION_DATA table = softgpu;
+	table.DxgkDdiQueryAdapterInfo = query_adapter_info;
+	table.DxgkDdiStopDevice = stop_device;
+	return __real_DxgkInitialize(driver, path, &table);
+}
+
+static void ask_the_miniport(void *argument)
+{
+	const struct kmt_world *w = argument;
+	uint8_t record[64] = {0};
+	D3DKMT_QUERYADAPTERINFO info = {.hAdapter = w->adapter,
+					.Type = KMTQAITYPE_UMDRIVERPRIVATE,
+					.pPrivateDriverData = record,
+					.PrivateDriverDataSize = sizeof(record)};
+
+	D3DKMTQueryAdapterInfo(&info); /* whatever softgpu says to that */
+}
+
+static void hnd_10_pnp_03_the_stop_waits_for_who_is_inside(void **state)
+{
+	struct kmt_world w;
+	struct vidmm_thread *thread;
+
+	kmt_start(&w, state);
+	memset(&slow, 0, sizeof(slow));
+	slow.host = w.client.host;
+	assert_int_equal(vidmm_thread_create(slow.host, "caller", ask_the_miniport, &w, &thread),
+			 0);
+	while (!slow.inside)
+		vidmm_sleep_until_ns(slow.host, vidmm_now_ns(slow.host) + 1000);
+	vidmm_adapter_stop(w.client.adapter);
+	assert_int_equal(slow.answered, 1);
+	assert_int_equal(slow.stopped_inside, 0);
+	vidmm_thread_join(thread);
+	slow.host = NULL;
+	w.client.adapter = NULL;
+	kmt_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(hnd_07_a_device_ends_under_its_callers),
+		ON_BOTH(hnd_10_an_adapter_stops_under_its_callers),
+		{"hnd_10_pnp_03_the_stop_waits_for_who_is_inside",
+		 hnd_10_pnp_03_the_stop_waits_for_who_is_inside, NULL, NULL, &kmt_sim},
 	};
 
 	return cmocka_run_group_tests_name("kmt race", tests, NULL, NULL);

@@ -166,8 +166,13 @@ static void pag_07_a_transfer_in_many_pieces_arrives_whole(void **state)
 	probe.answer_paging = page_by_page;
 	use_now(&w, a, false);
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), PAGES);
-	for (uint32_t i = 0; i < PAGES; i++)
-		assert_int_equal(probe_find_paging(TRANSFER, kmd, i)->paging.MultipassOffset, i);
+	for (uint32_t i = 0; i < PAGES; i++) {
+		const DXGKARG_BUILDPAGINGBUFFER *in = &probe_find_paging(TRANSFER, kmd, i)->paging;
+
+		assert_int_equal(in->MultipassOffset, i);
+		assert_int_equal(in->Transfer.TransferOffset, 0); /* PAG-04: constant */
+		assert_int_equal(in->Transfer.TransferSize, PAGES * PAGE);
+	}
 	client_expect(&w.device, a, PAGES * PAGE, 0x77000000);
 	evict_by_pressure(&w, a);
 	assert_int_equal(probe_paging_count(TRANSFER, kmd), 2 * PAGES);
@@ -257,6 +262,48 @@ static void pag_08_a_busy_answer_is_repeated_with_the_allocation_idle(void **sta
 			1);
 		client_expect(&w.device, a, PAGE, 0x80 + out);
 	}
+	world_stop(&w);
+}
+
+static bool special_busy_once(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	uint32_t *calls = context;
+
+	if (args->Operation != DXGK_OPERATION_SPECIAL_LOCK_TRANSFER || *calls % 2) {
+		*calls += args->Operation == DXGK_OPERATION_SPECIAL_LOCK_TRANSFER;
+		return false;
+	}
+	++*calls;
+	*status = STATUS_GRAPHICS_ALLOCATION_BUSY;
+	return true;
+}
+
+static void pag_08_also_of_a_special_lock_transfer(void **state)
+{
+	struct world w;
+	uint32_t calls = 0;
+
+	world_start(&w, state, &small);
+	D3DKMT_HANDLE a = allocate_in(&w.device, PAGE, CPU, VRAM);
+	HANDLE kmd = probe_last_created();
+	uint32_t *words = client_lock(&w.device, a, ACQUIRE_APERTURE | USE_ALTERNATE_VA);
+
+	words[3] = 0x0808;
+	probe.context = &calls;
+	probe.answer_paging = special_busy_once;
+	evict_by_pressure(&w, a);
+	assert_int_equal(words[3], 0x0808);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	use_now(&w, a, false); /* and back */
+	probe.answer_paging = NULL;
+	assert_int_equal(calls, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(probe_find_paging(DXGK_OPERATION_SPECIAL_LOCK_TRANSFER, kmd, i)
+					 ->paging.SpecialLockTransfer.Flags.AllocationIsIdle,
+				 i % 2);
+	const uint32_t *again = client_lock(&w.device, a, READ_ONLY);
+	assert_int_equal(again[3], 0x0808);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);
 }
 
@@ -459,6 +506,7 @@ int main(void)
 		BOTH(pag_07_operations_are_packed),
 		BOTH(pag_07_a_paging_buffer_too_small_for_a_burst_is_followed_by_others),
 		BOTH(pag_08_a_busy_answer_is_repeated_with_the_allocation_idle),
+		BOTH(pag_08_also_of_a_special_lock_transfer),
 		BOTH(pag_10_map_and_unmap_name_device_range_and_pages),
 		BOTH(pag_10_coherence_is_for_cached_memory_in_a_coherent_aperture),
 		BOTH(pag_12_the_backing_store_is_given_up_while_resident),

@@ -147,6 +147,26 @@ static void seg_17_a_direction_asks_for_the_high_end(void **state)
 	world_stop(&w);
 }
 
+/* A preference without a direction leaves the end to whoever says something about it (ALF-17). */
+static void seg_17_without_a_direction_fromendofsegment_counts(void **state)
+{
+	static const uint32_t preferred[] = {0, 1};
+	struct world w;
+
+	world_start(&w, state, &small);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct softgpu_allocation wish =
+			wish_of(PAGE, CPU | SOFTGPU_ALLOCATION_FROM_END, VRAM);
+
+		wish.preferred_segment = preferred[i];
+		use_now(&w, allocate_wish(&w.device, &wish), false);
+		const struct probe_call *fill = probe_find_paging(DXGK_OPERATION_FILL, NULL, i);
+		assert_true(fill->paging.Fill.Destination.SegmentAddress.QuadPart ==
+			    (LONGLONG)(4 * MIB - (i + 1) * PAGE));
+	}
+	world_stop(&w);
+}
+
 static void seg_18_preferred_segments_come_first_then_the_rest(void **state)
 {
 	struct world w;
@@ -396,6 +416,7 @@ int main(void)
 		BOTH(seg_04_what_exceeds_the_limit_disturbs_nobody),
 		BOTH(seg_05_the_limit_of_all_apertures_holds_for_one),
 		BOTH(seg_17_a_direction_asks_for_the_high_end),
+		BOTH(seg_17_without_a_direction_fromendofsegment_counts),
 		BOTH(seg_18_preferred_segments_come_first_then_the_rest),
 		BOTH(seg_18_what_one_buffer_wants_beyond_a_segment_goes_to_the_next),
 		BOTH(seg_18_a_place_refused_by_one_segment_leaves_nothing_behind),

@@ -266,6 +266,45 @@ static void ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy(vo
 	world_stop(&w);
 }
 
+/* What no newer one has retired may be in a command buffer: it leaves with its content. What the GPU is at does not leave. */
+static void ren_09_what_may_still_be_named_keeps_its_content(void **state)
+{
+	struct client_options options = {.vram_bytes = 4 * MIB};
+	struct world w;
+
+	world_start(&w, state, &options);
+	D3DKMT_HANDLE a0 = allocate_in(&w.device, PAGE, CPU, VRAM),
+		      out = allocate_in(&w.device, PAGE, CPU, APERTURE);
+	HANDLE kmd = probe_find(PROBE_CREATE, 0)->object;
+
+	client_write(&w.device, a0, PAGE, 0x0900);
+	use_now(&w, a0, false);
+	D3DKMT_HANDLE a1 = discard(&w, a0, 0x0901); /* superseded, and not retired */
+	probe_forget();
+	evict_by_pressure(&w, a0);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_TRANSFER, kmd), 1);
+	assert_int_equal(probe_paging_count(DXGK_OPERATION_DISCARD_CONTENT, kmd), 0);
+	client_copy(&w.context, a0, out, PAGE);
+	client_submit(&w.context);
+	client_expect(&w.device, out, PAGE, 0x0900);
+	/* Retired, and busy. */
+	gate_close(&w);
+	client_reference(&w.context, a0, false);
+	client_reference(&w.context, a1, false);
+	client_submit(&w.context);
+	D3DKMT_HANDLE large = allocate_in(&w.device, 4 * MIB, 0, VRAM);
+	client_reference(&w.context, large, false);
+	client_submit(&w.context);
+	for (int i = 0; i < 20; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(client_residency(&w.device, large), EVICTED);
+	assert_int_equal(client_residency(&w.device, a1), IN_VRAM);
+	gate_open(&w);
+	client_idle(&w.client);
+	assert_int_equal(client_residency(&w.device, large), IN_VRAM);
+	world_stop(&w);
+}
+
 static void ren_10_ref_10_a_full_list_waits_for_a_retired_instance(void **state)
 {
 	struct world w;
@@ -665,6 +704,7 @@ int main(void)
 		BOTH(ren_07_the_limit_counts_the_current_instance),
 		BOTH(ren_08_without_a_limit_every_busy_discard_gets_memory),
 		BOTH(ren_09_under_pressure_the_pool_gives_its_memory_up_without_a_copy),
+		BOTH(ren_09_what_may_still_be_named_keeps_its_content),
 		BOTH(ren_10_ref_10_a_full_list_waits_for_a_retired_instance),
 		BOTH(ren_11_without_a_retired_instance_the_lock_fails_at_once),
 		BOTH(ren_12_ref_08_the_retry_with_noexistingreference_gets_any),

@@ -237,6 +237,115 @@ static void ren_14_ref_11_a_shared_allocation_is_not_renamed(void **state)
 	world_stop(&w);
 }
 
+/* ---- what one device does with it concerns the others ---- */
+
+/* Of the creator's process, so that both may lock (LOCK-24); each renders. */
+struct pair {
+	struct client_device second;
+	struct client_context context; /* the second device's */
+	struct shared ours, theirs;
+};
+
+static void pair_start(struct world *w, struct pair *p, void **state)
+{
+	world_start(w, state, NULL);
+	second_device(w, &p->second);
+	client_context(&p->second, 1, &p->context); /* on another node, too */
+	p->ours = share_one(&w->device, RESOURCE(0));
+	p->theirs = open_it(&p->second, p->ours.global);
+}
+
+static void pair_stop(struct world *w, struct pair *p)
+{
+	client_context_end(&p->context);
+	vidmm_device_destroy(p->second.device);
+	world_stop(w);
+}
+
+static void lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for(void **state)
+{
+	struct softgpu_sync wait = {.command = {SOFTGPU_WAIT, 0, sizeof(wait)}};
+	D3DKMT_HANDLE gate, resource;
+	_Atomic uint64_t *word;
+	struct helper h;
+	struct pair p;
+	struct world w;
+
+	pair_start(&w, &p, state);
+	use_now(&w, p.ours.allocation, true);
+	assert_int_equal(allocate_many(&p.second, RESOURCE(1), 1, &gate, &resource), S_OK);
+	word = client_lock(&p.second, gate, 0);
+	wait.operand.allocation = client_use(&p.context, gate, false);
+	wait.value = 1;
+	client_command(&p.context, &wait, sizeof(wait));
+	client_reference(&p.context, p.theirs.allocation, true);
+	client_submit(&p.context);
+	expect_lock_refused(&w, p.ours.allocation, DONOT_WAIT, D3DERR_WASSTILLDRAWING, NULL);
+	lock_elsewhere(&h, &w, p.ours.allocation, 0);
+	assert_int_equal(atomic_load(&h.state), 1);
+	atomic_store(word, 1);
+	helper_join(&h);
+	assert_int_equal(h.result, S_OK);
+	assert_int_equal(client_unlock(&w.device, p.ours.allocation), S_OK);
+	client_lock(&w.device, p.ours.allocation, DONOT_WAIT);
+	assert_int_equal(client_unlock(&w.device, p.ours.allocation), S_OK);
+	pair_stop(&w, &p);
+}
+
+static void swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_range(void **state)
+{
+	struct pair p;
+	struct world w;
+
+	pair_start(&w, &p, state);
+	client_lock(&w.device, p.ours.allocation, ACQUIRE_APERTURE);
+	client_reference(&p.context, p.theirs.allocation, false);
+	assert_int_equal(client_try_submit(&p.context), D3DDDIERR_CANTRENDERLOCKEDALLOCATION);
+	assert_true(client_found(&w.client, "SWZ-18"));
+	client_forget(&w.client);
+	D3DKMT_HANDLE handle = p.theirs.allocation; /* nor does it lock it */
+	assert_int_equal(client_try_lock(&p.second, &handle, 0, NULL), E_INVALIDARG);
+	assert_true(client_found(&w.client, "SWZ-15"));
+	client_forget(&w.client);
+	assert_int_equal(client_unlock(&w.device, p.ours.allocation), S_OK);
+	client_reference(&p.context, p.theirs.allocation, false);
+	client_submit(&p.context);
+	client_lock(&p.second, p.theirs.allocation, 0);
+	assert_int_equal(client_unlock(&p.second, p.theirs.allocation), S_OK);
+	pair_stop(&w, &p);
+}
+
+static void lock_25_ofr_05_what_one_device_offers_no_other_uses(void **state)
+{
+	struct pair p;
+	struct world w;
+	BOOL discarded = 7;
+
+	pair_start(&w, &p, state);
+	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &p.ours.allocation,
+					   .NumAllocations = 1,
+					   .Priority = D3DDDI_OFFER_PRIORITY_HIGH};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = &p.theirs.allocation, .NumAllocations = 1, .pDiscarded = &discarded};
+
+	client_write(&w.device, p.ours.allocation, PAGE, 0x2505);
+	assert_int_equal(w.device.cb->pfnOfferAllocationsCb(w.device.handle, &offer), S_OK);
+	D3DKMT_HANDLE handle = p.theirs.allocation;
+	assert_int_equal(client_try_lock(&p.second, &handle, 0, NULL), E_INVALIDARG);
+	assert_true(client_found(&w.client, "LOCK-25"));
+	client_forget(&w.client);
+	client_reference(&p.context, p.theirs.allocation, false);
+	assert_int_equal(client_try_submit(&p.context), E_INVALIDARG);
+	assert_true(client_found(&w.client, "OFR-05"));
+	client_forget(&w.client);
+	assert_int_equal(p.second.cb->pfnReclaimAllocationsCb(p.second.handle, &reclaim), S_OK);
+	assert_int_equal(discarded, FALSE);
+	client_expect(&w.device, p.ours.allocation, PAGE, 0x2505);
+	client_reference(&p.context, p.theirs.allocation, false);
+	client_submit(&p.context);
+	pair_stop(&w, &p);
+}
+
 static void alf_34_creation_opens_and_destruction_closes_first(void **state)
 {
 	struct world w;
@@ -558,6 +667,9 @@ int main(void)
 		BOTH(lock_30_a_closed_device_takes_its_locks_of_a_shared_allocation_along),
 		BOTH(lock_30_the_creators_end_leaves_the_locks_of_others),
 		BOTH(ren_14_ref_11_a_shared_allocation_is_not_renamed),
+		BOTH(lock_05_lock_08_the_work_of_every_device_and_node_is_waited_for),
+		BOTH(swz_18_lkr_06_no_device_renders_with_what_another_has_locked_by_a_range),
+		BOTH(lock_25_ofr_05_what_one_device_offers_no_other_uses),
 		BOTH(alf_34_creation_opens_and_destruction_closes_first),
 		BOTH(alf_34_an_opener_opens_only),
 		BOTH(alf_34_the_last_one_out_destroys),

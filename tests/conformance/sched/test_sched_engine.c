@@ -366,6 +366,8 @@ static void tdr_18_a_group_without_the_node_itself(void **state)
 	world_expect_finding(&e.t.w, "TDR-18");
 	assert_int_equal(e.t.w.fatals, 1);
 	assert_int_equal(e.t.w.fatal[0], 0x10E);
+	assert_int_equal(e.t.w.fatal[1], 0x1000 + VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP);
+	assert_int_equal(e.t.w.fatal[2], group);
 	e.t.w.expected_fatals = 1;
 	e.t.w.m->hook = NULL;
 	stop(&e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A link of two adapters as its clients see it: one adapter, whose contexts run on either (SCH-08). Content is on its
- * lead; what is not built on the other says so (ALF-23, PAG-22, PAG-23, QAI-07).
+ * lead, but for what test_sched_link_paging.c is about; what is not built on the other says so (QAI-07).
  */
 #include "timeout_world.h"
 
@@ -228,25 +228,6 @@ static void pre_02_an_answer_of_another_adapter_is_its_own(void **state)
 	scripted_destroy(second);
 }
 
-static void alf_23_pag_22_pag_23_content_on_a_link_is_not_built(void **state)
-{
-	static const uint32_t flags[] = {MIRRORED, INSTANCED};
-	D3DKMT_HANDLE a;
-	struct world w;
-
-	start(&w, state);
-	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(try_allocate(&w, flags[i], &a), E_NOTIMPL);
-		assert_int_equal(a, 0);
-		assert_int_equal(w.client.findings, 0);
-		assert_int_equal(w.m->live_allocations, 0);
-	}
-	assert_int_equal(try_allocate(&w, MIRRORED | INSTANCED, &a), E_INVALIDARG);
-	world_expect_finding(&w, "ALF-23");
-	assert_int_equal(try_allocate(&w, 0, &a), S_OK);
-	stop(&w, COME GO);
-}
-
 /* What the allocation was paged with, from its first use over an eviction to the next: operations, MDLs, bytes. */
 struct paged {
 	uint32_t fills, in, out;
@@ -352,7 +333,6 @@ int main(void)
 		ON_BOTH(sch_08_sub_02_adapters_of_a_link_work_apart),
 		ON_BOTH(tdr_14_an_engine_of_another_adapter_is_reset_alone),
 		ON_BOTH(pre_02_an_answer_of_another_adapter_is_its_own),
-		ON_BOTH(alf_23_pag_22_pag_23_content_on_a_link_is_not_built),
 		ON_BOTH(pag_22_pag_23_an_adapter_alone_is_every_adapter_of_its_link),
 		ON_BOTH(qai_07_a_link_is_one_adapter_of_two),
 	};

@@ -175,6 +175,32 @@ static void ofr_10_ofr_03_ofr_08_bad_entries_offer_nothing(void **state)
 	world_stop(&w);
 }
 
+/* What leaves for a sleep may be dropped if it is offered; whichever it was, the reclaim says so. */
+static void ofr_09_pnp_05_a_sleep_drops_or_keeps_what_is_offered_and_says_which(void **state)
+{
+	static const uint32_t sleeps[] = {VIDMM_SLEEP_STANDBY, VIDMM_SLEEP_HIBERNATE};
+	struct world w;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		world_start(&w, state, NULL);
+		D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+		D3DKMT_HANDLE kept = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+		world_submit_write(&w.context, kept, 0, 0x22);
+		submit_offer(&w.context, a, 0x11, LOW);
+		world_run(&w);
+		w.m->settings.complete_at_once = true;
+		assert_int_equal(
+			vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, sleeps[i]), 0);
+		assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+		expect_offered(&w, a); /* as before */
+		BOOL discarded = reclaim(&w, a);
+		assert_int_equal(world_word(&w, a, 0), discarded ? 0 : 0x11);
+		assert_int_equal(world_word(&w, kept, 0), 0x22); /* this is nobody's to drop */
+		world_submit_use(&w.context, a);
+		world_stop(&w);
+	}
+}
+
 /* The CPU gets in beside the GPU, while it is not offered yet; what it holds then cannot be given away. */
 static void ofr_10_ofr_08_locked_when_its_time_comes(void **state)
 {
@@ -224,6 +250,7 @@ int main(void)
 		ON_BOTH(ofr_10_reclaimed_before_the_buffer_is_processed),
 		ON_BOTH(ofr_10_an_allocation_may_end_before_it_is_offered),
 		ON_BOTH(ofr_10_ofr_03_ofr_08_bad_entries_offer_nothing),
+		ON_SIM(ofr_09_pnp_05_a_sleep_drops_or_keeps_what_is_offered_and_says_which),
 		ON_BOTH(ofr_10_ofr_08_locked_when_its_time_comes),
 		ON_BOTH(ofr_10_dma_19_before_1_2_the_field_is_reserved),
 	};

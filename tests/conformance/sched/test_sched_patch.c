@@ -305,6 +305,62 @@ static void pat_18_a_failed_patch_of_paging_stops_the_adapter(void **state)
 	fail_patch(state, true);
 }
 
+/* ---- references that no patch location names ---- */
+
+/* Takes the last patch location back. */
+static void forget_one(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARG_RENDER *out = call->args;
+
+	(void)context, (void)m;
+	if (call->ddi == VIDMM_DDI_RENDER)
+		out->pPatchLocationListOut--;
+}
+
+static void submit_two(struct world *w, D3DKMT_HANDLE a, D3DKMT_HANDLE b)
+{
+	world_use(&w->context, a);
+	world_use(&w->context, b);
+	D3DDDICB_RENDER args = world_render_args(&w->context);
+	assert_int_equal(world_render(&w->context, &args), S_OK);
+}
+
+static void pat_10_a_reference_without_a_patch_location_is_reported(void **state)
+{
+	const struct client_options verifying = {.verify = 1};
+	struct world w;
+
+	world_start_with(&w, state, NULL, &verifying);
+	world_open(&w);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0), b = world_allocate(&w, 64 * KIB, 0);
+	submit_two(&w, a, b);
+	assert_int_equal(w.client.findings, 0);
+	world_run(&w);
+	w.m->hook = forget_one;
+	submit_two(&w, a, b);
+	w.m->hook = NULL;
+	if (!strstr(w.client.finding[0], "entry 1"))
+		fail_msg("%s", w.client.finding[0]);
+	world_expect_finding(&w, "PAT-10");
+	w.expected_faults = 1; /* a command whose address nobody wrote */
+	world_stop(&w);
+}
+
+/* DMA-35: without the verifier nobody looks. */
+static void pat_10_is_for_the_verifier(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0), b = world_allocate(&w, 64 * KIB, 0);
+	w.m->hook = forget_one;
+	submit_two(&w, a, b);
+	w.m->hook = NULL;
+	assert_int_equal(w.client.findings, 0);
+	w.expected_faults = 1;
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +373,8 @@ int main(void)
 		ON_BOTH(pat_17_sub_18_paging_is_patched_without_lists_in_the_system_context),
 		ON_BOTH(pat_18_a_failed_patch_stops_the_adapter),
 		ON_BOTH(pat_18_a_failed_patch_of_paging_stops_the_adapter),
+		ON_BOTH(pat_10_a_reference_without_a_patch_location_is_reported),
+		ON_BOTH(pat_10_is_for_the_verifier),
 	};
 
 	return cmocka_run_group_tests_name("sched patch", tests, NULL, NULL);

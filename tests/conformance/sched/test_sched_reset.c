@@ -708,6 +708,7 @@ static void tdr_12_a_cancel_that_fails_is_fatal(void **state)
 	assert_int_equal(t.w.fatals, 1);
 	assert_int_equal(t.w.fatal[0], 0x119);
 	assert_int_equal(t.w.fatal[1], 0x9);
+	assert_int_equal(t.w.fatal[2], (uint32_t)STATUS_UNSUCCESSFUL);
 	t.w.expected_fatals = 1;
 	timeout_stop(&t);
 }

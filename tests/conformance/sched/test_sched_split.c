@@ -370,6 +370,35 @@ static void assert_in_error(struct world *w, D3DKMT_HANDLE a)
 	assert_int_equal(client_try_submit(&w->context), D3DDDIERR_DEVICEREMOVED);
 }
 
+/* Two that fill the memory each, in one slot: the second replaces the first, which leaves. In two slots both would be bound. */
+static void pat_08_a_later_entry_of_the_slot_replaces_the_row(void **state)
+{
+	for (uint32_t slots = 1; slots <= 2; slots++) {
+		const struct scripted_allocation spec = {.size_bytes = (uint64_t)ROOM * 64 * KIB,
+							 .flags = WORLD_CPU_VISIBLE,
+							 .read_set = WORLD_MEMORY,
+							 .write_set = WORLD_MEMORY};
+		struct world w;
+		D3DKMT_HANDLE a[2];
+
+		world_start(&w, state, little_memory);
+		a[0] = world_allocate_as(&w.device, &spec);
+		a[1] = world_allocate_as(&w.device, &spec);
+		draw(&w.context, a[0], 0, 0x80);
+		draw(&w.context, a[1], slots - 1, 0x81);
+		client_submit(&w.context);
+		world_run(&w);
+		assert_int_equal(splits(&w), 1);
+		if (slots == 1) {
+			assert_portions(&w, 2 * COMMAND, 2);
+			assert_words(&w, a, 2, 0x80);
+		} else {
+			assert_in_error(&w, a[0]); /* SPL-12 */
+		}
+		world_stop(&w);
+	}
+}
+
 /* Both that fit are bound when the third is wanted: no portion is small enough. */
 static void spl_12_what_is_bound_leaves_no_room(void **state)
 {
@@ -864,6 +893,7 @@ int main(void)
 		ON_BOTH(spl_07_what_follows_sees_all_portions),
 		ON_BOTH(spl_09_portions_run_back_to_back),
 		ON_BOTH(spl_11_a_buffer_is_split_as_often_as_it_takes),
+		ON_BOTH(pat_08_a_later_entry_of_the_slot_replaces_the_row),
 		ON_BOTH(spl_12_what_is_bound_leaves_no_room),
 		ON_BOTH(spl_12_a_portion_that_cannot_be_smaller),
 		ON_BOTH(spl_14_a_slot_that_stays_bound_is_a_leak),

@@ -244,8 +244,12 @@ static void seg_25_hidden_memory_needs_the_aperture_for_the_cpu(void **state)
 	world_expect_finding(&w, "SEG-25");
 	spec.flags = ACCESSED_PHYSICALLY; /* not for the CPU: it may */
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), S_OK);
+	/* To be read in the aperture is not enough: written, it is in the memory. */
 	spec.flags = PHYSICAL;
-	spec.read_set = spec.write_set = WORLD_MEMORY | WORLD_APERTURE;
+	spec.read_set = WORLD_MEMORY | WORLD_APERTURE;
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_INVALIDARG);
+	world_expect_finding(&w, "SEG-25");
+	spec.write_set = spec.read_set;
 	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), S_OK);
 	world_stop(&w);
 }

@@ -222,7 +222,7 @@ static void res_11_destroying_a_queue_waits_for_its_work(void **state)
 	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_INVALIDARG);
 	world_expect_finding(&w, "RES-02");
 	assert_int_equal(wait_for(&w.device, &queue.hSyncObject, &zero, 1, 0), E_INVALIDARG);
-	world_expect_finding(&w, "MFN-35");
+	world_expect_finding(&w, "SYN-22");
 	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK); /* it was on the list all the time */
 	wddm2_stop(&w);
 }
@@ -269,9 +269,11 @@ static void mfn_10_mfn_14_a_wait_is_for_all_or_for_any(void **state)
 	assert_int_equal(wait_for(&w.device, fences, values, 1, 2), E_INVALIDARG);
 	world_expect_finding(&w, "MFN-14");
 	assert_int_equal(wait_for(&w.device, &one.hPagingQueue, values, 1, 0), E_INVALIDARG);
-	world_expect_finding(&w, "MFN-35");
+	world_expect_finding(&w, "SYN-22");
 	assert_int_equal(wait_for(&w.device, NULL, values, 1, 0), E_INVALIDARG);
+	world_expect_finding(&w, "SYN-33");
 	assert_int_equal(wait_for(&w.device, fences, NULL, 1, 0), E_INVALIDARG);
+	world_expect_finding(&w, "SYN-33");
 	wddm2_stop(&w);
 }
 
@@ -353,21 +355,29 @@ static void mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it(void **state
 	wddm2_stop(&w);
 }
 
-static void a_wait_with_an_event_is_not_built(void **state)
+/* Clients can wait for it, by the CPU's calls at least, and do nothing else with it. */
+static void mfn_35_the_fence_of_a_queue_is_only_waited_for(void **state)
 {
 	UINT64 value = 0;
 	struct world w;
 
 	world_start(&w, state, at_once);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.ObjectCount = 1,
-								   .ObjectHandleArray =
-									   &queue.hSyncObject,
-								   .FenceValueArray = &value,
-								   .hAsyncEvent = &w};
+	assert_int_equal(wait_for(&w.device, &queue.hSyncObject, &value, 1, 0), S_OK);
+	const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT end = {.hSyncObject = queue.hSyncObject};
+	assert_int_equal(w.device.cb->pfnDestroySynchronizationObjectCb(w.device.handle, &end),
+			 E_INVALIDARG);
+	world_expect_finding(&w, "MFN-35");
+	value = 100;
+	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.ObjectCount = 1,
+								    .ObjectHandleArray =
+									    &queue.hSyncObject,
+								    .FenceValueArray = &value};
 	assert_int_equal(
-		w.device.cb->pfnWaitForSynchronizationObjectFromCpuCb(w.device.handle, &args),
-		E_NOTIMPL);
+		w.device.cb->pfnSignalSynchronizationObjectFromCpuCb(w.device.handle, &signal),
+		E_ACCESSDENIED);
+	world_expect_finding(&w, "MFN-35");
+	assert_int_equal(wddm2_fence(&queue), 0);
 	wddm2_stop(&w);
 }
 
@@ -384,7 +394,7 @@ int main(void)
 		ON_BOTH(mfn_10_mfn_14_a_wait_is_for_all_or_for_any),
 		ON_BOTH(mfn_11_a_wait_blocks_until_the_value_is_there),
 		ON_BOTH(mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it),
-		ON_BOTH(a_wait_with_an_event_is_not_built),
+		ON_BOTH(mfn_35_the_fence_of_a_queue_is_only_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

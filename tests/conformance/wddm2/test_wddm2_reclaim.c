@@ -2,6 +2,8 @@
 /* Offer and reclaim from WDDM 2.0 on: paging fences, system memory that is there at once, and AllowDecommit. */
 #include "wddm2_world.h"
 
+#include <d3dkmthk.h>
+
 #define LOW            D3DDDI_OFFER_PRIORITY_LOW
 #define HIGH           D3DDDI_OFFER_PRIORITY_HIGH
 #define ALLOW_DECOMMIT 0x1u
@@ -435,9 +437,69 @@ static void ofr_12_an_adapter_of_1_x_has_none_of_it(void **state)
 	wddm2_stop(&w);
 }
 
+static NTSTATUS offer_immediately(D3DKMT_HANDLE device, D3DKMT_HANDLE a)
+{
+	const D3DKMT_OFFERALLOCATIONS args = {.hDevice = device,
+					      .HandleList = &a,
+					      .NumAllocations = 1,
+					      .Priority = D3DKMT_OFFER_PRIORITY_LOW,
+					      .Flags.OfferImmediately = 1};
+
+	return D3DKMTOfferAllocations(&args);
+}
+
+/* What queued work still uses is not offered at all: without the flag it is, as of the end of that work (OFR-01). */
+static void ofr_16_offer_immediately_does_not_wait_for_the_gpu(void **state)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	struct vidmm_process *process;
+	D3DKMT_CREATEDEVICE device = {0};
+	struct world w;
+
+	world_start(&w, state, wddm2_1); /* its GPU completes when it is told to */
+	assert_int_equal(vidmm_process_open(w.client.host, "kmt", &process), 0);
+	vidmm_d3dkmt_attach(process);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	device.hAdapter = info.hAdapter;
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	D3DDDI_ALLOCATIONINFO one = {.pPrivateDriverData = &spec,
+				     .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION create = {
+		.hDevice = device.hDevice, .NumAllocations = 1, .pAllocationInfo = &one};
+	assert_int_equal(D3DKMTCreateAllocation(&create), STATUS_SUCCESS);
+	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = device.hDevice};
+	assert_int_equal(D3DKMTCreatePagingQueue(&queue), STATUS_SUCCESS);
+	D3DDDI_MAKERESIDENT make = {.hPagingQueue = queue.hPagingQueue,
+				    .NumAllocations = 1,
+				    .AllocationList = &one.hAllocation};
+	assert_true(NT_SUCCESS(D3DKMTMakeResident(&make)));
+	/* The fill that brings it in is not complete. */
+	assert_int_equal(offer_immediately(device.hDevice, one.hAllocation),
+			 STATUS_GRAPHICS_ALLOCATION_BUSY);
+	D3DKMT_LOCK2 lock = {.hDevice = device.hDevice, .hAllocation = one.hAllocation};
+	wddm2_run(&w);
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS); /* it is not offered */
+	assert_int_equal(offer_immediately(device.hDevice, one.hAllocation),
+			 STATUS_INVALID_PARAMETER);
+	world_expect_finding(&w, "OFR-08");
+	const D3DKMT_UNLOCK2 unlock = {device.hDevice, one.hAllocation};
+	assert_int_equal(D3DKMTUnlock2(&unlock), STATUS_SUCCESS);
+	assert_int_equal(offer_immediately(device.hDevice, one.hAllocation), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTLock2(&lock), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&w, "LOCK-25");
+	vidmm_process_close(process);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ON_BOTH(ofr_16_offer_immediately_does_not_wait_for_the_gpu),
 		ON_BOTH(ofr_12_what_is_listed_comes_in_again_behind_a_fence),
 		ON_BOTH(ofr_12_nothing_to_wait_for_is_fence_0),
 		ON_BOTH(ofr_12_one_fence_for_all_of_a_call),

@@ -308,6 +308,49 @@ static void tdr_11_pri_10_what_was_not_written_to_survives(void **state)
 	wddm2_stop(&w);
 }
 
+/* A new device opens it: it has no content, and so cannot be made resident; nothing of the call is counted. */
+static void tdr_11_what_was_lost_is_not_made_resident(void **state)
+{
+	static char resource;
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE create = {
+		.hResource = &resource, .NumAllocations = 1, .pAllocationInfo = &info};
+	struct client_device second;
+	D3DKMT_HANDLE list[2];
+	uint32_t global, km_resource, count = 1;
+	struct guilty g;
+	struct world w;
+
+	start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(vidmm_resource_set_shared(w.device.device, &resource), 0);
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &create), S_OK);
+	assert_int_equal(vidmm_resource_share(w.device.device, create.hKMResource, &global), 0);
+	wddm2_make(&w, &w.device, &queue, &info.hAllocation, 1);
+	start_guilty(&w, &g);
+	hang(&w);
+	client_open(&w.client, &second);
+	assert_int_equal(vidmm_resource_open(second.device, global, &km_resource, &list[1], &count),
+			 0);
+	list[0] = wddm2_allocate(&second, 64 * KIB, WORLD_MEMORY);
+	D3DDDICB_CREATEPAGINGQUEUE queue2 = wddm2_queue(&second);
+	D3DDDI_MAKERESIDENT args = {
+		.hPagingQueue = queue2.hPagingQueue, .NumAllocations = 2, .AllocationList = list};
+	assert_int_equal(wddm2_try_make(&second, &args), (HRESULT)0xC0262116);
+	assert_int_equal(args.NumAllocations, 0);
+	assert_int_equal(wddm2_evict(&second, list[0], 0), E_INVALIDARG);
+	world_expect_finding(&w, "RES-06");
+	wddm2_make(&w, &second, &queue2, list, 1); /* without it */
+	client_close(&second);
+	end_guilty(&g);
+	wddm2_stop(&w);
+}
+
 /* RES-07: it was to leave when the packet that names it is complete; the reset takes it out, and the packet with it. */
 static void res_07_tdr_09_a_departure_is_over(void **state)
 {
@@ -631,6 +674,7 @@ int main(void)
 		ON_SIM(lock_48_tdr_11_what_the_cpu_holds_out_survives),
 		ON_SIM(tdr_11_a_lock_in_memory_shows_zeros_not_what_was_before),
 		ON_SIM(tdr_11_pri_10_what_was_not_written_to_survives),
+		ON_SIM(tdr_11_what_was_lost_is_not_made_resident),
 		ON_SIM(res_07_tdr_09_a_departure_is_over),
 		ON_SIM(tdr_15_res_08_survivors_keep_their_lists),
 		ON_SIM(pnp_05_res_08_the_list_comes_back_with_the_power),

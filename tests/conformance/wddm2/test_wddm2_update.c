@@ -270,6 +270,124 @@ static void pri_15_came_with_2_1(void **state)
 	wddm2_stop(&w);
 }
 
+static void without_validation(struct scripted_miniport *m)
+{
+	at_once(m);
+	m->settings.table.DxgkDdiValidateUpdateAllocationProperty = NULL;
+}
+
+/* It sees what is asked for, and only if that would change something. */
+static void pri_15_the_miniport_is_asked_first(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, a, WORLD_MEMORY);
+	assert_int_equal(update(&w.device, &args), S_OK); /* as it is */
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY), 0);
+	args = to_segments(&queue, a, WORLD_APERTURE);
+	scripted_fail(w.m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, STATUS_UNSUCCESSFUL, 1);
+	assert_int_equal(update(&w.device, &args), E_INVALIDARG);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	const DXGKARG_VALIDATEUPDATEALLOCPROPERTY *asked =
+		&scripted_last(w.m, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY)->in.property;
+	assert_non_null(asked->hAllocation);
+	assert_int_equal(asked->SupportedSegmentSet, WORLD_APERTURE);
+	assert_int_equal(asked->PropertyMaskValue, SET_SEGMENTS);
+	HRESULT result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_run(&w);
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	wddm2_stop(&w);
+	world_start(&w, state, without_validation);
+	queue = wddm2_queue(&w.device);
+	a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	args = to_segments(&queue, a, WORLD_APERTURE);
+	assert_int_equal(update(&w.device, &args), E_NOTIMPL);
+	wddm2_stop(&w);
+}
+
+/* Its creator changes it for all: it moves, and the other's list must still fit. */
+static void pri_15_a_shared_allocation_is_its_creators_to_change(void **state)
+{
+	static char resource;
+	struct client_device second;
+	struct world w;
+	uint32_t global, km_resource, count = 1;
+	D3DKMT_HANDLE opened;
+
+	world_start(&w, state, at_once);
+	client_open(&w.client, &second);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), other = wddm2_queue(&second);
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE create = {
+		.hResource = &resource, .NumAllocations = 1, .pAllocationInfo = &info};
+	assert_int_equal(vidmm_resource_set_shared(w.device.device, &resource), 0);
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &create), S_OK);
+	assert_int_equal(vidmm_resource_share(w.device.device, create.hKMResource, &global), 0);
+	assert_int_equal(vidmm_resource_open(second.device, global, &km_resource, &opened, &count),
+			 0);
+	wddm2_make(&w, &second, &other, &opened, 1);
+	wddm2_make(&w, &w.device, &queue, &info.hAllocation, 1);
+	world_submit_write(&w.context, info.hAllocation, 4, 0x44);
+	wddm2_run(&w);
+	assert_true(wddm2_is_in_memory(&second, opened));
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&other, opened, WORLD_APERTURE);
+	assert_int_equal(update(&second, &args), E_INVALIDARG);
+	world_expect_finding(&w, "PRI-15");
+	/* The second device's list leaves no room for it in the aperture. */
+	D3DKMT_HANDLE filler =
+		wddm2_allocate(&second, w.m->settings.segment[1].size_bytes, WORLD_APERTURE);
+	wddm2_make(&w, &second, &other, &filler, 1);
+	args = to_segments(&queue, info.hAllocation, WORLD_APERTURE);
+	assert_int_equal(update(&w.device, &args), E_OUTOFMEMORY);
+	assert_true(wddm2_is_in_memory(&second, opened));
+	assert_int_equal(wddm2_evict(&second, filler, 0), S_OK);
+	wddm2_run(&w);
+	HRESULT result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_run(&w);
+	assert_int_equal(client_residency(&second, opened),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	assert_int_equal(world_word(&w, info.hAllocation, 4), 0x44);
+	client_close(&second);
+	wddm2_stop(&w);
+}
+
+/* Like any other; with existing memory it is another matter. */
+static void pri_15_a_primary_moves(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec),
+				      .Flags.Primary = 1};
+	D3DDDICB_ALLOCATE create = {.NumAllocations = 1, .pAllocationInfo = &info};
+	assert_int_equal(w.device.cb->pfnAllocateCb(w.device.handle, &create), S_OK);
+	wddm2_make(&w, &w.device, &queue, &info.hAllocation, 1);
+	D3DDDI_UPDATEALLOCPROPERTY args = to_segments(&queue, info.hAllocation, WORLD_APERTURE);
+	HRESULT result = update(&w.device, &args);
+	assert_true(result == S_OK || result == E_PENDING);
+	wddm2_run(&w);
+	assert_int_equal(client_residency(&w.device, info.hAllocation),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	wddm2_stop(&w);
+}
+
 static void pri_15_the_thunk_follows_the_same_rules(void **state)
 {
 	struct world w;
@@ -303,6 +421,9 @@ int main(void)
 		ON_BOTH(pri_15_a_full_segment_is_out_of_memory),
 		ON_BOTH(pri_15_bad_requests_change_nothing),
 		ON_BOTH(pri_15_came_with_2_1),
+		ON_BOTH(pri_15_the_miniport_is_asked_first),
+		ON_BOTH(pri_15_a_shared_allocation_is_its_creators_to_change),
+		ON_BOTH(pri_15_a_primary_moves),
 		ON_BOTH(pri_15_the_thunk_follows_the_same_rules),
 	};
 

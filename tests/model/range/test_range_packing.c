@@ -216,6 +216,26 @@ static void compare(uint64_t heap_bytes, bool mix)
 	assert_true(ours.success_at_90 + WORSE >= best.success_at_90);
 }
 
+/* What the best allocators that were measured reach, which are slower (parts of PART). */
+static void sizes_of_all_magnitudes_fill_a_heap_before_one_fails(void **state)
+{
+	static const struct {
+		uint64_t heap_bytes;
+		uint32_t least;
+	} goals[] = {
+		{(uint64_t)256 << 20, 7600}, {(uint64_t)1 << 30, 8150}, {(uint64_t)4 << 30, 8600}};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(goals) / sizeof(goals[0]); i++) {
+		struct packing ours = mean(measure_ours, goals[i].heap_bytes, false);
+
+		print_message("# %u MiB: used at failure %u of %u, goal %u\n",
+			      (unsigned)(goals[i].heap_bytes >> 20), (unsigned)ours.used_at_failure,
+			      PART, goals[i].least);
+		assert_true(ours.used_at_failure >= goals[i].least);
+	}
+}
+
 static void sizes_of_all_magnitudes_pack_as_with_an_exact_best_fit(void **state)
 {
 	(void)state;
@@ -232,6 +252,7 @@ static void sizes_of_a_gpu_pack_as_with_an_exact_best_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_of_all_magnitudes_fill_a_heap_before_one_fails),
 		cmocka_unit_test(sizes_of_all_magnitudes_pack_as_with_an_exact_best_fit),
 		cmocka_unit_test(sizes_of_a_gpu_pack_as_with_an_exact_best_fit),
 	};

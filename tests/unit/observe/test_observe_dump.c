@@ -39,7 +39,7 @@ static void every_reason_of_the_schema_has_a_name(void **state)
 		uint32_t type, first, last;
 	} ranges[] = {
 		{VIDMM_EVENT_DOOR, VIDMM_DOOR_ALLOCATE, VIDMM_DOOR_UNLOCK2},
-		{VIDMM_EVENT_DDI, VIDMM_DDI_ADD_DEVICE, VIDMM_DDI_LINK_DEVICE},
+		{VIDMM_EVENT_DDI, VIDMM_DDI_ADD_DEVICE, VIDMM_DDI_LAST},
 		{VIDMM_EVENT_CALLBACK, VIDMM_CB_NOTIFY_INTERRUPT, VIDMM_CB_OTHER},
 		{VIDMM_EVENT_PAGING, VIDMM_PAGING_TRANSFER, VIDMM_PAGING_DISCARD_CONTENT},
 		{VIDMM_EVENT_PAGING, VIDMM_PAGING_MAP_APERTURE, VIDMM_PAGING_SPECIAL_LOCK_TRANSFER},
@@ -104,9 +104,9 @@ static void lines_have_a_stable_form(void **state)
 		  .type = VIDMM_EVENT_RENAME,
 		  .reason = 1,
 		  .object = 2,
-		  .arg = {1, 3, 64}},
+		  .arg = {1, 3, 64, 1}},
 		 NULL,
-		 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64"},
+		 "#6 0ns p0 rename/reused 0x00000002 old=0x00000001 instances=3 bytes=64 busy=1"},
 	};
 	char line[VMM_OBSERVE_LINE_BYTES];
 

@@ -438,6 +438,16 @@ static void lock_twice(void *kind)
 	vmm_os_mutex_lock(&shared.outer);
 }
 
+static void pass_in_wrong_order(void *kind)
+{
+	struct shared shared;
+
+	shared_init(&shared, world_create(*(enum vmm_os_kind *)kind), 0);
+	vmm_os_mutex_pass(&shared.inner); /* nothing is held, before or after */
+	vmm_os_mutex_lock(&shared.inner);
+	vmm_os_mutex_pass(&shared.outer);
+}
+
 static void unlock_what_is_free(void *kind)
 {
 	struct shared shared;
@@ -461,6 +471,7 @@ static void misuse_of_a_mutex_asserts(void **state)
 
 	assert_true(aborts_saying(lock_in_wrong_order, &kind, "rank_is_greater_than_held"));
 	assert_true(aborts_saying(lock_twice, &kind, "rank_is_greater_than_held"));
+	assert_true(aborts_saying(pass_in_wrong_order, &kind, "rank_is_greater_than_held"));
 	assert_true(aborts_saying(unlock_what_is_free, &kind, "assertion failed"));
 	assert_true(aborts_saying(finish_a_held_mutex, &kind, "assertion failed"));
 }

@@ -408,7 +408,7 @@ static void check_dma_28(struct port_fixture *f, struct shift s, const char *tex
 	port_fixture_run(f);
 	assert_int_equal(render_shifted(f, &s), STATUS_DEVICE_REMOVED);
 	assert_finding(f, "DMA-28", text);
-	assert_fatal(f, 0x10E, VIDMM_DDI_RENDER);
+	assert_fatal(f, 0x10E, s.dma ? 0x12 : s.private_data ? 0x13 : 0x1000 + VIDMM_DDI_RENDER);
 }
 
 static void dma_28_commands_past_the_end(void **state)
@@ -658,7 +658,7 @@ static void pag_09_statuses_of_build_paging_buffer(void **state)
 	scripted_fail(f->m, VIDMM_DDI_BUILD_PAGING_BUFFER, STATUS_NO_MEMORY, 1);
 	assert_int_equal(vmm_port_build_paging_buffer(f->port, &args), STATUS_DEVICE_REMOVED);
 	assert_finding(f, "PAG-09", "build_paging_buffer returned 0xc0000017");
-	assert_fatal(f, 0x10E, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	assert_fatal(f, 0x10E, 0xB);
 }
 
 static void shift_paging(void *context, struct scripted_miniport *m, struct scripted_call *call)
@@ -705,7 +705,7 @@ static void dma_28_paging_buffer_past_the_end(void **state)
 	port_fixture_run(f);
 	assert_int_equal(build_shifted(f, (struct shift){.dma = 4104}), STATUS_DEVICE_REMOVED);
 	assert_finding(f, "DMA-28", "pDmaBuffer by 4104 of 4096 bytes");
-	assert_fatal(f, 0x10E, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	assert_fatal(f, 0x10E, 0x12);
 }
 
 static void dma_28_paging_private_data_past_the_end(void **state)

@@ -104,10 +104,10 @@ static void report_names_the_step(void **state)
 		assert_int_equal(report.step, cases[i].step);
 		assert_int_equal(report.driver_caps_bytes, 0);
 	}
-	f->m->settings.table.Version = DXGKDDI_INTERFACE_VERSION_WDDM3_0 + 0x1000;
+	f->m->settings.table.Version = DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x1000;
 	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
 	assert_int_equal(report.step, VIDMM_START_LOAD);
-	assert_int_equal(report.interface_version, DXGKDDI_INTERFACE_VERSION_WDDM3_0 + 0x1000);
+	assert_int_equal(report.interface_version, DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x1000);
 }
 
 /* A refused segment is not compared with others, and its kind still counts for the paging buffer. */

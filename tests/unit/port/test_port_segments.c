@@ -279,6 +279,17 @@ static void seg_10_pitch_alignment_is_kept(void **state)
 	segment(f, 1)->flags |= PITCH_ALIGNMENT | FROM_SYSTEM_MEMORY | DIRECT_FLIP;
 	port_fixture_run(f);
 	assert_true(vmm_port_caps(f->port)->segment[0].flags.PitchAlignment);
+	assert_false(vmm_port_caps(f->port)->segment[0].flags.CpuVisible); /* */
+}
+
+static void seg_10_an_aperture_with_pitch_is_not_built(void **state)
+{
+	struct port_fixture *f = *state;
+
+	segment(f, 2)->flags |= PITCH_ALIGNMENT;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "PitchAlignment of an aperture is not built"));
+	assert_nothing_found(f);
 }
 
 /* ---- banks ---- */
@@ -510,6 +521,7 @@ int main(void)
 		TEST(seg_08_means_nothing_on_an_aperture),
 		TEST(seg_09_coherence_means_nothing_on_memory),
 		TEST(seg_10_pitch_alignment_is_kept),
+		TEST(seg_10_an_aperture_with_pitch_is_not_built),
 		TEST(seg_12_banks_are_kept_with_the_last_end),
 		TEST(seg_12_one_bank_needs_no_table),
 		TEST(seg_12_ends_that_do_not_rise),

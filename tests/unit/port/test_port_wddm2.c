@@ -27,7 +27,7 @@ static const struct scripted_call *query_of(const struct port_fixture *f,
 }
 
 /* Published sizes of the structures of each version; nothing is read or written behind them. */
-static void versions_2_0_to_3_0_start(void **state)
+static void versions_2_0_to_3_2_start(void **state)
 {
 	static const struct {
 		ULONG version;
@@ -40,6 +40,9 @@ static void versions_2_0_to_3_0_start(void **state)
 		{DXGKDDI_INTERFACE_VERSION_WDDM2_4, 584, 456},
 		{DXGKDDI_INTERFACE_VERSION_WDDM2_7, 584, 480},
 		{DXGKDDI_INTERFACE_VERSION_WDDM3_0, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_1, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2, 592, 568},
+		{DXGKDDI_INTERFACE_VERSION_WDDM3_2 + 0x7, 592, 568}, /* C-40: a revision of it */
 	};
 	struct port_fixture *f = *state;
 
@@ -192,10 +195,48 @@ static void seg_24_flags_of_host_apertures_and_the_system(void **state)
 		f->m->settings.segment[0].flags = wrong[i].flags;
 		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", wrong[i].text);
 	}
-	f->m->settings.segment[0].flags = 0x2000;
-	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
-	assert_non_null(strstr(f->reason, "host aperture is not built"));
 	f->m->settings.segment[0].flags = 0x8004; /* ApplicationTarget */
+	port_fixture_run(f);
+	assert_nothing_found(f);
+}
+
+/* Where the window is, and what it is counted in. */
+static void swz_29_seg_24_host_apertures_are_checked_and_kept(void **state)
+{
+	struct port_fixture *f = *state;
+	struct scripted_segment *s = &f->m->settings.segment[0];
+	const struct vmm_port_segment *kept;
+
+	version_2(f);
+	s->flags = 0x2000;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "0 pages of 4096 bytes");
+	s->host_pages = (uint32_t)(SCRIPTED_BAR_BYTES / PAGE) + 1;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	s->host_pages = 16;
+	s->host_offset = PAGE / 2;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "not whole pages inside one BAR");
+	s->host_offset = 3 * PAGE;
+	f->m->settings.table.DxgkDdiMapCpuHostAperture = NULL;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "no DxgkDdiMapCpuHostAperture");
+	f->m->settings.table.DxgkDdiMapCpuHostAperture = scripted_map_host;
+	port_fixture_run(f);
+	kept = &vmm_port_caps(f->port)->segment[0];
+	assert_int_equal(kept->host.pages, 16);
+	assert_int_equal(kept->host.physical, f->m->bar_physical + 3 * PAGE);
+	assert_int_equal(kept->page_bytes, PAGE);
+	assert_int_equal(vmm_port_caps(f->port)->segment[1].host.pages, 0);
+	port_fixture_stop(f);
+	s->flags = 0x6800; /* cached, and pages of 64 KiB */
+	s->host_pages = (uint32_t)(SCRIPTED_BAR_BYTES / 65536);
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "pages of 65536 bytes");
+	s->host_offset = 0;
+	port_fixture_run(f);
+	assert_int_equal(vmm_port_caps(f->port)->segment[0].page_bytes, 65536);
+	port_fixture_stop(f);
+	s->flags = 0x4;
+	f->m->settings.segment[1].flags |= 0x2000;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-24", "an aperture segment has no");
+	f->m->settings.segment[1].flags &= ~0x2000u;
 	port_fixture_run(f);
 	assert_nothing_found(f);
 }
@@ -239,6 +280,27 @@ static void seg_26_ranges_must_be_whole_pages_of_the_segment(void **state)
 		f->m->settings.invalid[0] = &wrong[i];
 		assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "not whole pages");
 	}
+}
+
+/* A segment of 64 KiB pages has whole ones of those (SEG-11). */
+static void seg_26_seg_11_of_large_pages_whole_ones(void **state)
+{
+	static const DXGK_MEMORYRANGE wrong = {PAGE, 16 * PAGE}, right = {16 * PAGE, 32 * PAGE};
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	f->m->settings.segment[0].flags |= 0x800;
+	f->m->settings.invalid_counts[0] = 1;
+	f->m->settings.invalid[0] = &wrong;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "SEG-26", "of 65536 each");
+	f->m->settings.invalid[0] = &right;
+	port_fixture_run(f);
+	port_fixture_stop(f);
+	f->m->settings.invalid_counts[0] = 0;
+	f->m->settings.segment[0].flags &= ~0x800u;
+	f->m->settings.segment[1].flags |= 0x800;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_non_null(strstr(f->reason, "aperture of 64 KiB pages is not built"));
 }
 
 static void alf_26_a_protected_range_is_checked_and_kept(void **state)
@@ -316,7 +378,7 @@ static void swz_27_swizzling_ranges_are_not_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(versions_2_0_to_3_0_start),
+		TEST(versions_2_0_to_3_2_start),
 		TEST(gpu_virtual_addressing_is_not_supported),
 		TEST(pag_26_gpu_virtual_addressing_does_not_start),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
@@ -325,8 +387,10 @@ int main(void)
 		TEST(sub_16_the_packet_cap_is_the_depth_of_a_node),
 		TEST(seg_25_there_is_exactly_one_aperture),
 		TEST(seg_24_flags_of_host_apertures_and_the_system),
+		TEST(swz_29_seg_24_host_apertures_are_checked_and_kept),
 		TEST(seg_26_invalid_ranges_are_asked_for_and_kept),
 		TEST(seg_26_ranges_must_be_whole_pages_of_the_segment),
+		TEST(seg_26_seg_11_of_large_pages_whole_ones),
 		TEST(alf_26_a_protected_range_is_checked_and_kept),
 		TEST(swz_27_swizzling_ranges_are_not_counted),
 	};

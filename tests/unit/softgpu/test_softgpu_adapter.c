@@ -405,11 +405,16 @@ static void what_displays_need_is_not_there(void **state)
 {
 	struct gpu *gpu = *state;
 	DXGKARG_GETSTANDARDALLOCATIONDRIVERDATA standard = {0};
-	DXGKARG_PRESENT present = {0};
+	DXGK_ALLOCATIONLIST nothing[DXGK_PRESENT_MAX_INDEX] = {{0}};
+	DXGKARG_PRESENT present = {.pAllocationList = nothing, .Flags.Blt = 1};
 
 	assert_int_equal(gpu->ddi.DxgkDdiGetStandardAllocationDriverData(gpu->adapter, &standard),
 			 STATUS_NOT_SUPPORTED);
-	assert_int_equal(gpu->ddi.DxgkDdiPresent(gpu->context[0], &present), STATUS_NOT_SUPPORTED);
+	/* Nor is there a source, and what is no picture is not presented. */
+	assert_int_equal(gpu->ddi.DxgkDdiPresent(gpu->context[0], &present), STATUS_INVALID_HANDLE);
+	const DXGKARG_SETVIDPNSOURCEVISIBILITY show = {.Visible = TRUE};
+	assert_int_equal(gpu->ddi.DxgkDdiSetVidPnSourceVisibility(gpu->adapter, &show),
+			 STATUS_INVALID_PARAMETER);
 }
 
 /* ---- swizzling ranges ---- */

@@ -182,7 +182,11 @@ struct refusal {
 	}
 
 static const struct refusal refusals[] = {
-	{"unknown opcode", STATUS_ILLEGAL_INSTRUCTION, 8, .command = {11, 0, 8}},
+	{"unknown opcode", STATUS_ILLEGAL_INSTRUCTION, 8, .command = {SOFTGPU_ANSWER + 1, 0, 8}},
+	{"what presents are made of", STATUS_ILLEGAL_INSTRUCTION, 8,
+	 .command = {SOFTGPU_HW_BLIT, 0, 8}},
+	{"half an answer", BAD, 8, .command = {SOFTGPU_ANSWER, 0, 8}},
+	{"a long lost interrupt", BAD, 16, .command = {SOFTGPU_LOSE_INTERRUPT, 0, 16}},
 	{"another unknown opcode", STATUS_ILLEGAL_INSTRUCTION, 8, .command = {0x7FFF, 0, 8}},
 	{"paging opcode", STATUS_PRIVILEGED_INSTRUCTION, 8, .command = {SOFTGPU_PAGING_NOP, 0, 8}},
 	{"map opcode", STATUS_PRIVILEGED_INSTRUCTION, 40, .command = {SOFTGPU_PAGING_MAP, 0, 40}},

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pfnRenderCb to SubmitCommand with everything resident, beside the least that can be done for each reference. The miniport
+ * is softgpu but for what belongs to drivers: Render emits what the case wants, Patch does nothing, and a packet is complete
+ * when it is submitted. So what is measured is the library's: the door, the list, residency, queues, interrupt and DPC.
+ */
+#include "bare.h"
+#include "bench.h"
+
+#include <d3dumddi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vidmm/softgpu.h>
+#include <vidmm/vidmm.h>
+
+#include <dispmprt.h>
+
+#include "memory/memory.h"
+#include "object/live.h"
+#include "object/object.h"
+
+#define LIST_MAX   16384u
+#define PAGE_BYTES 4096u
+#define VRAM_BYTES (UINT64_C(512) << 20)
+
+/* ---- a driver without a cost of its own ---- */
+
+static struct {
+	_Atomic uint32_t patches; /* that Render emits */
+	DXGKDDI_START_DEVICE *start;
+	DXGKDDI_SUBMITCOMMAND *submit;
+	DXGKDDI_PATCH *patch;
+} null_driver;
+
+/* All cases have theirs at the same time. */
+enum { ADAPTERS_MAX = 64 };
+static struct null_adapter {
+	PVOID adapter;
+	DXGKRNL_INTERFACE services;
+} null_adapters[ADAPTERS_MAX];
+static uint32_t null_adapter_count;
+
+static NTSTATUS null_start(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
+			   PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
+{
+	struct null_adapter *a = &null_adapters[null_adapter_count++ % ADAPTERS_MAX];
+
+	a->adapter = (PVOID)adapter;
+	memcpy(&a->services, services, offsetof(DXGKRNL_INTERFACE, DxgkCbMapContextAllocation));
+	return null_driver.start(adapter, info, services, sources, children);
+}
+
+static NTSTATUS null_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
+{
+	uint32_t patches = atomic_load_explicit(&null_driver.patches, memory_order_relaxed);
+
+	(void)context;
+	for (uint32_t p = 0; p < patches; p++)
+		args->pPatchLocationListOut[p] =
+			(D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = p % args->AllocationListSize};
+	args->pPatchLocationListOut += patches;
+	args->pDmaBuffer = (char *)args->pDmaBuffer + 8;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS null_patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
+{
+	return args->Flags.Paging ? null_driver.patch(adapter, args) : STATUS_SUCCESS;
+}
+
+struct completion {
+	const DXGKARG_SUBMITCOMMAND *args;
+	const DXGKRNL_INTERFACE *services;
+};
+
+static BOOLEAN complete(PVOID context)
+{
+	const struct completion *c = context;
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED};
+
+	data.DmaCompleted.SubmissionFenceId = c->args->SubmissionFenceId;
+	data.DmaCompleted.NodeOrdinal = c->args->NodeOrdinal;
+	c->services->DxgkCbNotifyInterrupt(c->services->DeviceHandle, &data);
+	c->services->DxgkCbQueueDpc(c->services->DeviceHandle);
+	return TRUE;
+}
+
+static NTSTATUS null_submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
+{
+	struct completion c = {.args = args};
+	BOOLEAN result;
+
+	if (args->Flags.Paging)
+		return null_driver.submit(adapter, args);
+	for (uint32_t i = 0; i < ADAPTERS_MAX && !c.services; i++)
+		if (null_adapters[i].adapter == adapter)
+			c.services = &null_adapters[i].services;
+	return c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, complete, &c, 0,
+						      &result);
+}
+
+static void null_entries(DRIVER_INITIALIZATION_DATA *table)
+{
+	null_driver.start = table->DxgkDdiStartDevice;
+	null_driver.submit = table->DxgkDdiSubmitCommand;
+	null_driver.patch = table->DxgkDdiPatch;
+	table->DxgkDdiStartDevice = null_start;
+	table->DxgkDdiRender = null_render;
+	table->DxgkDdiPatch = null_patch;
+	table->DxgkDdiSubmitCommand = null_submit;
+}
+
+/* ---- a world with so many allocations ---- */
+
+struct context {
+	HANDLE handle;
+	D3DDDI_ALLOCATIONLIST *list;
+	void *commands;
+};
+
+struct submit {
+	struct vidmm_host *host;
+	struct vidmm_adapter *adapter;
+	struct vidmm_process *process;
+	struct vidmm_device *device;
+	const D3DDDI_DEVICECALLBACKS *cb;
+	struct context context[2];
+	D3DKMT_HANDLE *allocations;
+	uint32_t references, patches;
+	/* the partner of two threads */
+	pthread_t partner;
+	_Atomic uint64_t go, done;
+	_Atomic bool quit;
+	bool has_partner;
+};
+
+static void submit_destroy(void *state)
+{
+	struct submit *s = state;
+
+	if (s->has_partner) {
+		atomic_store(&s->quit, true);
+		pthread_join(s->partner, NULL);
+	}
+	if (s->device)
+		vidmm_device_destroy(s->device);
+	if (s->process)
+		vidmm_process_close(s->process);
+	if (s->adapter)
+		vidmm_adapter_stop(s->adapter);
+	if (s->host)
+		vidmm_host_destroy(s->host);
+	free(s->allocations);
+	free(s);
+}
+
+static bool start(struct submit *s, bool null)
+{
+	static const uint64_t bar_bytes = VRAM_BYTES;
+	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
+	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0},
+							{"AllocationListSize", LIST_MAX},
+							{"PatchLocationListSize", LIST_MAX},
+							{"DmaBufferSegmentSet", 0}};
+	const struct vidmm_host_options host = {.struct_size = sizeof(host),
+						.kind = VIDMM_HOST_LINUX};
+	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
+						      .driver_entry = softgpu_driver_entry,
+						      .bar_sizes = &bar_bytes,
+						      .bar_count = 1,
+						      .registry = registry,
+						      .registry_count = 4,
+						      .tdr = &no_timeouts};
+	bool started;
+
+	bench_bare_entries(null ? null_entries : NULL);
+	started = vidmm_host_create(&host, &s->host) >= 0 &&
+		  vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0 &&
+		  vidmm_process_open(s->host, "bench", &s->process) >= 0 &&
+		  vidmm_device_create(s->process, s->adapter, &s->device) >= 0;
+	bench_bare_entries(NULL);
+	if (started)
+		s->cb = vidmm_device_callbacks(s->device);
+	return started;
+}
+
+static bool create_contexts(struct submit *s)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = i, .EngineAffinity = 1};
+
+		if (FAILED(s->cb->pfnCreateContextCb(vidmm_device_handle(s->device), &create)))
+			return false;
+		s->context[i] = (struct context){create.hContext, create.pAllocationList,
+						 create.pCommandBuffer};
+	}
+	return true;
+}
+
+static bool allocate(struct submit *s, uint32_t count)
+{
+	s->allocations = calloc(count, sizeof(*s->allocations));
+	for (uint32_t i = 0; s->allocations && i < count; i++) {
+		struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
+						  .size_bytes = PAGE_BYTES,
+						  .segment_set = 0x1};
+		D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
+					      .PrivateDriverDataSize = sizeof(wish)};
+		D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+
+		if (FAILED(s->cb->pfnAllocateCb(vidmm_device_handle(s->device), &args)))
+			return false;
+		s->allocations[i] = info.hAllocation;
+	}
+	return s->allocations != NULL;
+}
+
+/* The first of the allocations in an order that does not help a prefetcher. */
+static void fill_list(struct submit *s, struct context *c, uint32_t first)
+{
+	for (uint32_t i = 0; i < s->references; i++)
+		c->list[i] = (D3DDDI_ALLOCATIONLIST){
+			.hAllocation = s->allocations[first + (uint64_t)i * 7919 % s->references]};
+}
+
+static void submit_once(struct submit *s, struct context *c)
+{
+	D3DDDICB_RENDER render = {
+		.hContext = c->handle, .CommandLength = 8, .NumAllocations = s->references};
+
+	if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+		abort();
+}
+
+/* All of them are in memory before anything is measured. */
+static void warm_up(struct submit *s, uint32_t count)
+{
+	uint32_t references = s->references;
+
+	for (uint32_t done = 0; done < count; done += s->references) {
+		s->references = count - done < LIST_MAX ? count - done : LIST_MAX;
+		atomic_store(&null_driver.patches, s->references);
+		for (uint32_t i = 0; i < s->references; i++)
+			s->context[0].list[i] =
+				(D3DDDI_ALLOCATIONLIST){.hAllocation = s->allocations[done + i]};
+		submit_once(s, &s->context[0]);
+		vidmm_adapter_wait_idle(s->adapter);
+	}
+	s->references = references;
+	atomic_store(&null_driver.patches, s->patches);
+}
+
+#define PARAMETER(references, patches, among) \
+	((uint64_t)(references) | (uint64_t)(patches) << 20 | (uint64_t)(among) << 40)
+
+static void *submit_create(const struct bench_case *self)
+{
+	struct submit *s = calloc(1, sizeof(*s));
+	uint32_t among = (uint32_t)(self->parameter >> 40);
+
+	if (!s)
+		return NULL;
+	s->references = self->parameter & 0xFFFFF;
+	s->patches = self->parameter >> 20 & 0xFFFFF;
+	if (!start(s, true) || !create_contexts(s) || !allocate(s, among)) {
+		submit_destroy(s);
+		return NULL;
+	}
+	warm_up(s, among);
+	fill_list(s, &s->context[0], 0);
+	return s;
+}
+
+static void run_submit(void *state, uint64_t steps)
+{
+	struct submit *s = state;
+
+	atomic_store(&null_driver.patches, s->patches);
+	while (steps--)
+		submit_once(s, &s->context[0]);
+}
+
+/* One reference, one patch location: what a submission costs whatever it refers to. */
+BENCH(.name = "submit.fixed", .peer = "floor.getpid", .parameter = PARAMETER(1, 1, 1),
+      .setup = submit_create, .run = run_submit, .teardown = submit_destroy);
+#define REFERENCES(text, n)                                                                      \
+	BENCH(.name = "submit.reference_" text, .peer = "floor.reference_" text, .ratio_max = 6, \
+	      .per_run = (n), .parameter = PARAMETER(n, 0, n), .setup = submit_create,           \
+	      .run = run_submit, .teardown = submit_destroy)
+#define PATCHED(text, n)                                                                        \
+	BENCH(.name = "submit.patched_" text, .peer = "submit.reference_" text, .per_run = (n), \
+	      .parameter = PARAMETER(n, n, n), .setup = submit_create, .run = run_submit,       \
+	      .teardown = submit_destroy)
+REFERENCES("100", 100);
+PATCHED("100", 100);
+REFERENCES("1k", 1000);
+PATCHED("1k", 1000);
+REFERENCES("10k", 10000);
+PATCHED("10k", 10000);
+/* However many allocations there are: the same thousand among a hundred thousand. */
+BENCH(.name = "submit.patched_1k_of_100k", .peer = "submit.patched_1k", .ratio_max = 1.1,
+      .per_run = 1000, .parameter = PARAMETER(1000, 1000, 100000), .setup = submit_create,
+      .run = run_submit, .teardown = submit_destroy);
+
+/* ---- the memory manager's part: handle, location, residency, as preparation asks for them ---- */
+
+static void run_memory(void *state, uint64_t steps)
+{
+	struct submit *s = state;
+	struct vmm_visit visit;
+	struct vmm_device *device =
+		vmm_live_enter(&visit, VMM_LIVE_DEVICE, vidmm_device_handle(s->device));
+	static uint64_t preparation = UINT64_C(1) << 40; /* no other's */
+
+	while (steps--) {
+		uint64_t sum = 0;
+
+		preparation++;
+		vmm_paging_lock(device->adapter);
+		vmm_os_mutex_lock(&device->process->lock);
+		for (uint32_t i = 0; i < s->references; i++) {
+			struct vmm_ref *ref =
+				vmm_ref_lookup_locked(device, s->context[0].list[i].hAllocation);
+			uint32_t segment;
+			uint64_t address;
+
+			if (!ref || vmm_memory_make_resident_locked(device->adapter, ref->instance,
+								    false, preparation) != VMM_OK)
+				abort();
+			vmm_memory_location(ref->instance, &segment, &address);
+			sum += address;
+		}
+		vmm_os_mutex_unlock(&device->process->lock);
+		vmm_paging_unlock(device->adapter);
+		bench_use(sum);
+	}
+	vmm_live_leave(&visit);
+}
+
+#define RESIDENCY(text, n)                                                                       \
+	BENCH(.name = "submit.residency_" text, .peer = "floor.reference_" text, .ratio_max = 2, \
+	      .per_run = (n), .parameter = PARAMETER(n, 0, n), .setup = submit_create,           \
+	      .run = run_memory, .teardown = submit_destroy)
+RESIDENCY("100", 100);
+RESIDENCY("1k", 1000);
+RESIDENCY("10k", 10000);
+
+/* ---- two contexts in two threads ---- */
+
+static void *partner_main(void *argument)
+{
+	struct submit *s = argument;
+
+	bench_pin(1);
+	while (!atomic_load(&s->quit)) {
+		uint64_t go = atomic_load(&s->go);
+
+		if (go == atomic_load(&s->done)) {
+			sched_yield();
+			continue;
+		}
+		while (atomic_load(&s->done) < go) {
+			submit_once(s, &s->context[1]);
+			atomic_fetch_add(&s->done, 1);
+		}
+	}
+	return NULL;
+}
+
+static void *pair_create(const struct bench_case *self)
+{
+	struct submit *s = submit_create(self);
+
+	if (!s)
+		return NULL;
+	fill_list(s, &s->context[1], 0);
+	s->has_partner = pthread_create(&s->partner, NULL, partner_main, s) == 0;
+	if (!s->has_partner) {
+		submit_destroy(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void run_pair(void *state, uint64_t steps)
+{
+	struct submit *s = state;
+
+	atomic_store(&null_driver.patches, s->patches);
+	atomic_fetch_add(&s->go, steps);
+	for (uint64_t i = 0; i < steps; i++)
+		submit_once(s, &s->context[0]);
+	while (atomic_load(&s->done) < atomic_load(&s->go))
+		;
+}
+
+/* Of both together: 1 / 1.6 of one alone. */
+BENCH(.name = "submit.two_threads_100", .peer = "submit.patched_100", .ratio_max = 1 / 1.6,
+      .threads = 2, .per_run = 200, .parameter = PARAMETER(100, 100, 100), .setup = pair_create,
+      .run = run_pair, .teardown = submit_destroy);
+
+/* ---- through softgpu: to its engine and back ---- */
+
+static void *empty_create(const struct bench_case *self)
+{
+	struct submit *s = calloc(1, sizeof(*s));
+
+	(void)self;
+	if (!s)
+		return NULL;
+	if (!start(s, false) || !create_contexts(s)) {
+		submit_destroy(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void run_empty(void *state, uint64_t steps)
+{
+	static const struct softgpu_command nop = {SOFTGPU_NOP, 0, sizeof(nop)};
+	struct submit *s = state;
+
+	while (steps--) {
+		D3DDDICB_RENDER render = {.hContext = s->context[0].handle,
+					  .CommandLength = sizeof(nop)};
+
+		memcpy(s->context[0].commands, &nop, sizeof(nop));
+
+		if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+			abort();
+		vidmm_adapter_wait_idle(s->adapter);
+	}
+}
+
+/* There and back are two hand-offs. */
+BENCH(.name = "submit.empty_to_completion", .peer = "floor.futex_hand_off", .ratio_max = 1.5,
+      .threads = 2, .per_run = 2, .setup = empty_create, .run = run_empty,
+      .teardown = submit_destroy);

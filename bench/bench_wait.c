@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lock that waits for the GPU, and the completion that it waits for: two threads complete each other's packets, so one
+ * operation is a completion and the return of who waited for it. The peers are the same hand-off with nothing around it.
+ */
+#include "bench.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "object/object.h"
+
+enum { MINE, PARTNERS, TIMELINES = 2 };
+enum { THE_END = UINT32_MAX };
+
+struct hand_off {
+	struct vmm_world world;
+	struct vmm_adapter adapter;
+	struct vmm_process process;
+	pthread_t partner;
+	bool has_partner;
+	uint32_t next;
+	_Atomic uint32_t
+		goal; /* packets to be answered so far; between runs the partner sleeps on it */
+};
+
+static uint64_t now(void *context)
+{
+	return vmm_os_now_ns(context);
+}
+
+static bool await(struct hand_off *h, uint32_t timeline, uint64_t packet)
+{
+	return vmm_ok(vmm_wait_timeline(&h->adapter, timeline, packet, VIDMM_WAIT_LOCK, NULL));
+}
+
+static void complete(struct hand_off *h, uint32_t timeline, uint64_t packet)
+{
+	atomic_store_explicit(&h->adapter.timeline[timeline].completed, packet,
+			      memory_order_release);
+	vmm_progress_signal(&h->adapter);
+}
+
+static void set_goal(struct hand_off *h, uint32_t goal)
+{
+	atomic_store(&h->goal, goal);
+	vmm_os_wake(h->world.os, &h->goal, 1);
+}
+
+static void *partner_main(void *context)
+{
+	struct hand_off *h = context;
+
+	bench_pin(1);
+	for (uint32_t packet = 1;; packet++) {
+		uint32_t goal;
+
+		while ((goal = atomic_load(&h->goal)) < packet)
+			(void)!vmm_ok(
+				vmm_os_wait(h->world.os, &h->goal, goal, VMM_OS_FOREVER, NULL, 0));
+		if (goal == THE_END)
+			return NULL;
+		await(h, MINE, packet);
+		complete(h, PARTNERS, packet);
+	}
+}
+
+static void hand_off_destroy(void *state)
+{
+	struct hand_off *h = state;
+
+	if (h->has_partner) {
+		set_goal(h, THE_END);
+		pthread_join(h->partner, NULL);
+	}
+	vmm_observe_destroy(h->world.observe);
+	vmm_adapter_finish(&h->adapter);
+	vmm_world_finish(&h->world);
+	vmm_os_destroy(h->world.os);
+	free(h);
+}
+
+static void *hand_off_create(const struct bench_case *self)
+{
+	struct vmm_os_config config = {.kind = VMM_OS_LINUX};
+	struct vmm_observe *observe;
+	struct vmm_os *os;
+	struct hand_off *h = calloc(1, sizeof(*h));
+
+	if (!h || !vmm_ok(vmm_os_create(&config, &os))) {
+		free(h);
+		return NULL;
+	}
+	struct vmm_observe_config stream = {.clock = now, .clock_context = os, .threads = true};
+	if (!vmm_ok(vmm_observe_create(&stream, &observe))) {
+		vmm_os_destroy(os);
+		free(h);
+		return NULL;
+	}
+	(void)!vmm_ok(vmm_world_init(&h->world, os, NULL, observe));
+	vmm_adapter_init(&h->adapter, &h->world);
+	h->adapter.node_count = TIMELINES;
+	h->adapter.spin_ns = (uint32_t)self->parameter;
+	h->has_partner = pthread_create(&h->partner, NULL, partner_main, h) == 0;
+	if (h->has_partner)
+		return h;
+	hand_off_destroy(h);
+	return NULL;
+}
+
+static void run_hand_off(void *state, uint64_t steps)
+{
+	struct hand_off *h = state;
+
+	set_goal(h, h->next + (uint32_t)steps);
+	for (uint64_t i = 0; i < steps; i++) {
+		complete(h, MINE, ++h->next);
+		await(h, PARTNERS, h->next);
+	}
+}
+
+/* Asleep: nobody looks before it sleeps. Looking: for as long as it takes. */
+BENCH(.name = "lock.wake_asleep", .threads = 2, .per_run = 2, .setup = hand_off_create,
+      .run = run_hand_off, .teardown = hand_off_destroy, .peer = "floor.futex_hand_off",
+      .ratio_max = 1.1);
+BENCH(.name = "lock.wake_looking", .threads = 2, .per_run = 2, .parameter = 1000000000,
+      .setup = hand_off_create, .run = run_hand_off, .teardown = hand_off_destroy,
+      .peer = "floor.line_hand_off", .ratio_max = 2);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* D3DKMTPresent, how many presents may be queued, and which shared primary a source has. */
+#include "doors/kmt/kmt_private.h"
+
+enum { SUB_RECTS_MAX = 4096 };
+
+/* What the flags ask for beyond blits, fills and flips of a source is not built. */
+static const char *unbuilt(const D3DKMT_PRESENT *args)
+{
+	const D3DKMT_PRESENTFLAGS f = args->Flags;
+
+	if (f.FlipDoNotFlip || f.FlipRestart || f.RestrictVidPnSource || f.PresentToBitmap)
+		return "FlipDoNotFlip, FlipRestart, RestrictVidPnSource or PresentToBitmap";
+	if (f.RedirectedFlip || f.RedirectedBlt || f.PresentHistoryTokenOnly ||
+	    f.PresentRegionsValid || f.PresentIndirect)
+		return "presenting to a compositor";
+	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
+	    f.BltStereoUseRight)
+		return "stereo";
+	if (f.PresentDDA || f.ProtectedContentBlankedOut || f.RemoteSession || f.CrossAdapter ||
+	    f.DurationValid || f.PresentHMD)
+		return "a present of a special kind";
+	if (args->BroadcastContextCount)
+		return "a present to broadcast contexts (DMA-10)";
+	return args->hWindow ? "a present into a window" : NULL;
+}
+
+static uint32_t kernel_flags(D3DKMT_PRESENTFLAGS f)
+{
+	DXGK_PRESENTFLAGS k = {0};
+
+	k.Blt = f.Blt;
+	k.ColorFill = f.ColorFill;
+	k.Flip = f.Flip;
+	k.SrcColorKey = f.SrcColorKey;
+	k.DstColorKey = f.DstColorKey;
+	k.LinearToSrgb = f.LinearToSrgb;
+	k.Rotate = f.Rotate;
+	return k.Value;
+}
+
+static NTSTATUS present(const struct vmm_kmt_call *call, struct vmm_context *context,
+			const D3DKMT_PRESENT *args)
+{
+	const char *what = unbuilt(args);
+	struct vmm_present_request request = {
+		.source = args->hSource,
+		.destination = args->hDestination,
+		.source_id = args->VidPnSourceId,
+		.flags = kernel_flags(args->Flags),
+		.color = args->Color,
+		.source_rect_valid = args->Flags.SrcRectValid,
+		.destination_rect_valid = args->Flags.DstRectValid,
+		.source_rect = args->SrcRect,
+		.destination_rect = args->DstRect,
+		.sub_rect_count = args->SubRectCnt,
+		.interval = args->FlipInterval,
+		.do_not_wait = args->Flags.FlipDoNotWait,
+	};
+	void *rects = NULL;
+
+	if (args->Flags.Reserved || args->BroadcastContextCount > D3DDDI_MAX_BROADCAST_CONTEXT) {
+		vmm_finding(
+			call->device->adapter->observe, "HND-11", call->process->id, args->hContext,
+			"D3DKMTPresent: reserved flags (0x%x), or too many broadcast contexts (%u)",
+			(unsigned)args->Flags.Value, (unsigned)args->BroadcastContextCount);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (what) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id,
+			   args->hContext, "D3DKMTPresent: %s is not built (flags 0x%x)", what,
+			   (unsigned)args->Flags.Value);
+		return STATUS_NOT_SUPPORTED;
+	}
+	NTSTATUS status = vmm_copy_in(args->pSrcSubRects, args->SubRectCnt, SUB_RECTS_MAX,
+				      sizeof(RECT), &rects);
+
+	request.sub_rects = rects;
+	if (NT_SUCCESS(status))
+		status = vmm_sched_present(context, &request);
+	vmm_free(rects);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTPresent(D3DKMT_PRESENT *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTPresent", "no argument");
+	D3DKMT_PRESENT args = *pData;
+	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_PRESENT, &context);
+	if (NT_SUCCESS(status))
+		status = present(&call, context, &args);
+	return vmm_kmt_leave(&call, status, args.hSource, 1, args.Flags.Value);
+}
+
+/* SUB-17. No published Type names the other member of the union, so how many flips may be pending cannot be set. */
+static NTSTATUS set_limit(const struct vmm_kmt_call *call, D3DKMT_SETQUEUEDLIMIT *args)
+{
+	struct vmm_device *device = call->device;
+
+	if (args->Type == D3DKMT_SET_QUEUEDLIMIT_PRESENT) {
+		vmm_present_set_limit(device, args->QueuedPresentLimit);
+		return STATUS_SUCCESS;
+	}
+	if (args->Type == D3DKMT_GET_QUEUEDLIMIT_PRESENT) {
+		args->QueuedPresentLimit = vmm_present_limit(device);
+		return STATUS_SUCCESS;
+	}
+	vmm_finding(device->adapter->observe, "SUB-17", call->process->id, args->hDevice,
+		    "D3DKMTSetQueuedLimit: there is no Type %u", (unsigned)args->Type);
+	return STATUS_INVALID_PARAMETER;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTSetQueuedLimit(const D3DKMT_SETQUEUEDLIMIT *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSetQueuedLimit", "no argument");
+	D3DKMT_SETQUEUEDLIMIT args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
+	if (NT_SUCCESS(status))
+		status = set_limit(&call, &args);
+	if (NT_SUCCESS(status) && args.Type == D3DKMT_GET_QUEUEDLIMIT_PRESENT)
+		((D3DKMT_SETQUEUEDLIMIT *)(uintptr_t)pData)->QueuedPresentLimit =
+			args.QueuedPresentLimit; /* const by its declaration, out by its page */
+	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.Type);
+}
+
+/* DMA-36: what to open when a primary was replaced. */
+KMT_API NTSTATUS APIENTRY D3DKMTGetSharedPrimaryHandle(D3DKMT_GETSHAREDPRIMARYHANDLE *pData)
+{
+	struct vmm_process *process = vmm_kmt_process();
+	uint32_t handle = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTGetSharedPrimaryHandle", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	D3DKMT_GETSHAREDPRIMARYHANDLE args = *pData;
+	struct vmm_adapter *adapter = vmm_kmt_adapter(process, args.hAdapter);
+	if (adapter)
+		handle = vmm_share_primary(adapter, args.VidPnSourceId);
+	vmm_adapter_put(adapter);
+	if (!handle) {
+		vmm_finding(process->world->observe, "PRS-02", process->id, args.hAdapter,
+			    "D3DKMTGetSharedPrimaryHandle: %s (VidPnSourceId %u)",
+			    adapter ? "the source has no shared primary" : "no live adapter",
+			    (unsigned)args.VidPnSourceId);
+		return STATUS_INVALID_PARAMETER;
+	}
+	pData->hSharedPrimary = handle;
+	return STATUS_SUCCESS;
+}

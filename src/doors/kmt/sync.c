@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Synchronization objects of a D3DKMT client. Signals, and waits that need not wait, look device and objects up under one
+ * lock and allocate nothing.
+ */
+#include "doors/kmt/kmt_private.h"
+
+_Static_assert(D3DDDI_SYNCHRONIZATION_MUTEX == (int)VMM_SYNC_MUTEX &&
+		       D3DDDI_SEMAPHORE == (int)VMM_SYNC_SEMAPHORE &&
+		       D3DDDI_FENCE == (int)VMM_SYNC_FENCE &&
+		       D3DDDI_CPU_NOTIFICATION == (int)VMM_SYNC_CPU_NOTIFICATION &&
+		       D3DDDI_MONITORED_FENCE == (int)VMM_SYNC_MONITORED_FENCE &&
+		       D3DDDI_PERIODIC_MONITORED_FENCE == (int)VMM_SYNC_PERIODIC_MONITORED_FENCE &&
+		       D3DDDI_SYNCHRONIZATION_TYPE_LIMIT == (int)VMM_SYNC_TYPE_LIMIT,
+	       "types have the numbers of the DDI");
+_Static_assert(D3DDDI_MAX_OBJECT_SIGNALED == VMM_SYNC_SIGNALS_MAX, "as many as the DDI allows");
+
+/* SYN-02, SYN-04: without a live device nothing else is looked at. */
+static NTSTATUS create(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+		       struct vmm_sync_request *request)
+{
+	NTSTATUS status = vmm_kmt_enter_device(call, device, VIDMM_DOOR_CREATE_SYNC, false);
+
+	return NT_SUCCESS(status) ? vmm_sync_create(call->device, request) : status;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData) /* SYN-01 */
+		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)", "no argument");
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
+	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
+	if (request.type == VMM_SYNC_SEMAPHORE) {
+		request.max_count = args.Info.Semaphore.MaxCount;
+		request.count = args.Info.Semaphore.InitialCount;
+	}
+	NTSTATUS status = create(&call, args.hDevice, &request);
+	if (NT_SUCCESS(status)) /* SYN-10 */
+		pData->hSyncObject = request.handle;
+	return vmm_kmt_leave(&call, status, request.handle, 1, request.type);
+}
+
+/* What the type has no use for is not looked at (SYN-16). */
+static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
+{
+	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
+					   .flags = info->Flags.Value};
+
+	switch (info->Type) {
+	case D3DDDI_SEMAPHORE:
+		request.max_count = info->Semaphore.MaxCount;
+		request.count = info->Semaphore.InitialCount;
+		break;
+	case D3DDDI_FENCE:
+		request.value = info->Fence.FenceValue;
+		break;
+	case D3DDDI_CPU_NOTIFICATION:
+		request.event = (uint64_t)(uintptr_t)info->CPUNotification.Event;
+		break;
+	case D3DDDI_MONITORED_FENCE:
+		request.value = info->MonitoredFence.InitialFenceValue;
+		request.affinity = info->MonitoredFence.EngineAffinity;
+		break;
+	case D3DDDI_PERIODIC_MONITORED_FENCE:
+		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info->PeriodicMonitoredFence.hAdapter;
+		break;
+	default:
+		break;
+	}
+	return request;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject2 (SYN-01)", "no argument");
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = *pData;
+	struct vmm_sync_request request = request_of(&args.Info);
+	NTSTATUS status = create(&call, args.hDevice, &request);
+	if (NT_SUCCESS(status)) {
+		pData->hSyncObject = request.handle;
+		pData->Info.SharedHandle = 0; /* SFL-01, SFL-06 */
+		if (request.type == VMM_SYNC_MONITORED_FENCE) {
+			pData->Info.MonitoredFence.FenceValueCPUVirtualAddress =
+				request.cpu_address;
+			pData->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
+		}
+	}
+	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
+}
+
+/* For calls that name no device. */
+static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
+{
+	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
+	if (!call->process)
+		return STATUS_UNSUCCESSFUL;
+	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
+	return STATUS_SUCCESS;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
+	D3DKMT_HANDLE handle = pData->hSyncObject;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_DESTROY_SYNC);
+	if (NT_SUCCESS(status))
+		status = vmm_sync_destroy(call.process, handle);
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}
+
+/* ---- signals and waits of the CPU ---- */
+
+#define LOCAL_ITEMS 32u
+/* Copies of a caller's two arrays; short ones here. */
+struct arrays {
+	uint32_t local_handles[LOCAL_ITEMS];
+	uint64_t local_values[LOCAL_ITEMS];
+	void *handles, *values; /* longer ones */
+};
+
+/* MFN-34. Free with arrays_done, whatever comes back. */
+static NTSTATUS copy_arrays(const struct vmm_kmt_call *call, struct arrays *arrays,
+			    const void *handles, const void *values, struct vmm_sync_list *list)
+{
+	arrays->handles = arrays->values = NULL;
+	list->handles = arrays->local_handles;
+	list->values = arrays->local_values;
+	if (!list->count)
+		return STATUS_SUCCESS; /* refused by whoever looks at the count */
+	if (!handles || !values || list->count > VMM_KMT_HANDLES_MAX) {
+		vmm_finding(call->process->world->observe, "SYN-33", call->process->id, 0,
+			    "%u objects: an array is missing, or there are more than %u",
+			    list->count, VMM_KMT_HANDLES_MAX);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (vmm_likely(list->count <= LOCAL_ITEMS)) {
+		const volatile uint32_t *handle = handles;
+		const volatile uint64_t *value = values;
+
+		for (uint32_t i = 0; i < list->count; i++) {
+			arrays->local_handles[i] = handle[i];
+			arrays->local_values[i] = value[i];
+		}
+		return STATUS_SUCCESS;
+	}
+	NTSTATUS status = vmm_copy_in(handles, list->count, VMM_KMT_HANDLES_MAX, sizeof(uint32_t),
+				      &arrays->handles);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(values, list->count, VMM_KMT_HANDLES_MAX, sizeof(uint64_t),
+				     &arrays->values);
+	list->handles = arrays->handles;
+	list->values = arrays->values;
+	return status;
+}
+
+static void arrays_done(const struct arrays *arrays)
+{
+	if (vmm_likely(!arrays->handles && !arrays->values))
+		return;
+	vmm_free(arrays->handles);
+	vmm_free(arrays->values);
+}
+
+/* From the fast way to the slow one: the device is entered, which waits as long as it is paused. */
+static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t door)
+{
+	uint64_t began = call->began;
+	NTSTATUS status = vmm_kmt_enter_device(call, device, door, false);
+
+	call->began = began;
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
+{
+	struct vmm_kmt_call call;
+	struct arrays arrays;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
+	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
+	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+	if (NT_SUCCESS(status)) {
+		struct vmm_sync_caller caller = {.process = call.process,
+						 .device_handle = args.hDevice};
+
+		status = vmm_sync_signal(&caller, &list);
+		if (vmm_unlikely(status == STATUS_PENDING)) {
+			status = enter(&call, args.hDevice, VIDMM_DOOR_SIGNAL_FROM_CPU);
+			caller.device = call.device;
+			if (NT_SUCCESS(status))
+				status = vmm_sync_signal(&caller, &list);
+		}
+	}
+	arrays_done(&arrays);
+	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+}
+
+static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
+			  const struct vmm_sync_list *list, HANDLE event)
+{
+	NTSTATUS status = enter(call, device, VIDMM_DOOR_WAIT_FROM_CPU);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (event)
+		return vmm_sync_wait_event(call->device, list, (uint64_t)(uintptr_t)event);
+	return vmm_sync_wait(&call->device, &call->visit, list);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
+{
+	struct vmm_kmt_call call;
+	struct arrays arrays;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
+	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
+	NTSTATUS status = begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+	if (NT_SUCCESS(status)) {
+		const struct vmm_sync_caller caller = {.process = call.process,
+						       .device_handle = args.hDevice};
+
+		status = args.hAsyncEvent ? STATUS_PENDING : vmm_sync_poll(&caller, &list);
+		if (status == STATUS_PENDING)
+			status = wait_long(&call, args.hDevice, &list, args.hAsyncEvent);
+	}
+	arrays_done(&arrays);
+	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+}
+
+/* MFN-40: an event of its own, which can be read from once the fence has the value, and as long as nobody reads it. */
+KMT_API NTSTATUS APIENTRY D3DKMTCreateSyncFile(D3DKMT_CREATESYNCFILE *pData)
+{
+	struct vmm_kmt_call call;
+	int event = -1;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateSyncFile", "no argument");
+	D3DKMT_CREATESYNCFILE args = *pData;
+	uint32_t fence = args.hMonitoredFence;
+	uint64_t value = args.FenceValue;
+	const struct vmm_sync_list list = {.handles = &fence, .values = &value, .count = 1};
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_SYNC, false);
+	if (NT_SUCCESS(status))
+		status = vmm_os_event_create(&event);
+	if (NT_SUCCESS(status))
+		status = vmm_sync_wait_event(call.device, &list, (uint64_t)event);
+	if (NT_SUCCESS(status))
+		pData->hSyncFile = (uint64_t)event;
+	else if (event >= 0)
+		vmm_os_event_close(event);
+	return vmm_kmt_leave(&call, status, fence, 1, 0);
+}

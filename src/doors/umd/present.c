@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pfnPresentCb. On Windows the runtime knows from its application what is to be presented how, and the driver adds the
+ * allocations; the callback's argument has those alone. So here (PRS-08): with a destination all of the source is
+ * copied onto all of it, without one the source, a primary, is flipped to at the next vsync. Whoever needs more calls
+ * D3DKMTPresent.
+ */
+#include "doors/umd/umd_private.h"
+
+static NTSTATUS present(const struct vmm_umd_call *call, struct vmm_context *context,
+			const D3DDDICB_PRESENT *args)
+{
+	DXGK_PRESENTFLAGS flags = {0};
+	struct vmm_present_request request = {.source = args->hSrcAllocation,
+					      .destination = args->hDstAllocation,
+					      .interval = D3DDDI_FLIPINTERVAL_ONE};
+
+	if (args->BroadcastContextCount) {
+		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
+			   call->device->process->id, 0,
+			   "present to %u broadcast contexts (DMA-10) is not built",
+			   args->BroadcastContextCount);
+		return args->BroadcastContextCount > D3DDDI_MAX_BROADCAST_CONTEXT
+			       ? STATUS_INVALID_PARAMETER
+			       : STATUS_NOT_SUPPORTED;
+	}
+	flags.Blt = args->hDstAllocation != 0;
+	flags.Flip = !flags.Blt;
+	request.flags = flags.Value;
+	if (flags.Flip) {
+		NTSTATUS status =
+			vmm_present_source_of(context, request.source, &request.source_id);
+
+		if (!NT_SUCCESS(status))
+			return status;
+	}
+	return vmm_sched_present(context, &request);
+}
+
+HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, data ? data->hContext : NULL,
+						VIDMM_DOOR_PRESENT, &context);
+
+	if (!call.device || !data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	D3DDDICB_PRESENT args = *data;
+	if (!context) {
+		vmm_finding(call.device->adapter->observe, "DMA-09", call.device->process->id, 0,
+			    "present: hContext is not a live context of device 0x%08x",
+			    call.device->handle);
+		status = NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status;
+	}
+	if (NT_SUCCESS(status))
+		status = present(&call, context, &args);
+	return vmm_umd_leave(&call, status, args.hSrcAllocation, 1, args.hDstAllocation);
+}

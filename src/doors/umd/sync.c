@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* The device callbacks for synchronization objects. The rules are those of the D3DKMT functions. */
+#include "doors/umd/umd_private.h"
+
+static HRESULT APIENTRY create_first_form(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_SYNC, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDI_SYNCHRONIZATIONOBJECTINFO info = data->Info;
+	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .first_form = true};
+	if (request.type == VMM_SYNC_SEMAPHORE) {
+		request.max_count = info.Semaphore.MaxCount;
+		request.count = info.Semaphore.InitialCount;
+	}
+	status = vmm_sync_create(call.device, &request);
+	if (NT_SUCCESS(status))
+		data->hSyncObject = request.handle;
+	return vmm_umd_leave(&call, status, request.handle, 1, request.type);
+}
+
+static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZATIONOBJECT *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_DESTROY_SYNC, true);
+	uint32_t handle = data ? data->hSyncObject : 0;
+
+	if (NT_SUCCESS(status))
+		status = data ? vmm_sync_destroy(call.device->process, handle)
+			      : STATUS_INVALID_PARAMETER;
+	return vmm_umd_leave(&call, status, handle, 1, 0);
+}
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_SYNC, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDI_SYNCHRONIZATIONOBJECTINFO2 info = data->Info;
+	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .flags = info.Flags.Value};
+	if (request.type == VMM_SYNC_SEMAPHORE) {
+		request.max_count = info.Semaphore.MaxCount;
+		request.count = info.Semaphore.InitialCount;
+	} else if (request.type == VMM_SYNC_FENCE) {
+		request.value = info.Fence.FenceValue;
+	} else if (request.type == VMM_SYNC_CPU_NOTIFICATION) {
+		request.event = (uint64_t)(uintptr_t)info.CPUNotification.Event;
+	} else if (request.type == VMM_SYNC_MONITORED_FENCE) {
+		request.value = info.MonitoredFence.InitialFenceValue;
+		request.affinity = info.MonitoredFence.EngineAffinity;
+	} else if (request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
+		request.affinity = info.PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info.PeriodicMonitoredFence.hAdapter;
+	}
+	status = vmm_sync_create(call.device, &request);
+	if (NT_SUCCESS(status)) {
+		data->hSyncObject = request.handle;
+		data->Info.SharedHandle = 0;
+	}
+	if (NT_SUCCESS(status) && request.type == VMM_SYNC_MONITORED_FENCE) {
+		data->Info.MonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
+		data->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
+	}
+	return vmm_umd_leave(&call, status, request.handle, request.flags, request.type);
+}
+#endif
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+#define LOCAL_ITEMS 32u
+struct arrays {
+	uint32_t local_handles[LOCAL_ITEMS];
+	uint64_t local_values[LOCAL_ITEMS];
+	void *handles, *values;
+};
+
+/* MFN-34. Ends with arrays_done, whatever comes back. */
+static NTSTATUS copy_arrays(const struct vmm_umd_call *call, struct arrays *arrays,
+			    const void *handles, const void *values, struct vmm_sync_list *list)
+{
+	NTSTATUS status = vmm_umd_copy_in(handles, list->count, VMM_UMD_HANDLES_MAX,
+					  sizeof(uint32_t), arrays->local_handles,
+					  sizeof(arrays->local_handles), &arrays->handles);
+
+	arrays->values = NULL;
+	if (NT_SUCCESS(status))
+		status = vmm_umd_copy_in(values, list->count, VMM_UMD_HANDLES_MAX, sizeof(uint64_t),
+					 arrays->local_values, sizeof(arrays->local_values),
+					 &arrays->values);
+	list->handles = arrays->handles;
+	list->values = arrays->values;
+	if (status == STATUS_INVALID_PARAMETER)
+		vmm_finding(call->device->adapter->observe, "SYN-33", call->device->process->id, 0,
+			    "%u objects: an array is missing, or there are more than %u",
+			    list->count, VMM_UMD_HANDLES_MAX);
+	return status;
+}
+
+static void arrays_done(const struct arrays *arrays)
+{
+	vmm_umd_copy_done(arrays->handles, arrays->local_handles);
+	vmm_umd_copy_done(arrays->values, arrays->local_values);
+}
+
+static HRESULT APIENTRY signal_from_cpu(HANDLE device,
+					const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *data)
+{
+	struct vmm_umd_call call;
+	struct arrays arrays;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_SIGNAL_FROM_CPU, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *data;
+	struct vmm_sync_list list = {.count = args.ObjectCount};
+	const struct vmm_sync_caller caller = {.process = call.device->process,
+					       .device = call.device};
+	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+	if (NT_SUCCESS(status))
+		status = vmm_sync_signal(&caller, &list);
+	arrays_done(&arrays);
+	return vmm_umd_leave(&call, status, 0, args.ObjectCount, 0);
+}
+
+static NTSTATUS wait_for(struct vmm_umd_call *call, const struct vmm_sync_list *list, HANDLE event)
+{
+	const struct vmm_sync_caller caller = {.process = call->device->process,
+					       .device = call->device};
+
+	if (event)
+		return vmm_sync_wait_event(call->device, list, (uint64_t)(uintptr_t)event);
+	NTSTATUS status = vmm_sync_poll(&caller, list);
+	return status == STATUS_PENDING ? vmm_sync_wait(&call->device, &call->visit, list) : status;
+}
+
+static HRESULT APIENTRY wait_from_cpu(HANDLE device,
+				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *data)
+{
+	struct vmm_umd_call call;
+	struct arrays arrays;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_WAIT_FROM_CPU, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *data;
+	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
+	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+	if (NT_SUCCESS(status))
+		status = wait_for(&call, &list, args.hAsyncEvent);
+	arrays_done(&arrays);
+	return vmm_umd_leave(&call, status, 0, args.ObjectCount, args.Flags.Value);
+}
+#endif
+
+void vmm_umd_fill_sync(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnCreateSynchronizationObjectCb = create_first_form;
+	table->pfnDestroySynchronizationObjectCb = destroy;
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+	table->pfnCreateSynchronizationObject2Cb = create;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+	table->pfnSignalSynchronizationObjectFromCpuCb = signal_from_cpu;
+	table->pfnWaitForSynchronizationObjectFromCpuCb = wait_from_cpu;
+#endif
+}

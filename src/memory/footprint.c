@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How much of a segment an allocation takes, and from which addresses on. In most it is the allocation's own size and alignment; a segment
+ * with PitchAlignment wants PitchAlignedSize (SEG-10), one of 64 KiB pages whole ones (SEG-11), and what is protected whole units of
+ * the protected range (ALF-26). The backing store has the allocation's size in any case.
+ */
+#include "memory/memory_private.h"
+
+uint64_t vmm_footprint_page(const struct vmm_segment *segment)
+{
+	return vmm_unlikely(segment->port->flags.Use64KBPages) ? VMM_LARGE_PAGE_SIZE
+							       : VMM_PAGE_SIZE;
+}
+
+uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
+			     const struct vmm_allocation *allocation)
+{
+	uint64_t bytes = vmm_unlikely(segment->port->flags.PitchAlignment) ? allocation->pitch_bytes
+									   : allocation->size_bytes;
+
+	if (vmm_unlikely(allocation->in_vpr))
+		return vmm_protected_units(segment, bytes);
+	return vmm_align_up(bytes, vmm_footprint_page(segment));
+}
+
+uint64_t vmm_footprint_largest(const struct vmm_memory *memory,
+			       const struct vmm_allocation *allocation)
+{
+	uint32_t set = allocation->read_set | allocation->write_set;
+	uint64_t bytes = allocation->size_bytes;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (set & 1u << i)
+			bytes = vmm_max_u64(bytes,
+					    vmm_footprint_bytes(&memory->segment[i], allocation));
+	return bytes;
+}
+
+static uint32_t set_of(const struct vmm_memory *memory, bool pitched)
+{
+	uint32_t set = 0;
+
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		const DXGK_SEGMENTFLAGS flags = memory->segment[i].port->flags;
+
+		if (pitched ? flags.PitchAlignment : flags.Use64KBPages)
+			set |= 1u << i;
+	}
+	return set;
+}
+
+/* SEG-10: nothing goes where it has no size. */
+uint32_t vmm_footprint_closed_set(const struct vmm_memory *memory, uint64_t pitch_bytes)
+{
+	return pitch_bytes ? 0 : set_of(memory, true);
+}
+
+struct vmm_flags_verdict vmm_footprint_check(const struct vmm_memory *memory,
+					     const DXGK_ALLOCATIONINFO *info)
+{
+	uint32_t read = info->SupportedReadSegmentSet, write = info->SupportedWriteSegmentSet;
+	uint32_t closed = vmm_footprint_closed_set(memory, info->PitchAlignedSize);
+	struct vmm_flags_verdict verdict = {NULL, NULL};
+
+	if (((read | write) & set_of(memory, false)) && info->Alignment % VMM_LARGE_PAGE_SIZE)
+		verdict = (struct vmm_flags_verdict){
+			"SEG-11",
+			"Alignment is no multiple of the 64 KiB pages of a segment of its "
+			"sets"};
+	if (!(read & ~closed) || !(write & ~closed))
+		verdict = (struct vmm_flags_verdict){
+			"SEG-10", "PitchAlignedSize is 0, and a set names PitchAlignment segments "
+				  "alone"};
+	else if (((read | write) & set_of(memory, true)) && info->PitchAlignedSize &&
+		 (info->PitchAlignedSize < info->Size ||
+		  info->PitchAlignedSize > UINT64_MAX - VMM_LARGE_PAGE_SIZE))
+		verdict = (struct vmm_flags_verdict){
+			"SEG-10", "PitchAlignedSize is less than Size, or not a size"};
+	if (info->EvictionSegmentSet & set_of(memory, true))
+		verdict = (struct vmm_flags_verdict){
+			"SEG-10", "EvictionSegmentSet names a PitchAlignment segment"};
+	return verdict;
+}
+
+void vmm_footprint_describe(const struct vmm_memory *memory, struct vmm_allocation *allocation,
+			    uint64_t pitch_aligned_bytes)
+{
+	uint32_t closed = vmm_footprint_closed_set(memory, pitch_aligned_bytes);
+
+	allocation->pitch_bytes = vmm_align_up(pitch_aligned_bytes, VMM_PAGE_SIZE);
+	allocation->read_set &= ~closed;
+	allocation->write_set &= ~closed;
+}

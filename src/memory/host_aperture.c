@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU host apertures (SWZ-29, LOCK-46): how the CPU gets into a memory segment that its BAR does not show as a whole. A lock
+ * maps the segment's pages of the allocation onto as many pages of the aperture, wherever those are free, and the view shows
+ * them in order. The mapping stays when the lock ends, for the next one, and goes with the first of these: the allocation
+ * leaves its place, an address on demand is given back (ALF-27), or another lock needs the pages, least recently locked first.
+ * What is locked keeps its pages. Every Map is undone by an Unmap of the same pages.
+ *
+ * A segment page belongs to one allocation (64 KiB pages are placed as such), so none is ever mapped twice. The segment is that
+ * of physical adapter 0: links of 2.x do not start.
+ */
+#include "memory/memory_private.h"
+
+#include <string.h>
+
+struct vmm_host_mapping {
+	struct vmm_list link; /* in vmm_host_aperture.mapped */
+	struct vmm_instance *instance;
+	bool unwanted; /* goes as soon as a DDI may be called */
+	uint32_t count;
+	uint32_t *pages;          /* of the aperture */
+	uint64_t segment_pages[]; /* and after them `pages` */
+};
+
+struct vmm_host_aperture {
+	struct vmm_os_memory *bar;
+	uint64_t offset, page_bytes;
+	uint32_t page_count, free_count;
+	struct vmm_list mapped; /* the least recently locked first */
+	uint8_t taken[];        /* a byte for each page */
+};
+
+vmm_status vmm_host_aperture_create(struct vmm_memory *memory, struct vmm_segment *segment)
+{
+	const struct vmm_port_segment *port = segment->port;
+	struct vmm_host_aperture *host;
+
+	if (vmm_likely(!port->host.pages))
+		return VMM_OK;
+	host = vmm_calloc(1, sizeof(*host) + port->host.pages);
+	if (!host)
+		return VMM_NO_MEMORY;
+	host->bar = vmm_port_cpu_memory(memory->adapter->port, port->host.physical,
+					port->host.pages * port->page_bytes, &host->offset);
+	vmm_assert(host->bar); /* port has looked */
+	host->page_bytes = port->page_bytes;
+	host->page_count = host->free_count = port->host.pages;
+	vmm_list_init(&host->mapped);
+	segment->host = host;
+	return VMM_OK;
+}
+
+void vmm_host_aperture_destroy(struct vmm_segment *segment)
+{
+	vmm_assert(!segment->host || segment->host->free_count == segment->host->page_count);
+	vmm_free(segment->host);
+	segment->host = NULL;
+}
+
+static void give_back(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+{
+	for (uint32_t i = 0; i < mapping->count; i++)
+		host->taken[mapping->pages[i]] = 0;
+	host->free_count += mapping->count;
+	vmm_list_remove(&mapping->link);
+	mapping->instance->host = NULL;
+	vmm_free(mapping);
+}
+
+void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_host_mapping *mapping = instance->host;
+
+	if (vmm_likely(!mapping))
+		return;
+	const DXGKARG_UNMAPCPUHOSTAPERTURE args = {
+		.NumberOfPages = mapping->count,
+		.pCpuHostAperturePages = mapping->pages,
+		.SegmentId = instance->segment,
+	};
+
+	/* One that fails counts as done: there is nobody else to ask. */
+	(void)!vmm_ok(vmm_port_unmap_host_aperture(memory->adapter->port, &args));
+	give_back(vmm_memory_segment(memory, instance->segment)->host, mapping);
+}
+
+void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_likely(!instance->host))
+		return;
+	instance->host->unwanted = memory->host_unwanted = true;
+}
+
+void vmm_host_unmap_unwanted(struct vmm_memory *memory)
+{
+	if (vmm_likely(!memory->host_unwanted))
+		return;
+	memory->host_unwanted = false;
+	for (uint32_t i = 0; i < memory->segment_count; i++) {
+		struct vmm_list *link, *next;
+
+		if (!memory->segment[i].host)
+			continue;
+		vmm_list_for_each_safe (link, next, &memory->segment[i].host->mapped) {
+			struct vmm_host_mapping *mapping =
+				vmm_container_of(link, struct vmm_host_mapping, link);
+
+			if (mapping->unwanted)
+				vmm_host_unmap(memory, mapping->instance);
+		}
+	}
+}
+
+/* Of those that nobody has locked; false, and nothing is changed: they do not suffice. */
+static bool make_room(struct vmm_memory *memory, struct vmm_host_aperture *host, uint32_t count)
+{
+	uint32_t there = host->free_count;
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each (link, &host->mapped) {
+		const struct vmm_host_mapping *mapping =
+			vmm_container_of(link, struct vmm_host_mapping, link);
+
+		there += vmm_locks(mapping->instance) ? 0 : mapping->count;
+	}
+	if (there < count)
+		return false;
+	vmm_list_for_each_safe (link, next, &host->mapped) {
+		struct vmm_instance *instance =
+			vmm_container_of(link, struct vmm_host_mapping, link)->instance;
+
+		if (host->free_count >= count)
+			break;
+		if (vmm_locks(instance))
+			continue;
+		vmm_view_hide(instance);
+		vmm_host_unmap(memory, instance);
+	}
+	return true;
+}
+
+/* The first that are free: neighbours, as far as there are some. */
+static void take(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < mapping->count; i++) {
+		while (host->taken[at])
+			at++;
+		host->taken[at] = 1;
+		mapping->pages[i] = at;
+	}
+	host->free_count -= mapping->count;
+	vmm_list_push_back(&host->mapped, &mapping->link);
+}
+
+static vmm_status ask_miniport(struct vmm_memory *memory, const struct vmm_instance *instance,
+			       struct vmm_host_mapping *mapping)
+{
+	const DXGKARG_MAPCPUHOSTAPERTURE args = {
+		.hAllocation = instance->allocation->kmd_allocation,
+		.SegmentId = instance->segment,
+		.NumberOfPages = mapping->count,
+		.pCpuHostAperturePages = mapping->pages,
+		.pMemorySegmentPages = mapping->segment_pages,
+	};
+	NTSTATUS status = vmm_port_map_host_aperture(memory->adapter->port, &args);
+
+	if (status == STATUS_SUCCESS)
+		return VMM_OK;
+	if (status != STATUS_DEVICE_REMOVED)
+		vmm_reason(
+			memory->adapter->observe, status, instance->allocation->owner,
+			instance->handle,
+			"SWZ-29: DxgkDdiMapCpuHostAperture of %u pages of segment %u failed with "
+			"0x%08x: 0x%08x is locked in system memory",
+			mapping->count, instance->segment, (unsigned)status, instance->handle);
+	return VMM_NO_VIDEO_MEMORY;
+}
+
+static struct vmm_host_mapping *new_mapping(struct vmm_instance *instance, uint64_t page_bytes,
+					    uint32_t count)
+{
+	struct vmm_host_mapping *mapping =
+		vmm_calloc(1, sizeof(*mapping) + count * (sizeof(uint64_t) + sizeof(uint32_t)));
+
+	if (!mapping)
+		return NULL;
+	mapping->instance = instance;
+	mapping->count = count;
+	mapping->pages = (uint32_t *)(void *)&mapping->segment_pages[count];
+	for (uint32_t i = 0; i < count; i++)
+		mapping->segment_pages[i] = instance->offset / page_bytes + i;
+	return mapping;
+}
+
+vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
+	uint64_t count;
+
+	if (vmm_likely(!host))
+		return VMM_NO_VIDEO_MEMORY;
+	if (instance->host) {
+		vmm_list_remove(&instance->host->link);
+		vmm_list_push_back(&host->mapped, &instance->host->link);
+		instance->host->unwanted = false;
+		return VMM_OK;
+	}
+	count = vmm_align_up(instance->allocation->size_bytes, host->page_bytes) / host->page_bytes;
+	if (count > host->page_count || !make_room(memory, host, (uint32_t)count))
+		return VMM_NO_VIDEO_MEMORY;
+	struct vmm_host_mapping *mapping = new_mapping(instance, host->page_bytes, (uint32_t)count);
+	if (!mapping)
+		return VMM_NO_VIDEO_MEMORY;
+	take(host, mapping);
+	vmm_status status = ask_miniport(memory, instance, mapping);
+	if (vmm_ok(status))
+		instance->host = mapping;
+	else
+		give_back(host, mapping);
+	return status;
+}
+
+vmm_status vmm_host_show(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	const struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
+	const struct vmm_host_mapping *mapping = instance->host;
+	uint64_t size = instance->allocation->size_bytes;
+	vmm_status status = VMM_OK;
+
+	vmm_assert(mapping);
+	for (uint32_t i = 0, end; i < mapping->count && vmm_ok(status); i = end) {
+		uint64_t at = i * host->page_bytes;
+
+		for (end = i + 1;
+		     end < mapping->count && mapping->pages[end] == mapping->pages[end - 1] + 1;
+		     end++)
+			;
+		status = vmm_os_view_map(&instance->view, at, host->bar,
+					 host->offset + mapping->pages[i] * host->page_bytes,
+					 vmm_min_u64((end - i) * host->page_bytes, size - at));
+	}
+	return status;
+}
+
+void vmm_host_aperture_check(const struct vmm_segment *segment)
+{
+	const struct vmm_host_aperture *host = segment->host;
+	const struct vmm_list *link;
+	uint32_t taken = 0;
+
+	if (!host)
+		return;
+	vmm_list_for_each (link, &host->mapped) {
+		const struct vmm_host_mapping *mapping =
+			vmm_container_of(link, struct vmm_host_mapping, link);
+		const struct vmm_instance *instance = mapping->instance;
+
+		vmm_assert(instance->host == mapping && instance->place == VMM_PLACE_MEMORY &&
+			   instance->segment == segment->port->id);
+		for (uint32_t i = 0; i < mapping->count; i++)
+			vmm_assert(host->taken[mapping->pages[i]] &&
+				   mapping->segment_pages[i] ==
+					   instance->offset / host->page_bytes + i);
+		taken += mapping->count;
+	}
+	vmm_assert(taken + host->free_count == host->page_count);
+}

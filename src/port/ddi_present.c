@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs of what is shown: Present, which translates as Render does, and the two that tell a display where the picture is.
+ */
+#include "port/port_internal.h"
+
+/* What DxgkDdiPresent may answer (DMA-37). */
+static bool is_present_status(NTSTATUS status)
+{
+	switch (status) {
+	case STATUS_SUCCESS:
+	case STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER:
+	case STATUS_NO_MEMORY:
+	case STATUS_GRAPHICS_CANNOTCOLORCONVERT:
+	case STATUS_PRIVILEGED_INSTRUCTION:
+	case STATUS_ILLEGAL_INSTRUCTION:
+	case STATUS_INVALID_HANDLE:
+	case STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* DMA-28 */
+static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_PRESENT *before,
+			      const DXGKARG_PRESENT *after)
+{
+	uint64_t commands = (uintptr_t)after->pDmaBuffer - (uintptr_t)before->pDmaBuffer;
+	uint64_t private_data =
+		(uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
+	uint64_t patches =
+		(uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
+	uint64_t patch_bytes =
+		(uint64_t)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut);
+
+	vmm_finding(
+		port->observe, "DMA-28", 0, 0,
+		"DxgkDdiPresent moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
+		"pPatchLocationListOut by %lld of %llu",
+		(long long)commands, before->DmaSize, (long long)private_data,
+		before->DmaBufferPrivateDataSize, (long long)patches,
+		(unsigned long long)patch_bytes);
+	vmm_port_overflow(port, VIDMM_DDI_PRESENT, commands, before->DmaSize, private_data,
+			  before->DmaBufferPrivateDataSize);
+	return STATUS_DEVICE_REMOVED;
+}
+
+static bool is_in_bounds(const DXGKARG_PRESENT *before, const DXGKARG_PRESENT *after)
+{
+	return vmm_port_advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
+	       vmm_port_advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
+				 before->DmaBufferPrivateDataSize, 1) &&
+	       vmm_port_advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
+				 (uint64_t)before->PatchLocationListOutSize *
+					 sizeof(*before->pPatchLocationListOut),
+				 sizeof(*before->pPatchLocationListOut));
+}
+
+NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args)
+{
+	const DXGKARG_PRESENT before = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiPresent(context, args);
+	vmm_port_leave(port, &call, VIDMM_DDI_PRESENT);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_PRESENT, status, before.Flags.Value,
+			   (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
+			   args->MultipassOffset);
+	if (status == STATUS_INSUFFICIENT_RESOURCES)
+		return STATUS_NO_MEMORY;
+	if (vmm_unlikely(!is_present_status(status))) {
+		vmm_port_wrong_status(port, "DMA-37", VIDMM_DDI_PRESENT, status);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if ((status == STATUS_SUCCESS || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) &&
+	    vmm_unlikely(!is_in_bounds(&before, args)))
+		return out_of_bounds(port, &before, args);
+	return status;
+}
+
+static NTSTATUS set_address(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args,
+			    NTSTATUS status)
+{
+	vmm_port_ddi_event(port, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS, status, args->VidPnSourceId,
+			   args->PrimarySegment, (uint64_t)args->PrimaryAddress.QuadPart);
+	if (status < 0)
+		vmm_port_wrong_status(port, "PRS-04", VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS, status);
+	return status;
+}
+
+NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+	uint32_t irql;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter_any(port);
+	irql = vmm_nt_interrupt_enter(&port->interrupt);
+	status = port->ddi.DxgkDdiSetVidPnSourceAddress(port->adapter, args);
+	vmm_nt_interrupt_leave(&port->interrupt, irql);
+	vmm_port_leave_any(&call);
+	vmm_port_end(port);
+	return set_address(port, args, status);
+}
+
+NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
+				     const DXGKARG_SETVIDPNSOURCEADDRESS *args)
+{
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiSetVidPnSourceAddress(port->adapter, args);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS);
+	return set_address(port, args, status);
+}
+
+NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible)
+{
+	const DXGKARG_SETVIDPNSOURCEVISIBILITY args = {.VidPnSourceId = source, .Visible = visible};
+	struct vmm_port_call call = vmm_port_enter(port);
+	NTSTATUS status = port->ddi.DxgkDdiSetVidPnSourceVisibility(port->adapter, &args);
+
+	vmm_port_leave(port, &call, VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY);
+	vmm_port_ddi_event(port, VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY, status, source, visible, 0);
+	if (status < 0)
+		vmm_port_wrong_status(port, "PRS-03", VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY,
+				      status);
+	return status;
+}

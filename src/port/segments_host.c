@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU host apertures of WDDM 2.x (SWZ-29): a window in a BAR whose pages the miniport makes show pages of a memory segment,
+ * in units of that segment's page size.
+ */
+#include "port/port_internal.h"
+
+struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d)
+{
+	struct vmm_port_host_aperture host = {0};
+
+	if (d->Flags.SupportsCpuHostAperture) {
+		host.physical = (uint64_t)d->CpuHostAperture.PhysicalAddress.QuadPart;
+		host.pages = d->CpuHostAperture.SizeInPages;
+	}
+	return host;
+}
+
+static const char *wrong(struct vmm_port *port, const struct vmm_port_segment *segment,
+			 const struct vmm_port_host_aperture *host)
+{
+	if (!host->pages || host->physical % VMM_PAGE_SIZE ||
+	    !vmm_port_find_bar(port, host->physical, host->pages * segment->page_bytes))
+		return "that is not whole pages inside one BAR";
+	if (!port->ddi.DxgkDdiMapCpuHostAperture || !port->ddi.DxgkDdiUnmapCpuHostAperture)
+		return "the table has no DxgkDdiMapCpuHostAperture or no "
+		       "DxgkDdiUnmapCpuHostAperture";
+	for (uint32_t i = 0; i + 1 < segment->id; i++) {
+		const struct vmm_port_segment *other = &port->caps.segment[i];
+		uint64_t ends = other->host.physical + other->host.pages * other->page_bytes;
+
+		if (other->host.pages &&
+		    other->host.physical < host->physical + host->pages * segment->page_bytes &&
+		    host->physical < ends)
+			return "another segment has part of that";
+	}
+	return NULL;
+}
+
+NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segment,
+			    const struct vmm_port_host_aperture *host)
+{
+	const char *what;
+
+	segment->page_bytes = segment->flags.Use64KBPages ? 65536 : VMM_PAGE_SIZE;
+	if (!segment->flags.SupportsCpuHostAperture)
+		return STATUS_SUCCESS;
+	what = wrong(port, segment, host);
+	if (!what) {
+		segment->host = *host;
+		return STATUS_SUCCESS;
+	}
+	vmm_finding(
+		port->observe, "SEG-24", 0, 0,
+		"segment %u has SupportsCpuHostAperture with %u pages of %llu bytes at 0x%llx: %s",
+		segment->id, host->pages, (unsigned long long)segment->page_bytes,
+		(unsigned long long)host->physical, what);
+	return STATUS_INVALID_PARAMETER;
+}

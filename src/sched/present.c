@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * D3DKMTPresent's way in (DMA-32, DMA-37): a list of three entries instead of the client's, DxgkDdiPresent instead of
+ * DxgkDdiRender; what comes of it is a DMA buffer like any other. A flip past the DMA buffer (FlipOnVSyncMmIo) has a
+ * packet, too, so that it keeps its turn, but one that never reaches the hardware; what it does then is in display.c.
+ */
+#include "sched/submission.h"
+
+enum {
+	WRITE = 0x1, /* of D3DDDI_ALLOCATIONLIST.Value */
+	SUB_RECTS_MAX = 4096,
+};
+
+static NTSTATUS broke(const struct vmm_context *context, const char *rule, const char *what,
+		      uint64_t value)
+{
+	vmm_finding(context->device->adapter->observe, rule, context->device->process->id,
+		    context->handle, "present on context 0x%08x refused: %s (0x%llx)",
+		    context->handle, what, (unsigned long long)value);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS not_built(const struct vmm_context *context, const char *what)
+{
+	vmm_reason(context->device->adapter->observe, STATUS_NOT_SUPPORTED,
+		   context->device->process->id, context->handle,
+		   "PRS-01: present on context 0x%08x: %s is not built", context->handle, what);
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* ---- what is asked for ---- */
+
+static NTSTATUS check_flags(const struct vmm_context *context, const struct vmm_present_request *r)
+{
+	const DXGK_PRESENTFLAGS f = {.Value = r->flags};
+
+	if (f.Blt + f.ColorFill + f.Flip != 1)
+		return broke(context, "PRS-01", "not one of Blt, ColorFill and Flip", f.Value);
+	if (f.FlipStereo || f.FlipStereoTemporaryMono || f.FlipStereoPreferRight ||
+	    f.BltStereoUseRight || f.FlipWithMultiPlaneOverlay)
+		return not_built(context, "stereo, or a multiplane overlay");
+	if (f.Reserved || (f.FlipWithNoWait && !f.Flip) ||
+	    ((f.SrcColorKey || f.DstColorKey || f.LinearToSrgb || f.Rotate) && !f.Blt))
+		return broke(context, "PRS-01", "flags that do not go together", f.Value);
+	if ((r->source == 0) != f.ColorFill)
+		return broke(context, "PRS-01",
+			     f.ColorFill ? "a ColorFill with a source" : "no source", r->source);
+	if ((r->destination == 0) != f.Flip)
+		return broke(context, "PRS-01",
+			     f.Flip ? "a Flip with a destination" : "no destination",
+			     r->destination);
+	if (r->sub_rect_count > SUB_RECTS_MAX)
+		return broke(context, "PRS-01", "too many sub rectangles", r->sub_rect_count);
+	return STATUS_SUCCESS;
+}
+
+/* PRS-02: a source that is there, and how the miniport flips. */
+static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_present_request *r,
+			   struct vmm_present *p)
+{
+	const struct vmm_port_caps *caps = context->device->adapter->sched->caps;
+	bool immediate = r->interval == D3DDDI_FLIPINTERVAL_IMMEDIATE;
+
+	uint32_t made_for;
+	NTSTATUS status = vmm_present_source_of(context, r->source, &made_for);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (made_for != r->source_id)
+		return broke(context, "PRS-02", "a flip to the primary of another source",
+			     made_for);
+	if (r->source_id >= caps->source_count)
+		return broke(context, "PRS-02", "the adapter has no such VidPnSourceId",
+			     r->source_id);
+	if ((uint32_t)r->interval > D3DDDI_FLIPINTERVAL_FOUR)
+		return broke(context, "PRS-01", "no FlipInterval", (uint64_t)r->interval);
+	p->mmio = immediate ? caps->flip.FlipImmediateMmIo : caps->flip.FlipOnVSyncMmIo;
+	if (r->interval > D3DDDI_FLIPINTERVAL_ONE && (p->mmio || !caps->flip.FlipInterval))
+		return not_built(context, "a FlipInterval of two and more that the miniport does "
+					  "not keep itself");
+	if (p->flags.FlipWithNoWait && !caps->flip.FlipOnVSyncWithNoWait)
+		return broke(context, "PRS-01",
+			     "FlipWithNoWait, and the miniport has no FlipOnVSyncWithNoWait",
+			     p->flags.Value);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t primary,
+			       uint32_t *source_id)
+{
+	const struct vmm_device *device = context->device;
+	NTSTATUS status = STATUS_INVALID_HANDLE;
+
+	vmm_os_mutex_lock(&device->process->lock);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, primary);
+	if (!ref)
+		vmm_ref_report(device, primary, "DMA-16", "source of a flip");
+	else if (!ref->allocation->primary)
+		status = broke(context, "PRS-02", "a flip to what is no primary", primary);
+	else {
+		*source_id = ref->allocation->source_id;
+		status = STATUS_SUCCESS;
+	}
+	vmm_os_mutex_unlock(&device->process->lock);
+	return status;
+}
+
+/* ---- rectangles ---- */
+
+/* Under the submit lock, so that what was looked up stays (a deallocation takes it, too). */
+static NTSTATUS describe(const struct vmm_context *context, uint32_t handle, RECT *all)
+{
+	struct vmm_device *device = context->device;
+	struct vmm_adapter *adapter = device->adapter;
+	DXGKARG_DESCRIBEALLOCATION args = {0};
+	NTSTATUS status = STATUS_INVALID_HANDLE;
+
+	vmm_os_mutex_lock(&adapter->submit_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(device, handle);
+	if (ref)
+		args.hAllocation = ref->allocation->kmd_allocation;
+	else
+		vmm_ref_report(device, handle, "DMA-16", "source or destination of a present");
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (ref)
+		status = vmm_port_describe_allocation(adapter->port, &args);
+	vmm_os_mutex_unlock(&adapter->submit_lock);
+	*all = (RECT){0, 0, (LONG)args.Width, (LONG)args.Height};
+	return status;
+}
+
+static bool is_empty(const RECT *r)
+{
+	return r->left < 0 || r->top < 0 || r->right <= r->left || r->bottom <= r->top;
+}
+
+/* Of what is named and has no rectangle given all of it is meant. */
+static NTSTATUS choose_rect(const struct vmm_context *context, uint32_t handle, bool given,
+			    const RECT *rect, RECT *chosen)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+
+	*chosen = (RECT){0, 0, 0, 0};
+	if (!handle)
+		return status;
+	if (given)
+		*chosen = *rect;
+	else
+		status = describe(context, handle, chosen);
+	if (NT_SUCCESS(status) && is_empty(chosen))
+		return broke(context, "PRS-01", "an empty rectangle, or one with negative edges",
+			     handle);
+	return status;
+}
+
+static LONG moved(LONG at, LONG from, LONG from_length, LONG to, LONG to_length)
+{
+	return (LONG)(to + ((int64_t)at - from) * to_length / from_length);
+}
+
+/* PRS-07: what of the source is meant, where it comes to lie. */
+static RECT into_destination(const struct vmm_present *p, const RECT *r)
+{
+	LONG width = p->source.right - p->source.left, height = p->source.bottom - p->source.top;
+	LONG to_width = p->destination.right - p->destination.left,
+	     to_height = p->destination.bottom - p->destination.top;
+
+	return (RECT){
+		moved(r->left, p->source.left, width, p->destination.left, to_width),
+		moved(r->top, p->source.top, height, p->destination.top, to_height),
+		moved(r->right, p->source.left, width, p->destination.left, to_width),
+		moved(r->bottom, p->source.top, height, p->destination.top, to_height),
+	};
+}
+
+static bool is_inside(const RECT *r, const RECT *all)
+{
+	return !is_empty(r) && r->left >= all->left && r->top >= all->top &&
+	       r->right <= all->right && r->bottom <= all->bottom;
+}
+
+/* PRS-07: without any there is one, all of it. */
+static NTSTATUS choose_sub_rects(const struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	const RECT *within = p->flags.ColorFill ? &p->destination : &p->source;
+
+	p->sub_rect_count = r->sub_rect_count ? r->sub_rect_count : 1;
+	p->sub_rects = p->sub_rect_count == 1
+			       ? &p->one
+			       : vmm_calloc(p->sub_rect_count, sizeof(*p->sub_rects));
+	if (!p->sub_rects)
+		return STATUS_NO_MEMORY;
+	p->sub_rects[0] = p->flags.Flip ? p->source : p->destination;
+	for (uint32_t i = 0; i < r->sub_rect_count; i++) {
+		if (!is_inside(&r->sub_rects[i], within))
+			return broke(context, "PRS-07",
+				     "a sub rectangle is empty or reaches outside", i);
+		p->sub_rects[i] =
+			p->flags.Blt ? into_destination(p, &r->sub_rects[i]) : r->sub_rects[i];
+	}
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS choose_rects(const struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	NTSTATUS status =
+		choose_rect(context, r->source, r->source_rect_valid, &r->source_rect, &p->source);
+
+	if (NT_SUCCESS(status))
+		status = choose_rect(context, r->destination, r->destination_rect_valid,
+				     &r->destination_rect, &p->destination);
+	if (NT_SUCCESS(status) && p->flags.Flip)
+		p->destination = p->source;
+	return NT_SUCCESS(status) ? choose_sub_rects(context, p) : status;
+}
+
+/* ---- how many may be queued (SUB-17) ---- */
+
+static uint32_t limit_of(const struct vmm_device *device)
+{
+	return device->present_limit ? device->present_limit : VMM_PRESENT_LIMIT_DEFAULT;
+}
+
+void vmm_present_set_limit(struct vmm_device *device, uint32_t presents)
+{
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	device->present_limit = presents;
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_progress_signal(device->adapter); /* who waits for room may have it now */
+}
+
+uint32_t vmm_present_limit(const struct vmm_device *device)
+{
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	uint32_t limit = limit_of(device);
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	return limit;
+}
+
+static void give_turn_back(struct vmm_device *device)
+{
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	device->presents--;
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_progress_signal(device->adapter);
+}
+
+/* A turn, and for a flip a place at its source: both or nothing, so that nobody sees half of it and sleeps. */
+static bool reserve(struct vmm_device *device, struct vmm_present *p)
+{
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	bool taken = device->presents < limit_of(device);
+	if (taken && p->flags.Flip) {
+		p->flip = vmm_flip_reserve_locked(device, p->request->source_id);
+		taken = p->flip != NULL;
+	}
+	device->presents += taken;
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	return taken;
+}
+
+/* Until something moves; a flip whose vsync does not come counts as shown some time (PRS-05). */
+static vmm_status await_turn(struct vmm_device *device, uint32_t seen)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint64_t until = vmm_flip_overdue(adapter), began = vmm_os_now_ns(adapter->os);
+	vmm_status status = VMM_OK;
+
+	atomic_fetch_add(&adapter->progress_waiters, 1);
+	if (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed))
+		status = vmm_os_wait(adapter->os, &adapter->progress, seen, until,
+				     "room for another present (SUB-17)", 0);
+	atomic_fetch_sub(&adapter->progress_waiters, 1);
+	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, device->process->id, 0, VIDMM_WAIT_PRESENT,
+		  vmm_os_now_ns(adapter->os) - began, 0, 0, 0);
+	return status == VMM_UNSUCCESSFUL ? VMM_DEVICE_REMOVED : VMM_OK;
+}
+
+static NTSTATUS reserve_waiting(struct vmm_device *device, struct vmm_present *p)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&device->adapter->progress);
+
+		if (vmm_device_lost(device) || atomic_load(&device->adapter->removed) ||
+		    atomic_load(&device->ending))
+			return STATUS_DEVICE_REMOVED;
+		if (reserve(device, p))
+			return STATUS_SUCCESS;
+		if (p->request->do_not_wait)
+			return STATUS_GRAPHICS_ALLOCATION_BUSY;
+		vmm_prepare_pump(device->adapter);
+		if (!vmm_ok(await_turn(device, seen)))
+			return STATUS_DEVICE_REMOVED;
+	}
+}
+
+static void unreserve(struct vmm_device *device, struct vmm_present *p)
+{
+	if (p->flip)
+		vmm_flip_cancel(device->adapter, p->flip);
+	give_turn_back(device);
+}
+
+void vmm_present_done_locked(struct vmm_dma *dma)
+{
+	struct vmm_device *device = dma->context->device;
+
+	if (dma->counts_as_present)
+		device->presents--;
+	if (dma->flip)
+		vmm_flip_due_locked(device->adapter->sched, dma->flip);
+	dma->counts_as_present = false;
+	dma->flip = NULL;
+	dma->present = 0;
+}
+
+/* ---- into the miniport ---- */
+
+NTSTATUS vmm_present_translate(const struct vmm_submission *s, struct vmm_dma *dma,
+			       struct vmm_translated *t)
+{
+	const struct vmm_context *context = s->context;
+	const struct vmm_present *p = s->present;
+	DXGKARG_PRESENT args = {
+		.pAllocationList = dma->list,
+		.MultipassOffset = t->multipass,
+		.Color = p->request->color,
+		.DstRect = p->destination,
+		.SrcRect = p->source,
+		.SubRectCnt = p->sub_rect_count,
+		.pDstSubRects = p->sub_rects,
+		.FlipInterval = p->request->interval,
+		.Flags = p->flags,
+	};
+
+	if (!p->mmio) { /* DMA-32 */
+		args.pDmaBuffer = dma->backing.address;
+		args.DmaSize = context->dma_bytes;
+		args.pDmaBufferPrivateData = dma->private_data;
+		args.DmaBufferPrivateDataSize = context->dma_private_bytes;
+		args.pPatchLocationListOut = dma->patches;
+		args.PatchLocationListOutSize = context->patch_size;
+		args.DmaBufferSegmentId = dma->place.segment;
+		args.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address;
+	}
+	NTSTATUS status = vmm_port_present(s->adapter->port, context->kmd_context, &args);
+	if (p->mmio && status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) {
+		vmm_finding(s->adapter->observe, "DMA-32", context->device->process->id,
+			    context->handle,
+			    "DxgkDdiPresent on context 0x%08x wants another DMA buffer for a flip "
+			    "that has none",
+			    context->handle);
+		return STATUS_INVALID_PARAMETER;
+	}
+	*t = (struct vmm_translated){args.pDmaBuffer, args.pDmaBufferPrivateData,
+				     args.pPatchLocationListOut, args.MultipassOffset};
+	return status;
+}
+
+void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit)
+{
+	submit->Flags.Present = 1;
+	if (!dma->flip || dma->end != dma->used_bytes) /* what flips is the end of it */
+		return;
+	submit->Flags.Flip = 1;
+	submit->Flags.FlipWithNoWait = dma->flip->no_wait;
+	submit->VidPnSourceId = dma->flip->source_id;
+	submit->FlipInterval = dma->flip->interval;
+}
+
+static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
+{
+	const struct vmm_present_request *r = p->request;
+	struct vmm_adapter *adapter = context->device->adapter;
+	const D3DDDI_ALLOCATIONLIST list[DXGK_PRESENT_MAX_INDEX] = {
+		[DXGK_PRESENT_SOURCE_INDEX] = {.hAllocation = r->source},
+		[DXGK_PRESENT_DESTINATION_INDEX] = {.hAllocation = r->destination,
+						    .Value = r->destination ? WRITE : 0},
+	};
+	struct vmm_submission s = {.context = context,
+				   .adapter = adapter,
+				   .what = "present",
+				   .present = p,
+				   .entries = list,
+				   .entry_count = DXGK_PRESENT_MAX_INDEX};
+
+	p->submit_flags = VMM_PRESENT_PACKET | (p->mmio ? VMM_PRESENT_MMIO : 0);
+	NTSTATUS status = reserve_waiting(context->device, p);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_submission_run(&s);
+	if (!NT_SUCCESS(status)) {
+		unreserve(context->device, p);
+		return status;
+	}
+	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
+		  context->handle, context->node, DXGK_PRESENT_MAX_INDEX, s.patches, 0, s.sequence);
+	vmm_prepare_pump(adapter);
+	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)
+{
+	struct vmm_present p = {.request = request, .flags.Value = request->flags};
+	NTSTATUS status = check_flags(context, request);
+
+	if (NT_SUCCESS(status) && p.flags.Flip)
+		status = check_flip(context, request, &p);
+	if (NT_SUCCESS(status))
+		status = choose_rects(context, &p);
+	if (NT_SUCCESS(status))
+		status = submit(context, &p);
+	if (p.sub_rects != &p.one)
+		vmm_free(p.sub_rects);
+	return status;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Which flags exist at which version (SFL-33), on which types, and which exclude one another. Pure: tables and one order of checks. */
+#include "sync/sync.h"
+
+#define TYPE(name) (1u << VMM_SYNC_##name)
+#define MONITORED  (TYPE(MONITORED_FENCE) | TYPE(PERIODIC_MONITORED_FENCE))
+
+static bool refuse(struct vmm_sync_refusal *refusal, const char *rule, const char *why)
+{
+	*refusal = (struct vmm_sync_refusal){.rule = rule, .why = why};
+	return false;
+}
+
+/* The bits that have a name; all others are reserved (SFL-31, SFL-32). */
+static uint32_t named_flags(uint32_t version)
+{
+	static const struct {
+		uint32_t since, flags;
+	} steps[] = {
+		{VMM_SYNC_WDDM_3_2, 0x7FF}, {VMM_SYNC_WDDM_3_1, 0x3FF}, {VMM_SYNC_WDDM_3_0, 0x1FF},
+		{VMM_SYNC_WDDM_2_0, 0x0FF}, {VMM_SYNC_WDDM_1_3, 0x007}, {VMM_SYNC_WDDM_1_2, 0x003},
+		{VMM_SYNC_WDDM_1_1, 0x001},
+	};
+
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(steps); i++)
+		if (version >= steps[i].since)
+			return steps[i].flags;
+	return 0;
+}
+
+static bool check_type(uint32_t version, bool first_form, uint32_t type,
+		       struct vmm_sync_refusal *refusal)
+{
+	static const uint32_t since[VMM_SYNC_TYPE_LIMIT] = {
+		[VMM_SYNC_MUTEX] = VMM_SYNC_WDDM_1_0,
+		[VMM_SYNC_SEMAPHORE] = VMM_SYNC_WDDM_1_0,
+		[VMM_SYNC_FENCE] = VMM_SYNC_WDDM_1_1,
+		[VMM_SYNC_CPU_NOTIFICATION] = VMM_SYNC_WDDM_1_1,
+		[VMM_SYNC_MONITORED_FENCE] = VMM_SYNC_WDDM_2_0,
+		[VMM_SYNC_PERIODIC_MONITORED_FENCE] = VMM_SYNC_WDDM_2_2,
+	};
+
+	if (first_form && !type)
+		return refuse(refusal, "SYN-03", "there is no type 0");
+	if (first_form && type != VMM_SYNC_MUTEX && type != VMM_SYNC_SEMAPHORE)
+		return refuse(refusal, "SYN-05", "this call makes mutexes and semaphores only");
+	if (!type || type >= VMM_SYNC_TYPE_LIMIT)
+		return refuse(refusal, "SYN-06", "there is no such type");
+	if (version < since[type])
+		return refuse(refusal, "SYN-06", "the type does not exist at this version");
+	return true;
+}
+
+static bool check_reserved(uint32_t version, uint32_t flags, struct vmm_sync_refusal *refusal)
+{
+	uint32_t reserved = flags & ~named_flags(version);
+
+	if (reserved & ~0x7FFu)
+		return refuse(refusal, "SFL-31", "reserved bits are set");
+	if (reserved)
+		return refuse(refusal, "SFL-32", "a flag that does not exist at this version");
+	return true;
+}
+
+static bool check_sharing(uint32_t type, uint32_t flags, struct vmm_sync_refusal *refusal)
+{
+	bool shared = flags & VMM_SYNC_SHARED, nt = flags & VMM_SYNC_NT_SECURITY;
+
+	if (nt && !shared)
+		return refuse(refusal, "SFL-05", "NtSecuritySharing without Shared");
+	if (shared && !nt && (1u << type & MONITORED))
+		return refuse(refusal, "SFL-03",
+			      "a monitored fence is shared by an NT handle or not at all");
+	return true;
+}
+
+static bool check_fit(uint32_t type, uint32_t flags, struct vmm_sync_refusal *refusal)
+{
+	static const struct {
+		uint32_t flag, types;
+		struct vmm_sync_refusal refusal;
+	} fits[] = {
+		{VMM_SYNC_CROSS_ADAPTER,
+		 TYPE(FENCE) | TYPE(MONITORED_FENCE),
+		 {"SFL-10", "CrossAdapter is for fences and monitored fences"}},
+		{VMM_SYNC_TOP_OF_PIPELINE,
+		 TYPE(MONITORED_FENCE),
+		 {"SFL-13", "TopOfPipeline is for monitored fences"}},
+		{VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_WAIT,
+		 TYPE(MONITORED_FENCE),
+		 {"SFL-17", "NoSignal and NoWait are for monitored fences"}},
+		{VMM_SYNC_NO_MAX_ON_TDR,
+		 TYPE(MONITORED_FENCE),
+		 {"SFL-18", "NoSignalMaxValueOnTdr is for monitored fences"}},
+		{VMM_SYNC_NO_GPU_ACCESS,
+		 MONITORED,
+		 {"SFL-20", "NoGPUAccess is for monitored fences"}},
+		{VMM_SYNC_SIGNAL_BY_KMD,
+		 TYPE(CPU_NOTIFICATION),
+		 {"SFL-23", "SignalByKmd is for CPU notifications"}},
+		{VMM_SYNC_UNUSED, 0, {"SFL-26", "bit 9 must be 0"}},
+	};
+
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(fits); i++)
+		if ((flags & fits[i].flag) && !(1u << type & fits[i].types)) {
+			*refusal = fits[i].refusal;
+			return false;
+		}
+	if ((flags & VMM_SYNC_CROSS_ADAPTER) && !(flags & VMM_SYNC_SHARED))
+		return refuse(refusal, "SFL-10", "CrossAdapter without Shared");
+	if ((flags & VMM_SYNC_NO_SIGNAL) && (flags & VMM_SYNC_NO_WAIT))
+		return refuse(refusal, "SFL-17", "NoSignal and NoWait exclude each other");
+	if ((flags & VMM_SYNC_SIGNAL_BY_KMD) && (flags & VMM_SYNC_SHARED))
+		return refuse(refusal, "SFL-25", "what the miniport signals cannot be shared");
+	return true;
+}
+
+bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint32_t flags,
+			 struct vmm_sync_refusal *refusal)
+{
+	return check_type(version, first_form, type, refusal) &&
+	       check_reserved(version, flags, refusal) && check_sharing(type, flags, refusal) &&
+	       check_fit(type, flags, refusal);
+}
+
+bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
+		       struct vmm_sync_refusal *refusal)
+{
+	/* SFL-34: these are the object's, and not looked at here. */
+	const uint32_t others = VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY | VMM_SYNC_CROSS_ADAPTER |
+				VMM_SYNC_UNWAIT_ON_LAST;
+
+	if (!check_reserved(version, flags, refusal))
+		return false;
+	if (flags & VMM_SYNC_SIGNAL_BY_KMD)
+		return refuse(refusal, "SFL-34", "SignalByKmd is for creation only");
+	return check_fit(type, flags & ~others, refusal);
+}

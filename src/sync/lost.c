@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of the fences of a device that is lost with a reset (TDRS). */
+#include "sync/sync_private.h"
+
+/* SFL-18, SFL-19, TDRS-03, TDRS-04: could the lost device have signalled it, and does it want others to know? */
+static bool is_poisoned(const struct vmm_sync *sync)
+{
+	return sync->object->type == VMM_SYNC_MONITORED_FENCE && !sync->owned &&
+	       !(sync->flags & (VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_MAX_ON_TDR));
+}
+
+/* Whoever waits for them is woken without the lock, so the list is gone through again when many were: the value says who is done. */
+void vmm_sync_lose_device(struct vmm_device *device)
+{
+	struct vmm_world *world = device->process->world;
+	struct vmm_sync_batch batch;
+	struct vmm_list *link;
+	bool all;
+
+	vmm_sync_batch_init(&batch, world->os);
+	do {
+		all = true;
+		vmm_os_mutex_lock(&world->sync_lock);
+		vmm_list_for_each (link, &device->syncs) {
+			struct vmm_sync *sync = vmm_container_of(link, struct vmm_sync, link);
+
+			if (!all || !is_poisoned(sync))
+				continue;
+			vmm_sync_raise_to_maximum_locked(sync->object);
+			all = vmm_sync_deliver_locked(sync->object, &batch);
+		}
+		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+	vmm_device_disturb(device);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
+#include "sync/sync_private.h"
+
+#define TYPE_NAMES                                                                            \
+	{                                                                                     \
+		"none", "mutex", "semaphore", "fence", "CPU notification", "monitored fence", \
+			"periodic monitored fence"                                            \
+	}
+
+void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
+		     const char *what)
+{
+	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
+}
+
+struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
+				      const char *what)
+{
+	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+
+	if (vmm_unlikely(!sync))
+		vmm_finding(process->world->observe, "SYN-22", process->id, handle,
+			    "%s: 0x%08x is not a live synchronization object of process %u (%s)",
+			    what, handle, process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
+	return sync;
+}
+
+vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
+				       struct vmm_device **device)
+{
+	struct vmm_process *process = caller->process;
+
+	*device = caller->device;
+	if (!*device) {
+		*device = vmm_handle_lookup(&process->handles, caller->device_handle,
+					    VMM_HANDLE_DEVICE);
+		if (vmm_unlikely(!*device)) {
+			vmm_finding(process->world->observe, "HND-07", process->id,
+				    caller->device_handle,
+				    "0x%08x is not a live device handle of process %u (%s)",
+				    caller->device_handle, process->id,
+				    vmm_handle_explain(&process->handles, caller->device_handle,
+						       VMM_HANDLE_DEVICE));
+			return VMM_INVALID_PARAMETER;
+		}
+		if (vmm_unlikely(vmm_live_is_paused((*device)->live)))
+			return VMM_PENDING;
+	}
+	if (vmm_unlikely(atomic_load_explicit(&(*device)->adapter->closed, memory_order_relaxed) ||
+			 atomic_load_explicit(&(*device)->error, memory_order_relaxed) !=
+				 VMM_DEVICE_OK))
+		return VMM_DEVICE_REMOVED; /* TDRS-06 */
+	return VMM_OK;
+}
+
+/* ---- creation ---- */
+
+/* PMF-01; PMF-06: there is no display, hence no target that it could follow. */
+static vmm_status check_periodic(struct vmm_process *process, uint32_t adapter)
+{
+	vmm_os_mutex_lock(&process->lock);
+	bool live = vmm_handle_lookup(&process->handles, adapter, VMM_HANDLE_ADAPTER);
+	if (!live)
+		vmm_finding(process->world->observe, "PMF-01", process->id, adapter,
+			    "create periodic fence: 0x%08x is not a live adapter handle (%s)",
+			    adapter,
+			    vmm_handle_explain(&process->handles, adapter, VMM_HANDLE_ADAPTER));
+	vmm_os_mutex_unlock(&process->lock);
+	if (!live)
+		return VMM_INVALID_PARAMETER;
+	vmm_reason(process->world->observe, VMM_NOT_SUPPORTED, process->id, adapter,
+		   "PMF-06: create periodic fence: the adapter has no display targets");
+	return VMM_NOT_SUPPORTED;
+}
+
+/* Validation of what only one type has; all else is right. */
+static vmm_status check_values(const struct vmm_device *device,
+			       const struct vmm_sync_request *request)
+{
+	struct vmm_observe *observe = device->adapter->observe;
+	uint32_t physical = device->adapter->physical_adapters;
+
+	if (request->type == VMM_SYNC_SEMAPHORE && request->count > request->max_count) {
+		vmm_finding(observe, "SEM-02", device->process->id, 0,
+			    "create semaphore: the initial count %u is above the maximum %u",
+			    request->count, request->max_count);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (request->type >= VMM_SYNC_MONITORED_FENCE && request->affinity >> physical) {
+		vmm_finding(observe, "MFN-09", device->process->id, 0,
+			    "create fence: EngineAffinity 0x%x names an adapter beyond the %u that "
+			    "there are",
+			    request->affinity, physical);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (request->type == VMM_SYNC_CPU_NOTIFICATION) {
+		int event;
+		vmm_status status = vmm_os_event_open(request->event, &event);
+
+		if (!vmm_ok(status)) {
+			vmm_finding(observe, "CPN-02", device->process->id, 0,
+				    "create CPU notification: %llu is not an event (eventfd)",
+				    (unsigned long long)request->event);
+			return status;
+		}
+		vmm_os_event_close(event);
+	}
+	return request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE
+		       ? check_periodic(device->process, request->adapter)
+		       : VMM_OK;
+}
+
+static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request)
+{
+	static const char *const names[] = TYPE_NAMES;
+	const struct vmm_adapter *adapter = device->adapter;
+	struct vmm_sync_refusal refusal;
+
+	if (!vmm_sync_may_create(VMM_SYNC_VERSION(adapter->interface_version), request->first_form,
+				 request->type, request->flags, &refusal)) {
+		vmm_finding(adapter->observe, refusal.rule, device->process->id, 0,
+			    "create synchronization object: type %u, flags 0x%x, interface version "
+			    "0x%x: %s",
+			    request->type, request->flags, adapter->interface_version, refusal.why);
+		return VMM_INVALID_PARAMETER;
+	}
+	vmm_status status = check_values(device, request);
+	if (!vmm_ok(status))
+		return status;
+	if (request->type != VMM_SYNC_MONITORED_FENCE) {
+		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
+			   "create synchronization object: a %s is not built",
+			   names[request->type]);
+		return VMM_NOT_SUPPORTED;
+	}
+	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE) {
+		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
+			   "create monitored fence: TopOfPipeline is not built");
+		return VMM_NOT_SUPPORTED;
+	}
+	return VMM_OK;
+}
+
+void vmm_sync_put(struct vmm_sync_object *object)
+{
+	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
+		return;
+	vmm_assert(!object->heap);
+	vmm_sync_slot_give(object->world, &object->slot);
+	vmm_free(object);
+}
+
+static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t flags,
+					   uint64_t value)
+{
+	struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
+
+	if (!object)
+		return NULL;
+	/* MFN-39: what others may see shares its memory with nothing else. */
+	vmm_status status = flags & VMM_SYNC_SHARED
+				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
+				    : vmm_sync_slot_take(device, &object->slot);
+	if (!vmm_ok(status)) {
+		vmm_free(object);
+		return NULL;
+	}
+	object->world = device->process->world;
+	object->type = VMM_SYNC_MONITORED_FENCE;
+	object->flags = flags;
+	object->luid = device->adapter->luid;
+	atomic_init(&object->references, 1);
+	object->word =
+		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
+	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
+	object->narrow = device->adapter->narrow_fences && !(flags & VMM_SYNC_NO_GPU_ACCESS);
+	atomic_init(&object->last, value);
+	if (object->narrow)
+		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
+	else
+		atomic_store(object->word, value); /* MFN-02 */
+	return object;
+}
+
+/* SHR-32: each opening has an address of its own. */
+static vmm_status map_own(struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	vmm_status status = vmm_os_view_reserve(object->world->os, VMM_PAGE_SIZE, &sync->view);
+
+	if (vmm_ok(status))
+		status = vmm_os_view_map(&sync->view, 0, &object->slot.page->memory, 0,
+					 VMM_PAGE_SIZE);
+	if (!vmm_ok(status))
+		return status;
+	vmm_os_view_read_only(&sync->view);
+	sync->address = sync->view.address + object->slot.offset;
+	return VMM_OK;
+}
+
+/* Not published yet; takes a reference of its own. */
+static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
+				     struct vmm_sync_object *object, uint32_t flags)
+{
+	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
+
+	if (!sync)
+		return NULL;
+	vmm_list_init(&sync->link);
+	sync->object = object;
+	sync->process = process;
+	sync->device = device;
+	sync->flags = flags;
+	if (!(object->flags & VMM_SYNC_SHARED))
+		sync->address = object->slot.page->view.address + object->slot.offset;
+	else if (device && !vmm_ok(map_own(sync))) {
+		vmm_os_view_release(&sync->view);
+		vmm_free(sync);
+		return NULL;
+	}
+	vmm_sync_get(object);
+	vmm_os_mutex_lock(&object->world->sync_lock);
+	object->openings++;
+	vmm_os_mutex_unlock(&object->world->sync_lock);
+	return sync;
+}
+
+static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+{
+	struct vmm_sync_object *object = make_object(device, flags, value);
+
+	if (!object)
+		return NULL;
+	struct vmm_sync *sync = make_opening(device->process, device, object, flags);
+	vmm_sync_put(object);
+	return sync;
+}
+
+static uint32_t publish_locked(struct vmm_sync *sync)
+{
+	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
+
+	sync->handle = vmm_handle_create(&sync->process->handles, VMM_HANDLE_SYNC, sync);
+	if (!sync->handle)
+		return 0;
+	vmm_os_mutex_lock(lock);
+	vmm_list_push_back(sync->device ? &sync->device->syncs : &sync->process->syncs,
+			   &sync->link);
+	vmm_os_mutex_unlock(lock);
+	return sync->handle;
+}
+
+static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **address)
+{
+	struct vmm_process *process = sync->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	uint32_t number = publish_locked(sync);
+	void *at = sync->address; /* from now on anybody may destroy it */
+	vmm_os_mutex_unlock(&process->lock);
+	if (!number) {
+		vmm_sync_end(sync);
+		return VMM_NO_MEMORY;
+	}
+	*handle = number;
+	*address = at;
+	return VMM_OK;
+}
+
+vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
+{
+	vmm_status status = check(device, request);
+
+	if (!vmm_ok(status))
+		return status;
+	struct vmm_sync *sync = make_fence(device, request->flags, request->value);
+	if (!sync)
+		return VMM_NO_MEMORY;
+	return publish(sync, &request->handle, &request->cpu_address);
+}
+
+vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
+				struct vmm_sync_open *open, uint32_t flags)
+{
+	struct vmm_sync *sync = make_opening(process, open->device, object, flags);
+
+	return sync ? publish(sync, &open->handle, &open->cpu_address) : VMM_NO_MEMORY;
+}
+
+/* ---- the end ---- */
+
+void vmm_sync_end(struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	struct vmm_os_mutex *lock = &object->world->sync_lock;
+	struct vmm_sync_batch batch;
+	bool all;
+
+	vmm_sync_batch_init(&batch, object->world->os);
+	vmm_os_mutex_lock(lock);
+	object->openings--;
+	/* SFL-27, SFL-28, SFL-29 */
+	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
+	vmm_os_mutex_unlock(lock);
+	do {
+		vmm_os_mutex_lock(lock);
+		all = !unwait || vmm_sync_cancel_locked(object, &batch);
+		vmm_os_mutex_unlock(lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+	if (object->flags & VMM_SYNC_NT_SECURITY)
+		vmm_sync_shares_collect(object->world);
+	vmm_os_view_release(&sync->view);
+	vmm_sync_put(object);
+	vmm_free(sync);
+}
+
+static void unlink_locked(struct vmm_sync *sync)
+{
+	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
+
+	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	vmm_os_mutex_lock(lock);
+	vmm_list_remove(&sync->link);
+	vmm_os_mutex_unlock(lock);
+}
+
+vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	bool ours = sync && sync->owned;
+
+	if (!sync)
+		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
+			    "destroy synchronization object: 0x%08x is not a live one of process "
+			    "%u (%s)",
+			    handle, process->id,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
+	else if (ours)
+		vmm_sync_refuse(process, "MFN-35", handle,
+				"destroy synchronization object: the fence of a paging queue ends "
+				"with its queue");
+	else
+		unlink_locked(sync);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!sync || ours)
+		return VMM_INVALID_PARAMETER;
+	vmm_sync_end(sync);
+	return VMM_OK;
+}
+
+static void end_list(struct vmm_process *process, struct vmm_list *list)
+{
+	for (;;) {
+		struct vmm_sync *sync = NULL;
+
+		/* With the process's lock nothing comes or goes. */
+		vmm_os_mutex_lock(&process->lock);
+		if (!vmm_list_empty(list)) {
+			sync = vmm_container_of(list->next, struct vmm_sync, link);
+			unlink_locked(sync);
+		}
+		vmm_os_mutex_unlock(&process->lock);
+		if (!sync)
+			return;
+		vmm_sync_end(sync);
+	}
+}
+
+void vmm_sync_begin_device(struct vmm_device *device)
+{
+	vmm_list_init(&device->syncs);
+	vmm_list_init(&device->sync_pages);
+	vmm_list_init(&device->sync_waits);
+}
+
+void vmm_sync_end_device(struct vmm_device *device)
+{
+	end_list(device->process, &device->syncs);
+	vmm_sync_cancel_events(device);
+	vmm_sync_pages_end(device);
+}
+
+void vmm_sync_end_process(struct vmm_process *process)
+{
+	end_list(process, &process->syncs);
+	vmm_keyed_end_process(process);
+}
+
+/* ---- fences of our own ---- */
+
+vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
+{
+	*sync = make_fence(device, VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_GPU_ACCESS, 0);
+	if (!*sync)
+		return VMM_NO_MEMORY;
+	(*sync)->owned = true;
+	return VMM_OK;
+}
+
+uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync)
+{
+	return publish_locked(sync);
+}
+
+void *vmm_sync_address(const struct vmm_sync *sync)
+{
+	return sync->address;
+}
+
+void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
+{
+	if (vmm_sync_raise(sync->object, value, false))
+		vmm_sync_deliver(sync->object);
+}
+
+void vmm_sync_end_owned(struct vmm_sync *sync)
+{
+	if (sync->handle) {
+		vmm_os_mutex_lock(&sync->process->lock);
+		unlink_locked(sync);
+		vmm_os_mutex_unlock(&sync->process->lock);
+	}
+	vmm_sync_end(sync);
+}

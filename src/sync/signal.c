@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals of the CPU: all entries are looked up and checked before the first value changes. */
+#include "sync/sync_private.h"
+
+static vmm_status check_flags(const struct vmm_process *process, const struct vmm_sync_list *list)
+{
+	const uint32_t known = 0x7;
+
+	if (vmm_unlikely(list->flags & (VMM_SYNC_ENQUEUE_CPU_EVENT | ~known))) {
+		vmm_finding(process->world->observe, list->flags & ~known ? "SYN-24" : "MFN-42",
+			    process->id, 0, "signal from the CPU: flags 0x%x: %s", list->flags,
+			    list->flags & ~known ? "reserved bits are set"
+						 : "EnqueueCpuEvent is for the queue of a context");
+		return VMM_INVALID_PARAMETER;
+	}
+	if (vmm_likely(list->count - 1 < VMM_SYNC_SIGNALS_MAX))
+		return VMM_OK;
+	vmm_finding(process->world->observe, "MFN-20", process->id, 0,
+		    "signal from the CPU: %u objects, which must be 1 to %u", list->count,
+		    VMM_SYNC_SIGNALS_MAX);
+	return VMM_INVALID_PARAMETER;
+}
+
+/* What is wrong with it; VMM_OK: nothing. */
+VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
+{
+	struct vmm_observe *observe = sync->process->world->observe;
+
+	if (!vmm_sync_is_monitored(sync->object)) {
+		vmm_finding(observe, "MFN-22", sync->process->id, sync->handle,
+			    "signal from the CPU: 0x%08x is not a monitored fence but of type %u",
+			    sync->handle, sync->object->type);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (sync->flags & VMM_SYNC_NO_SIGNAL) {
+		vmm_finding(observe, sync->owned ? "MFN-35" : "SFL-15", sync->process->id,
+			    sync->handle, "signal: 0x%08x %s", sync->handle,
+			    sync->owned ? "is the fence of a paging queue"
+					: "was made or opened with NoSignal");
+		return VMM_ACCESS_DENIED;
+	}
+	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
+		    "signal: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and "
+		    "its storage has 32 bits",
+		    (unsigned long long)value, sync->handle,
+		    (unsigned long long)vmm_sync_value(sync->object));
+	return VMM_INVALID_PARAMETER;
+}
+
+static vmm_status find_locked(const struct vmm_sync_caller *caller,
+			      const struct vmm_sync_list *list, struct vmm_sync_object **objects)
+{
+	bool rewind = list->flags & VMM_SYNC_ALLOW_REWIND;
+	struct vmm_device *device;
+	vmm_status status = vmm_sync_find_device_locked(caller, &device);
+
+	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
+		const struct vmm_sync *sync = vmm_sync_find_locked(
+			caller->process, list->handles[i], "signal from the CPU");
+
+		if (vmm_unlikely(!sync))
+			return VMM_INVALID_PARAMETER;
+		if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) ||
+				 (sync->flags & VMM_SYNC_NO_SIGNAL) ||
+				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
+			return refuse(sync, list->values[i]);
+		objects[i] = sync->object;
+	}
+	return status;
+}
+
+vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller, const struct vmm_sync_list *list)
+{
+	struct vmm_sync_object *objects[VMM_SYNC_SIGNALS_MAX];
+	uint32_t awaited = 0;
+	vmm_status status = check_flags(caller->process, list);
+
+	if (vmm_unlikely(!vmm_ok(status)))
+		return status;
+	vmm_os_mutex_lock(&caller->process->lock);
+	status = find_locked(caller, list, objects);
+	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
+		struct vmm_sync_object *object = objects[i];
+
+		if (vmm_likely(!vmm_sync_raise(object, list->values[i],
+					       list->flags & VMM_SYNC_ALLOW_REWIND)))
+			continue;
+		vmm_sync_get(object); /* its handle may be destroyed once the lock is let go */
+		objects[awaited++] = object;
+	}
+	vmm_os_mutex_unlock(&caller->process->lock);
+	for (uint32_t i = 0; i < awaited; i++) {
+		vmm_sync_deliver(objects[i]);
+		vmm_sync_put(objects[i]);
+	}
+	return status;
+}

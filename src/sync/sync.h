@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sync: synchronization objects. What they are and may be created as (flags.c), who holds them (object.c), where the values
+ * of fences lie (page.c), who waits for them (wait.c) and who signals them (signal.c).
+ *
+ * An object is what several openings have in common; an opening is what a handle names: one process's, and with fences
+ * one device's. Numbers of types and flags are those of the DDI; the doors check that they are.
+ */
+#ifndef VMM_SYNC_SYNC_H
+#define VMM_SYNC_SYNC_H
+
+#include "base/base.h"
+#include "object/object.h"
+
+enum vmm_sync_type {
+	VMM_SYNC_MUTEX = 1,
+	VMM_SYNC_SEMAPHORE,
+	VMM_SYNC_FENCE,
+	VMM_SYNC_CPU_NOTIFICATION,
+	VMM_SYNC_MONITORED_FENCE,
+	VMM_SYNC_PERIODIC_MONITORED_FENCE,
+	VMM_SYNC_TYPE_LIMIT
+};
+
+#define VMM_SYNC_SHARED          0x001u
+#define VMM_SYNC_NT_SECURITY     0x002u
+#define VMM_SYNC_CROSS_ADAPTER   0x004u
+#define VMM_SYNC_TOP_OF_PIPELINE 0x008u
+#define VMM_SYNC_NO_SIGNAL       0x010u
+#define VMM_SYNC_NO_WAIT         0x020u
+#define VMM_SYNC_NO_MAX_ON_TDR   0x040u
+#define VMM_SYNC_NO_GPU_ACCESS   0x080u
+#define VMM_SYNC_SIGNAL_BY_KMD   0x100u
+#define VMM_SYNC_UNUSED          0x200u
+#define VMM_SYNC_UNWAIT_ON_LAST  0x400u /* UnwaitCpuWaitersOnlyOnDestroy */
+
+/* ---- what may be created (flags.c); pure ---- */
+
+/* Interface versions as the upper digits of the number that a miniport registers count them. */
+#define VMM_SYNC_VERSION(interface_version) ((interface_version) >> 12)
+enum {
+	VMM_SYNC_WDDM_1_0 = 0x1,
+	VMM_SYNC_WDDM_1_1 = 0x2,
+	VMM_SYNC_WDDM_1_2 = 0x3,
+	VMM_SYNC_WDDM_1_3 = 0x4,
+	VMM_SYNC_WDDM_2_0 = 0x5,
+	VMM_SYNC_WDDM_2_2 = 0x7,
+	VMM_SYNC_WDDM_3_0 = 0xF,
+	VMM_SYNC_WDDM_3_1 = 0x10,
+	VMM_SYNC_WDDM_3_2 = 0x11
+};
+
+struct vmm_sync_refusal {
+	const char *rule, *why; /* static */
+};
+/*
+ * May an object of that type be created with those flags at that version? The checks come in one order: the type, reserved
+ * bits, sharing, what fits the type. False: *refusal says which rule the first that fails is. first_form: by the call of
+ * WDDM 1.0, which has no flags.
+ */
+bool vmm_sync_may_create(uint32_t version, bool first_form, uint32_t type, uint32_t flags,
+			 struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
+
+/* The same for an opening of an object that exists (SFL-34). */
+bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
+		       struct vmm_sync_refusal *refusal) VMM_MUST_CHECK;
+
+/* ---- objects of clients (object.c) ---- */
+
+struct vmm_sync_request {
+	uint32_t type, flags;
+	bool first_form;
+	uint32_t max_count, count; /* semaphores */
+	uint64_t value;            /* fences: the initial one */
+	uint64_t event;            /* CPU notification: the client's handle */
+	uint32_t affinity;         /* fences: of physical adapters; 0: all */
+	uint32_t adapter; /* periodic fences: the handle of that whose display they follow */
+	/* out */
+	uint32_t handle;
+	void *cpu_address; /* monitored fences: where the client reads the value */
+};
+/*
+ * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
+ * about it is right and the type is not built. The device is alive.
+ */
+vmm_status vmm_sync_create(struct vmm_device *device,
+			   struct vmm_sync_request *request) VMM_MUST_CHECK;
+/* VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). */
+vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+
+/* SYN-14: nobody is inside the device any more. */
+void vmm_sync_begin_device(struct vmm_device *device);
+void vmm_sync_end_device(struct vmm_device *device);
+/* SYN-15 */
+void vmm_sync_end_process(struct vmm_process *process);
+/* TDRS-01: its fences have their largest value; paging and state locks held at most. */
+void vmm_sync_lose_device(struct vmm_device *device);
+
+/* ---- sharing by NT handles (share.c) ---- */
+
+/* Ours; length in units, 0: no name. */
+struct vmm_sync_name {
+	const uint16_t *text;
+	uint32_t length;
+};
+#define VMM_SYNC_NAME_MAX 32767u
+/*
+ * A new NT handle, the caller's to close. VMM_INVALID_PARAMETER and a finding: not an object that may be shared (SHR-06);
+ * VMM_OBJECT_NAME_COLLISION: the name is in use (SHR-24); VMM_NO_MEMORY.
+ */
+vmm_status vmm_sync_share(struct vmm_process *process, uint32_t object,
+			  const struct vmm_sync_name *name, uint64_t *handle) VMM_MUST_CHECK;
+/* Another handle for what has the name (SHR-21): VMM_OBJECT_NAME_NOT_FOUND, VMM_ACCESS_DENIED. */
+vmm_status vmm_sync_handle_of_name(struct vmm_process *process, const struct vmm_sync_name *name,
+				   uint32_t access, uint64_t *handle) VMM_MUST_CHECK;
+struct vmm_sync_open {
+	uint64_t nt_handle;
+	struct vmm_device
+		*device; /* NULL: the first form, which has no flags and gives no addresses */
+	uint32_t flags, affinity;
+	/* out */
+	uint32_t handle;
+	void *cpu_address; /* NULL: it has none */
+};
+/* VMM_INVALID_HANDLE: not an NT handle of a synchronization object (SHR-13). */
+vmm_status vmm_sync_open_shared(struct vmm_process *process,
+				struct vmm_sync_open *open) VMM_MUST_CHECK;
+/* No process is left: whatever handles are still open name nothing any more. */
+void vmm_sync_end_world(struct vmm_world *world);
+
+/* ---- signals and waits of the CPU ---- */
+
+#define VMM_SYNC_SIGNALS_MAX       32u /* MFN-20 */
+#define VMM_SYNC_ENQUEUE_CPU_EVENT 0x2u
+#define VMM_SYNC_ALLOW_REWIND      0x4u
+#define VMM_SYNC_WAIT_ANY          0x1u
+
+struct vmm_sync_list {
+	const uint32_t *handles; /* our copies */
+	const uint64_t *values;
+	uint32_t count, flags;
+};
+
+/*
+ * The device that a call names: one that the caller is inside, or (device NULL) by its handle, whose look-up then shares the
+ * process's lock with that of the objects. VMM_PENDING in that case: the device is paused, and must be entered first.
+ */
+struct vmm_sync_caller {
+	struct vmm_process *process;
+	struct vmm_device *device;
+	uint32_t device_handle;
+};
+/* MFN-20. All of it or, for whatever is wrong with one entry, nothing. Allocates nothing. */
+vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller,
+			   const struct vmm_sync_list *list) VMM_MUST_CHECK;
+/* VMM_OK: the wait is satisfied, or failed; VMM_PENDING: it is not, or the device is paused. Allocates nothing. */
+vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller,
+			 const struct vmm_sync_list *list) VMM_MUST_CHECK;
+/*
+ * Blocks until it is satisfied (MFN-11). Comes out of the device while that is paused (PNP-05), and goes in again; *device
+ * NULL: it has ended meanwhile. VMM_CANCELLED: the end of a fence, or of the device (MFN-17).
+ */
+vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
+			 const struct vmm_sync_list *list) VMM_MUST_CHECK;
+/* MFN-12: returns at once; the event is set when the wait ends. VMM_INVALID_HANDLE: no event (MFN-13). */
+vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
+			       uint64_t event) VMM_MUST_CHECK;
+
+/* ---- keyed mutexes (keyed.c) ---- */
+
+struct vmm_keyed_request {
+	uint64_t key;
+	const void *data; /* our copy, for whoever opens it */
+	uint32_t data_bytes;
+	bool nt_security; /* no global handle (KMX-06) */
+	/* out */
+	uint32_t handle, global_handle;
+};
+vmm_status vmm_keyed_create(struct vmm_process *process,
+			    struct vmm_keyed_request *request) VMM_MUST_CHECK;
+/* By its global handle; with_data: data_bytes is what the caller says it has (KMX-08). VMM_INVALID_PARAMETER and a finding. */
+vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool with_data,
+			  uint32_t data_bytes, uint32_t *handle) VMM_MUST_CHECK;
+vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+struct vmm_keyed_access {
+	uint64_t key, fence;  /* fence: out of an acquire, into a release */
+	uint64_t deadline_ns; /* acquire: of the world's clock; VMM_OS_FOREVER */
+	void *data;           /* ours; as many bytes go out of or into the mutex */
+	uint32_t data_bytes;
+};
+/*
+ * VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: its holder ended without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile;
+ * VMM_INVALID_PARAMETER and a finding.
+ */
+vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
+			     struct vmm_keyed_access *access) VMM_MUST_CHECK;
+vmm_status vmm_keyed_release(struct vmm_process *process, uint32_t handle,
+			     const struct vmm_keyed_access *access) VMM_MUST_CHECK;
+
+/* ---- fences of our own, which clients can only wait for (MFN-35) ---- */
+
+struct vmm_sync;
+vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync) VMM_MUST_CHECK;
+/* A handle of the device's process, whose lock is held; 0: no memory. */
+uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK;
+void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
+void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
+void vmm_sync_end_owned(struct vmm_sync *sync); /* frees who waits */
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_SYNC_SYNC_PRIVATE_H
+#define VMM_SYNC_SYNC_PRIVATE_H
+
+#include "sync/sync.h"
+
+/* ---- where the values of fences lie (page.c) ---- */
+
+/* Memory that a client reads: a device's private fences share some, a fence that can be shared has its own (MFN-39). */
+#define VMM_SYNC_PAGE_BYTES 16384u
+#define VMM_SYNC_SLOT_BYTES 64u /* no two of them in one cache line */
+#define VMM_SYNC_SLOTS      (VMM_SYNC_PAGE_BYTES / VMM_SYNC_SLOT_BYTES)
+struct vmm_sync_page {
+	struct vmm_list link; /* in device->sync_pages; guarded by the sync lock, like the rest */
+	struct vmm_os_memory memory;
+	struct vmm_os_view view; /* of the device's process, read only */
+	uint32_t references;     /* slots in use, and one of the device */
+	uint64_t used[VMM_SYNC_SLOTS / 64];
+};
+struct vmm_sync_slot {
+	struct vmm_sync_page *page;
+	uint32_t offset;
+};
+/* A slot of the device's; reads as 0. */
+vmm_status vmm_sync_slot_take(struct vmm_device *device, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
+/* In memory of its own, of which no client has a view yet. */
+vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
+void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slot);
+void vmm_sync_pages_end(struct vmm_device *device);
+
+/* ---- objects ---- */
+
+struct vmm_sync_object {
+	struct vmm_world *world;
+	uint32_t type, flags; /* of its creation */
+	uint32_t luid;        /* of the adapter that it was made on */
+	_Atomic uint32_t references;
+	uint32_t openings; /* handles of all processes; guarded by the sync lock */
+	/* Fences. The word is what clients read. */
+	struct vmm_sync_slot slot;
+	_Atomic uint64_t *word;
+	bool narrow; /* of 32 bits (MFN-06): the lower half of the word */
+	_Atomic uint64_t
+		last; /* narrow: what was stored, in 64 bits; otherwise a guess at the word */
+	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
+	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
+	struct vmm_sync_node *heap; /* guarded by the sync lock */
+};
+
+/* What a handle names. */
+struct vmm_sync {
+	struct vmm_sync_object *object;
+	struct vmm_process *process;
+	struct vmm_device *device; /* NULL: of no device (SYN-14) */
+	uint32_t handle;
+	uint32_t flags;          /* of this opening (SFL-17a) */
+	bool owned;              /* by us: clients can only wait for it (MFN-35) */
+	void *address;           /* of the value in the client */
+	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
+	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
+};
+
+static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
+{
+	return object->type == VMM_SYNC_MONITORED_FENCE ||
+	       object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE;
+}
+
+static inline void vmm_sync_get(struct vmm_sync_object *object)
+{
+	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
+}
+void vmm_sync_put(struct vmm_sync_object *object);
+
+/* Another opening of the object, published. */
+vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
+				struct vmm_sync_open *open, uint32_t flags) VMM_MUST_CHECK;
+/* Objects that only NT handles kept, and of which none is left (share.c). */
+void vmm_sync_shares_collect(struct vmm_world *world);
+
+/* ---- values (fence.c) ---- */
+
+/* MFN-07: the stored 32 bits as the nearest value to what was stored last. */
+uint64_t vmm_sync_narrow_value(const struct vmm_sync_object *object);
+static inline uint64_t vmm_sync_value(const struct vmm_sync_object *object)
+{
+	if (vmm_likely(!object->narrow))
+		return atomic_load(object->word); /* in one order with `waiters` */
+	return vmm_sync_narrow_value(object);
+}
+/* MFN-10 */
+static inline bool vmm_sync_reached(const struct vmm_sync_object *object, uint64_t value)
+{
+	return vmm_sync_value(object) >= value;
+}
+/* MFN-08: is it near enough to what was signalled last? A lower one only matters to who rewinds. */
+bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, bool rewind);
+/*
+ * Stores it, unless it is lower and rewinding was not asked for (MFN-23). True: somebody may wait, vmm_sync_deliver is
+ * called for. One locked instruction and no other lock, but for narrow ones: those take the sync lock.
+ */
+bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind);
+/* TDRS-01, TDRS-02 */
+void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
+
+/* ---- waits (wait.c) ---- */
+
+/* One fence and value of a wait. */
+struct vmm_sync_node {
+	struct vmm_sync_object *object; /* a reference of the wait's */
+	struct vmm_sync_wait *wait;
+	uint64_t value;
+	struct vmm_sync_node *left, *right, *parent; /* in object->heap */
+	uint32_t rank;                               /* 0: it is not there */
+};
+
+/* Guarded by the sync lock until it is done. */
+struct vmm_sync_wait {
+	struct vmm_world *world;
+	struct vmm_sync_node *nodes;
+	uint32_t count, missing; /* nodes in heaps */
+	bool any, done;
+	bool of_cpu; /* the end of a fence ends it (SFL-27) */
+	vmm_status status;
+	/* A thread that sleeps, or else who is told, with no sync lock held. */
+	struct vmm_sleeper *sleeper;
+	void (*tell)(struct vmm_sync_wait *wait);
+	struct vmm_list link; /* with `tell`: in a list of its owner's, or of those to be told */
+	int event;
+};
+
+/* Those whose waits have ended under the lock, to be woken without it. */
+#define VMM_SYNC_BATCH 32u
+struct vmm_sync_batch {
+	struct vmm_os *os;
+	_Atomic uint32_t *words[VMM_SYNC_BATCH];
+	uint32_t count;
+	struct vmm_list told;
+};
+static inline void vmm_sync_batch_init(struct vmm_sync_batch *batch, struct vmm_os *os)
+{
+	batch->os = os;
+	batch->count = 0;
+	vmm_list_init(&batch->told);
+}
+void vmm_sync_batch_flush(struct vmm_sync_batch *batch);
+
+/*
+ * The nodes have objects, with a reference each, and values. True: it is satisfied; otherwise it waits until it is done or
+ * withdrawn. Sync lock held.
+ */
+bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait);
+/* False: it is done. */
+bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait);
+/* Ends the waits whose values are there. No sync lock held. */
+void vmm_sync_deliver(struct vmm_sync_object *object);
+/* The same with the sync lock held, into a batch. False: that is full. */
+bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch);
+/* SFL-27: ends the CPU's waits. False: the batch was full, more are left. Sync lock held. */
+bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch);
+/* The event waits of a device that ends. */
+void vmm_sync_cancel_events(struct vmm_device *device);
+
+/* ---- keyed mutexes (keyed.c) ---- */
+void vmm_keyed_end_process(struct vmm_process *process);
+
+/* ---- the heap (heap.c) ---- */
+void vmm_sync_heap_insert(struct vmm_sync_node **heap, struct vmm_sync_node *node);
+void vmm_sync_heap_remove(struct vmm_sync_node **heap, struct vmm_sync_node *node);
+
+/* ---- look-ups: the process's lock held ---- */
+
+/* NULL and a finding: not a live synchronization object of the process (SYN-22). */
+struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
+				      const char *what);
+/* *device for a caller that names it by its handle. VMM_PENDING: it is paused. */
+vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
+				       struct vmm_device **device);
+void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
+		     const char *what);
+void vmm_sync_end(struct vmm_sync *sync); /* it is in no table and no list any more */
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits (MFN-11, MFN-14, MFN-15, MFN-17, MFN-19): a wait has a node in the heap of each fence that has not reached its value, all under the one sync lock. A signal
+ * that finds waiters takes out those that it satisfies and wakes them when it holds no lock any more.
+ */
+#include "sync/sync_private.h"
+
+/* ---- waits and heaps; sync lock held ---- */
+
+static void stand_in(struct vmm_sync_node *node)
+{
+	vmm_sync_heap_insert(&node->object->heap, node);
+	node->wait->missing++;
+}
+
+/* Counts as a waiter from before the look at the value on; see fence.c. */
+static void begin_node(struct vmm_sync_node *node)
+{
+	atomic_fetch_add(&node->object->waiters, 1);
+	if (vmm_sync_reached(node->object, node->value))
+		atomic_fetch_sub(&node->object->waiters, 1);
+	else
+		stand_in(node);
+}
+
+static void take_out(struct vmm_sync_node *node)
+{
+	vmm_sync_heap_remove(&node->object->heap, node);
+	atomic_fetch_sub(&node->object->waiters, 1);
+	node->wait->missing--;
+}
+
+static void take_out_all(struct vmm_sync_wait *wait)
+{
+	for (uint32_t i = 0; i < wait->count && wait->missing; i++)
+		if (wait->nodes[i].rank)
+			take_out(&wait->nodes[i]);
+}
+
+/* MFN-14: all of them at one look; those that were there and were rewound since stand in again. */
+static bool is_satisfied(struct vmm_sync_wait *wait)
+{
+	if (wait->any)
+		return wait->missing < wait->count;
+	if (!wait->missing && wait->count > 1)
+		for (uint32_t i = 0; i < wait->count; i++)
+			if (!wait->nodes[i].rank)
+				begin_node(&wait->nodes[i]);
+	return !wait->missing;
+}
+
+bool vmm_sync_wait_begin_locked(struct vmm_sync_wait *wait)
+{
+	for (uint32_t i = 0; i < wait->count; i++)
+		begin_node(&wait->nodes[i]);
+	wait->done = wait->any ? wait->missing < wait->count : !wait->missing;
+	if (wait->done)
+		take_out_all(wait);
+	return wait->done;
+}
+
+bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait)
+{
+	if (wait->done)
+		return false;
+	take_out_all(wait);
+	wait->done = true;
+	return true;
+}
+
+/* From here on the wait is its sleeper's again. */
+static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_sync_batch *batch)
+{
+	take_out_all(wait);
+	wait->status = status;
+	wait->done = true;
+	if (wait->sleeper) {
+		batch->words[batch->count++] = &wait->sleeper->state;
+		atomic_fetch_or(&wait->sleeper->state, VMM_SLEEPER_DONE);
+		return;
+	}
+	batch->count++;
+	vmm_list_remove(&wait->link);
+	vmm_list_push_back(&batch->told, &wait->link);
+	batch->words[batch->count - 1] = NULL;
+}
+
+/* The words may be gone by now, with the frame of who slept there: a wake only compares addresses. */
+void vmm_sync_batch_flush(struct vmm_sync_batch *batch)
+{
+	for (uint32_t i = 0; i < batch->count; i++)
+		if (batch->words[i])
+			vmm_os_wake(batch->os, batch->words[i], UINT32_MAX);
+	while (!vmm_list_empty(&batch->told)) {
+		struct vmm_sync_wait *wait =
+			vmm_container_of(batch->told.next, struct vmm_sync_wait, link);
+
+		vmm_list_remove(&wait->link);
+		wait->tell(wait);
+	}
+	batch->count = 0;
+}
+
+bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
+{
+	uint64_t value = vmm_sync_value(object);
+
+	while (object->heap && object->heap->value <= value) {
+		struct vmm_sync_node *node = object->heap;
+
+		if (batch->count == VMM_SYNC_BATCH)
+			return false;
+		take_out(node);
+		if (is_satisfied(node->wait))
+			end_wait(node->wait, VMM_OK, batch);
+	}
+	return true;
+}
+
+void vmm_sync_deliver(struct vmm_sync_object *object)
+{
+	struct vmm_sync_batch batch;
+	bool all;
+
+	vmm_sync_batch_init(&batch, object->world->os);
+	do {
+		vmm_os_mutex_lock(&object->world->sync_lock);
+		all = vmm_sync_deliver_locked(object, &batch);
+		vmm_os_mutex_unlock(&object->world->sync_lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+}
+
+bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
+{
+	struct vmm_sync_node *kept = NULL;
+
+	while (object->heap && batch->count < VMM_SYNC_BATCH) {
+		struct vmm_sync_node *node = object->heap;
+
+		if (node->wait->of_cpu) {
+			end_wait(node->wait, VMM_CANCELLED, batch); /* SFL-30 */
+			continue;
+		}
+		vmm_sync_heap_remove(&object->heap, node);
+		node->rank = 1;
+		node->parent = kept;
+		kept = node;
+	}
+	bool all = !object->heap;
+	while (kept) {
+		struct vmm_sync_node *next = kept->parent;
+
+		vmm_sync_heap_insert(&object->heap, kept);
+		kept = next;
+	}
+	return all;
+}
+
+/* ---- what a client waits for ---- */
+
+static vmm_status check_list(const struct vmm_process *process, const struct vmm_sync_list *list)
+{
+	if (vmm_likely(list->count && !(list->flags & ~VMM_SYNC_WAIT_ANY)))
+		return VMM_OK;
+	vmm_finding(process->world->observe, "MFN-14", process->id, 0,
+		    "wait from the CPU: %u objects, flags 0x%x: at least one object is needed, and "
+		    "WaitAny is the only flag",
+		    list->count, list->flags);
+	return VMM_INVALID_PARAMETER;
+}
+
+VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
+{
+	struct vmm_observe *observe = sync->process->world->observe;
+
+	if (!vmm_sync_is_monitored(sync->object)) {
+		vmm_finding(observe, "MFN-22", sync->process->id, sync->handle,
+			    "wait from the CPU: 0x%08x is not a monitored fence but of type %u",
+			    sync->handle, sync->object->type);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (sync->flags & VMM_SYNC_NO_WAIT) {
+		vmm_finding(observe, "SFL-16", sync->process->id, sync->handle,
+			    "wait: 0x%08x was made or opened with NoWait", sync->handle);
+		return VMM_ACCESS_DENIED;
+	}
+	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
+		    "wait: the value %llu of 0x%08x is more than 2^31 - 1 above %llu, and its "
+		    "storage has 32 bits",
+		    (unsigned long long)value, sync->handle,
+		    (unsigned long long)vmm_sync_value(sync->object));
+	return VMM_INVALID_PARAMETER;
+}
+
+static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_t value,
+			   struct vmm_sync_object **object)
+{
+	const struct vmm_sync *sync = vmm_sync_find_locked(process, handle, "wait from the CPU");
+
+	if (vmm_unlikely(!sync))
+		return VMM_INVALID_PARAMETER;
+	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
+			 !vmm_sync_in_range(sync->object, value, false)))
+		return refuse(sync, value);
+	*object = sync->object;
+	return VMM_OK;
+}
+
+vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_sync_list *list)
+{
+	struct vmm_process *process = caller->process;
+	struct vmm_device *device;
+	uint32_t reached = 0;
+	vmm_status status = check_list(process, list);
+
+	if (vmm_unlikely(!vmm_ok(status)))
+		return status;
+	vmm_os_mutex_lock(&process->lock);
+	status = vmm_sync_find_device_locked(caller, &device);
+	for (uint32_t i = 0; i < list->count && status == VMM_OK; i++) {
+		struct vmm_sync_object *object = NULL;
+
+		status = find_one(process, list->handles[i], list->values[i], &object);
+		if (vmm_likely(status == VMM_OK))
+			reached += vmm_sync_reached(object, list->values[i]);
+	}
+	vmm_os_mutex_unlock(&process->lock);
+	if (status != VMM_OK)
+		return status;
+	return reached == list->count || ((list->flags & VMM_SYNC_WAIT_ANY) && reached)
+		       ? VMM_OK
+		       : VMM_PENDING;
+}
+
+/* ---- a wait of its own ---- */
+
+#define LOCAL_NODES 64u
+struct waiting {
+	struct vmm_sync_wait wait;
+	struct vmm_sleeper sleeper;
+	struct vmm_sync_node local[LOCAL_NODES];
+};
+
+static void put_objects(struct vmm_sync_wait *wait)
+{
+	for (uint32_t i = 0; i < wait->count; i++)
+		if (wait->nodes[i].object)
+			vmm_sync_put(wait->nodes[i].object);
+	wait->count = 0;
+}
+
+/* Fills the nodes; each object found has a reference, whatever comes back. Process lock held. */
+static vmm_status fill_locked(struct vmm_process *process, struct vmm_sync_wait *wait,
+			      const struct vmm_sync_list *list)
+{
+	wait->count = list->count;
+	wait->any = list->flags & VMM_SYNC_WAIT_ANY;
+	wait->of_cpu = true;
+	wait->world = process->world;
+	for (uint32_t i = 0; i < list->count; i++)
+		wait->nodes[i] = (struct vmm_sync_node){.wait = wait, .value = list->values[i]};
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct vmm_sync_object *object = NULL;
+		vmm_status status = find_one(process, list->handles[i], list->values[i], &object);
+
+		if (!vmm_ok(status))
+			return status;
+		vmm_sync_get(object);
+		wait->nodes[i].object = object;
+	}
+	return VMM_OK;
+}
+
+/* VMM_PENDING: it waits, in the device's list of sleepers or of waits that end with an event. */
+static vmm_status begin(struct vmm_device *device, struct vmm_sync_wait *wait,
+			const struct vmm_sync_list *list)
+{
+	struct vmm_process *process = device->process;
+
+	/* One lock inside the other: whoever destroys a handle finds either no node yet, or all of them. */
+	vmm_os_mutex_lock(&process->lock);
+	vmm_status status = fill_locked(process, wait, list);
+	if (vmm_ok(status)) {
+		vmm_os_mutex_lock(&process->world->sync_lock);
+		if (!vmm_sync_wait_begin_locked(wait)) {
+			status = VMM_PENDING;
+			if (wait->sleeper)
+				vmm_list_push_back(&device->sleepers, &wait->sleeper->link);
+			else
+				vmm_list_push_back(&device->sync_waits, &wait->link);
+		}
+		vmm_os_mutex_unlock(&process->world->sync_lock);
+	}
+	vmm_os_mutex_unlock(&process->lock);
+	return status;
+}
+
+/* Why the sleeper must come out; VMM_OK: it need not. *again: it may come back. */
+static vmm_status disturbance(const struct vmm_device *device, bool *again)
+{
+	*again = false;
+	if (atomic_load(&device->adapter->closed) || vmm_device_lost(device))
+		return VMM_DEVICE_REMOVED; /* LOCK-33, TDRS-06 */
+	if (atomic_load(&device->ending))
+		return VMM_CANCELLED; /* MFN-18 */
+	*again = vmm_live_is_paused(device->live);
+	return *again ? VMM_PENDING : VMM_OK;
+}
+
+static vmm_status await(struct vmm_device *device, struct waiting *w)
+{
+	struct vmm_os *os = device->adapter->os;
+	vmm_status status;
+	bool again;
+
+	/* The list knows it: from here on a disturbance is seen here, or there. */
+	while ((status = disturbance(device, &again)) == VMM_OK) {
+		uint32_t state = atomic_fetch_and(&w->sleeper.state, ~VMM_SLEEPER_DISTURBED);
+
+		if (state & VMM_SLEEPER_DONE)
+			break;
+		if (state)
+			continue;
+		status = vmm_os_wait(os, &w->sleeper.state, 0, VMM_OS_FOREVER,
+				     "the value of a fence", w->wait.nodes[0].value);
+		if (!vmm_ok(status))
+			break;
+	}
+	vmm_os_mutex_lock(&w->wait.world->sync_lock);
+	vmm_list_remove(&w->sleeper.link);
+	bool done = !vmm_sync_wait_withdraw_locked(&w->wait);
+	vmm_os_mutex_unlock(&w->wait.world->sync_lock);
+	return done ? w->wait.status : status;
+}
+
+/* VMM_PENDING: the device is paused. */
+static vmm_status wait_inside(struct vmm_device *device, struct waiting *w,
+			      const struct vmm_sync_list *list)
+{
+	struct vmm_sync_wait *wait = &w->wait;
+	uint64_t began = vmm_os_now_ns(device->adapter->os);
+
+	wait->missing = 0;
+	wait->done = false;
+	atomic_store(&w->sleeper.state, 0);
+	vmm_status status = begin(device, wait, list);
+	if (status == VMM_PENDING) {
+		status = await(device, w);
+		vmm_event(device->adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
+			  list->handles[0], VIDMM_WAIT_FENCE,
+			  vmm_os_now_ns(device->adapter->os) - began, 0, 0, 0);
+	}
+	put_objects(wait);
+	return status;
+}
+
+/* A handle that has gone while the wait was outside a paused device: as if it had gone during the wait. */
+static bool are_alive(struct vmm_process *process, const struct vmm_sync_list *list)
+{
+	bool alive = true;
+
+	vmm_os_mutex_lock(&process->lock);
+	for (uint32_t i = 0; i < list->count && alive; i++)
+		alive = vmm_handle_lookup(&process->handles, list->handles[i], VMM_HANDLE_SYNC);
+	vmm_os_mutex_unlock(&process->lock);
+	return alive;
+}
+
+vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
+			 const struct vmm_sync_list *list)
+{
+	struct waiting w = {.wait.nodes = w.local, .wait.sleeper = &w.sleeper};
+	vmm_status status = check_list((*device)->process, list);
+
+	if (!vmm_ok(status))
+		return status;
+	if (list->count > LOCAL_NODES) {
+		w.wait.nodes = vmm_calloc(list->count, sizeof(*w.wait.nodes));
+		if (!w.wait.nodes)
+			return VMM_NO_MEMORY;
+	}
+	while ((status = wait_inside(*device, &w, list)) == VMM_PENDING) {
+		const void *live = (*device)->live;
+
+		vmm_live_leave(visit);
+		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+		if (!*device || !are_alive((*device)->process, list)) {
+			status = VMM_CANCELLED;
+			break;
+		}
+	}
+	if (w.wait.nodes != w.local)
+		vmm_free(w.wait.nodes);
+	return status;
+}
+
+/* ---- waits that end with an event (MFN-12) ---- */
+
+struct event_wait {
+	struct vmm_sync_wait wait;
+	struct vmm_sync_node nodes[];
+};
+
+static void free_event_wait(struct vmm_sync_wait *wait)
+{
+	put_objects(wait);
+	vmm_os_event_close(wait->event);
+	vmm_free(vmm_container_of(wait, struct event_wait, wait));
+}
+
+static void set_event(struct vmm_sync_wait *wait)
+{
+	vmm_os_event_set(wait->event);
+	free_event_wait(wait);
+}
+
+vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
+			       uint64_t event)
+{
+	vmm_status status = check_list(device->process, list);
+	struct event_wait *w;
+	int own;
+
+	if (!vmm_ok(status))
+		return status;
+	status = vmm_os_event_open(event, &own);
+	if (!vmm_ok(status)) {
+		vmm_finding(device->adapter->observe, "MFN-13", device->process->id, 0,
+			    "wait from the CPU: %llu is not an event (eventfd)",
+			    (unsigned long long)event);
+		return status;
+	}
+	w = vmm_calloc(1, sizeof(*w) + list->count * sizeof(w->nodes[0]));
+	if (!w) {
+		vmm_os_event_close(own);
+		return VMM_NO_MEMORY;
+	}
+	w->wait.nodes = w->nodes;
+	w->wait.event = own;
+	w->wait.tell = set_event;
+	vmm_list_init(&w->wait.link);
+	status = begin(device, &w->wait, list);
+	if (status == VMM_PENDING)
+		return VMM_OK; /* it may be over already */
+	if (vmm_ok(status))
+		vmm_os_event_set(own);
+	free_event_wait(&w->wait);
+	return status;
+}
+
+void vmm_sync_cancel_events(struct vmm_device *device)
+{
+	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
+	struct vmm_sync_batch batch;
+	bool all;
+
+	vmm_sync_batch_init(&batch, device->adapter->os);
+	do {
+		vmm_os_mutex_lock(lock);
+		while (!vmm_list_empty(&device->sync_waits) && batch.count < VMM_SYNC_BATCH)
+			end_wait(vmm_container_of(device->sync_waits.next, struct vmm_sync_wait,
+						  link),
+				 VMM_CANCELLED, &batch);
+		all = vmm_list_empty(&device->sync_waits);
+		vmm_os_mutex_unlock(lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+}

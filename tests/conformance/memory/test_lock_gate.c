@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks that have nothing to do but to count (docs/locking.md, gates): what they do not take, do not call and do not
+ * allocate; and that nobody else can tell them from other locks.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall, RUSAGE_THREAD */
+#endif
+#include "world.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <d3dkmthk.h>
+
+#include "object/live.h"
+#include "object/object.h"
+
+enum { TIMES = 1000 };
+
+/* ---- the calls that must be cheap ---- */
+
+struct locks {
+	struct world w;
+	D3DKMT_HANDLE idle, busy, renamed, device;
+};
+
+static void note_device(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)text;
+	if (event->reason == VIDMM_DOOR_CREATE_DEVICE)
+		*(D3DKMT_HANDLE *)context = event->object;
+}
+
+/* The device again, so that its handle is known to the D3DKMT functions as well. */
+static void locks_start(struct locks *l, void **state)
+{
+	struct client_device *device = &l->w.device;
+	struct world *w = &l->w;
+
+	world_start(w, state, NULL);
+	client_context_end(&w->context);
+	vidmm_device_destroy(device->device);
+	uint32_t ear =
+		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_DOOR, note_device, &l->device);
+	assert_int_equal(vidmm_device_create(device->process, w->client.adapter, &device->device),
+			 0);
+	vidmm_unsubscribe(w->client.host, ear);
+	device->handle = vidmm_device_handle(device->device);
+	client_context(device, 0, &w->context);
+	w->gate = allocate_in(device, PAGE, CPU, APERTURE);
+	w->gate_word = client_lock(device, w->gate, 0);
+	use_now(w, w->gate, false);
+	vidmm_d3dkmt_attach(device->process);
+
+	l->idle = allocate_in(device, 64 * KIB, CPU, 0);
+	l->busy = allocate_in(device, 64 * KIB, CPU, VRAM);
+	l->renamed = allocate_in(device, 64 * KIB, CPU, VRAM);
+	use_now(w, l->idle, true);
+	use_now(w, l->busy, true);
+	use_now(w, l->renamed, true);
+	/* Two instances, one of which the GPU has used last; both have been in view. */
+	assert_int_equal(client_try_lock(device, &l->renamed, DISCARD, NULL), S_OK);
+	assert_int_equal(client_unlock(device, l->renamed), S_OK);
+	use_now(w, l->renamed, true);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(
+			client_try_lock(device, &l->renamed, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			S_OK);
+		assert_int_equal(client_unlock(device, l->renamed), S_OK);
+	}
+	client_lock(device, l->idle, 0);
+	assert_int_equal(client_unlock(device, l->idle), S_OK);
+	gate_close(w);
+	client_reference(&w->context, l->busy, true);
+	client_submit(&w->context);
+}
+
+static void locks_stop(struct locks *l)
+{
+	gate_open(&l->w);
+	assert_int_equal(l->w.client.findings, 0);
+	world_stop(&l->w);
+}
+
+/* Raw, since what is measured may not be the test's. The number of answers that were wrong. */
+static unsigned plain(const struct locks *l, uint32_t flags)
+{
+	const struct client_device *device = &l->w.device;
+	D3DDDICB_LOCK lock = {.hAllocation = l->idle, .Flags.Value = flags};
+	const D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &l->idle};
+
+	return (device->cb->pfnLockCb(device->handle, &lock) != S_OK || !lock.pData) +
+	       (device->cb->pfnUnlockCb(device->handle, &unlock) != S_OK);
+}
+
+static unsigned thunked(const struct locks *l)
+{
+	D3DKMT_LOCK lock = {.hDevice = l->device, .hAllocation = l->idle};
+	const D3DKMT_UNLOCK unlock = {
+		.hDevice = l->device, .NumAllocations = 1, .phAllocations = &l->idle};
+
+	return (D3DKMTLock(&lock) != STATUS_SUCCESS || !lock.pData) +
+	       (D3DKMTUnlock(&unlock) != STATUS_SUCCESS);
+}
+
+static unsigned turned_away(const struct locks *l)
+{
+	const struct client_device *device = &l->w.device;
+	D3DDDICB_LOCK lock = {.hAllocation = l->busy, .Flags.Value = DONOT_WAIT};
+
+	return device->cb->pfnLockCb(device->handle, &lock) != D3DERR_WASSTILLDRAWING;
+}
+
+static unsigned discarded(struct locks *l)
+{
+	const struct client_device *device = &l->w.device;
+	D3DDDICB_LOCK lock = {.hAllocation = l->renamed,
+			      .Flags.Value = DISCARD | NO_EXISTING_REFERENCE};
+	HRESULT result = device->cb->pfnLockCb(device->handle, &lock);
+	const D3DDDICB_UNLOCK unlock = {.NumAllocations = 1, .phAllocations = &lock.hAllocation};
+	unsigned wrong = result != S_OK || !lock.pData || lock.hAllocation == l->renamed;
+
+	l->renamed = lock.hAllocation;
+	return wrong + (device->cb->pfnUnlockCb(device->handle, &unlock) != S_OK);
+}
+
+static unsigned all_of_them(struct locks *l, unsigned times)
+{
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < times; i++)
+		wrong += plain(l, i % 2 ? READ_ONLY : WRITE_ONLY | DONOT_WAIT) + thunked(l) +
+			 turned_away(l) + discarded(l);
+	return wrong;
+}
+
+/* ---- what they leave alone ---- */
+
+/* Every lock that there is, is held: taking one of them again, or one of a lower rank, would assert. */
+static void plain_locks_take_no_lock(void **state)
+{
+	struct vmm_visit visit;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	assert_int_equal(all_of_them(&l, 1),
+			 0); /* from here on the gate of one says that it is busy */
+	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, l.w.device.handle);
+	assert_non_null(device);
+	vmm_os_mutex_lock(&device->adapter->submit_lock);
+	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	vmm_os_mutex_lock(&device->process->lock);
+	vmm_os_mutex_lock(&device->process->world->shared_lock);
+	unsigned wrong = 0;
+	for (unsigned i = 0; i < TIMES; i++)
+		wrong += plain(&l, 0) + thunked(&l) + turned_away(&l);
+	vmm_os_mutex_unlock(&device->process->world->shared_lock);
+	vmm_os_mutex_unlock(&device->process->lock);
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_os_mutex_unlock(&device->adapter->paging_lock);
+	vmm_os_mutex_unlock(&device->adapter->submit_lock);
+	vmm_live_leave(&visit);
+	assert_int_equal(wrong, 0);
+	locks_stop(&l);
+}
+
+/* The next allocation would fail, and is still to come. */
+static void locks_allocate_nothing(void **state)
+{
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	assert_int_equal(all_of_them(&l, 1), 0);
+	vmm_calloc_fail_after(1);
+	unsigned wrong = all_of_them(&l, TIMES);
+	void *next = vmm_calloc(1, 1);
+	vmm_calloc_fail_after(0);
+	assert_int_equal(wrong, 0);
+	assert_null(next);
+	locks_stop(&l);
+}
+
+/* ---- system calls: each one is a signal while `selector` says so ---- */
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { OWN_CALLS_ALONE = false }; /* a sanitizer makes calls of its own */
+#else
+enum { OWN_CALLS_ALONE = true };
+#endif
+
+static volatile char selector; /* 0: let pass, 1: signal */
+static volatile sig_atomic_t system_calls;
+
+static void on_system_call(int number)
+{
+	(void)number;
+	selector = 0; /* or the return from here would be the next */
+	system_calls++;
+}
+
+static bool watch_system_calls(void)
+{
+	const struct sigaction action = {.sa_handler = on_system_call};
+
+	assert_int_equal(sigaction(SIGSYS, &action, NULL), 0);
+	return OWN_CALLS_ALONE && prctl(PR_SET_SYSCALL_USER_DISPATCH, 1L, 0L, 0L, &selector) == 0;
+}
+
+static void stop_watching(void)
+{
+	assert_int_equal(prctl(PR_SET_SYSCALL_USER_DISPATCH, 0L, 0L, 0L, 0L), 0);
+	assert_ptr_not_equal(signal(SIGSYS, SIG_DFL), SIG_ERR);
+}
+
+static uint64_t page_faults(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+	return (uint64_t)(usage.ru_minflt + usage.ru_majflt);
+}
+
+static void locks_make_no_system_call_and_take_no_page_fault(void **state)
+{
+	struct locks l = {0};
+
+	if (!watch_system_calls())
+		skip();
+	system_calls = 0;
+	selector = 1;
+	syscall(SYS_getppid);
+	selector = 0;
+	stop_watching();
+	assert_int_equal(system_calls, 1); /* so it would be seen */
+
+	locks_start(&l, state);
+	assert_int_equal(all_of_them(&l, 4), 0);
+	assert_true(watch_system_calls());
+	uint64_t faults = page_faults();
+	system_calls = 0;
+	selector = 1;
+	unsigned wrong = all_of_them(&l, TIMES);
+	selector = 0;
+	faults = page_faults() - faults;
+	stop_watching();
+	assert_int_equal(wrong, 0);
+	assert_int_equal(system_calls, 0);
+	assert_true(faults < 16); /* of the program's own; a fault each would be thousands */
+	locks_stop(&l);
+}
+
+/* ---- nobody can tell ---- */
+
+struct heard {
+	D3DKMT_HANDLE handle;
+	uint32_t locks, unlocks, doors, wrong;
+};
+
+static void listen(void *context, const struct vidmm_event *event, const char *text)
+{
+	struct heard *heard = context;
+
+	(void)text;
+	switch (event->type) {
+	case VIDMM_EVENT_LOCK:
+		heard->locks++;
+		heard->wrong += event->object != heard->handle || event->arg[0] != READ_ONLY ||
+				event->arg[1] != 0 || event->arg[2] != 64 * KIB ||
+				event->arg[3] != heard->handle ||
+				heard->locks != heard->unlocks + 1;
+		break;
+	case VIDMM_EVENT_UNLOCK:
+		heard->unlocks++;
+		heard->wrong += event->object != heard->handle || heard->locks != heard->unlocks;
+		break;
+	default:
+		heard->doors++;
+		heard->wrong += event->object != heard->handle || event->arg[0] != 0;
+		break;
+	}
+}
+
+static void who_listens_hears_every_lock(void **state)
+{
+	const uint64_t mask =
+		1ull << VIDMM_EVENT_LOCK | 1ull << VIDMM_EVENT_UNLOCK | 1ull << VIDMM_EVENT_DOOR;
+	struct vidmm_counter before, after;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	struct heard heard = {.handle = l.idle};
+	uint32_t ear = vidmm_subscribe(l.w.client.host, mask, listen, &heard);
+	assert_int_not_equal(ear, 0);
+	for (unsigned i = 0; i < TIMES; i++)
+		assert_int_equal(plain(&l, READ_ONLY), 0);
+	vidmm_unsubscribe(l.w.client.host, ear);
+	assert_int_equal(heard.locks, TIMES);
+	assert_int_equal(heard.unlocks, TIMES);
+	assert_int_equal(heard.doors, 2 * TIMES);
+	assert_int_equal(heard.wrong, 0);
+	/* Those that nobody hears are counted all the same. */
+	vidmm_event_counter(l.w.client.host, VIDMM_EVENT_LOCK, &before);
+	for (unsigned i = 0; i < TIMES; i++)
+		assert_int_equal(plain(&l, READ_ONLY), 0);
+	vidmm_event_counter(l.w.client.host, VIDMM_EVENT_LOCK, &after);
+	assert_int_equal(after.count - before.count, TIMES);
+	assert_int_equal(after.sum[0] - before.sum[0], TIMES * READ_ONLY);
+	assert_int_equal(after.sum[2] - before.sum[2], (uint64_t)TIMES * 64 * KIB);
+	locks_stop(&l);
+}
+
+static HRESULT offer(struct locks *l)
+{
+	const D3DDDICB_OFFERALLOCATIONS args = {
+		.HandleList = &l->idle, .NumAllocations = 1, .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+
+	return l->w.device.cb->pfnOfferAllocationsCb(l->w.device.handle, &args);
+}
+
+static void expect_finding(struct locks *l, const char *rule, const char *words)
+{
+	struct client *client = &l->w.client;
+
+	assert_int_equal(client->findings, 1);
+	if (!client_found(client, rule) || !strstr(client->finding[0], words))
+		fail_msg("\"%s\" is not %s with \"%s\"", client->finding[0], rule, words);
+	client_forget(client);
+}
+
+/* Three locks are counted in the gate when somebody wants to know, and so many are there afterwards. */
+static void lock_27_locks_at_the_gate_are_seen_by_everybody(void **state)
+{
+	struct client_device *device;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	device = &l.w.device;
+	void *first = client_lock(device, l.idle, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_ptr_equal(client_lock(device, l.idle, 0), first);
+	assert_int_equal(offer(&l), E_INVALIDARG);
+	expect_finding(&l, "OFR-08", "offer of a locked allocation");
+	expect_lock_refused(&l.w, l.idle, ACQUIRE_APERTURE | LOCK_ENTIRE, E_INVALIDARG, "SWZ-14");
+	client_forget(&l.w.client);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(client_unlock(device, l.idle), S_OK);
+	assert_int_equal(client_unlock(device, l.idle), E_INVALIDARG);
+	expect_finding(&l, "LOCK-28", "locked 0 times");
+	/* Twice at the gate, once of them given back there. */
+	client_lock(device, l.idle, 0);
+	client_lock(device, l.idle, 0);
+	assert_int_equal(client_unlock(device, l.idle), S_OK);
+	const D3DKMT_HANDLE twice[] = {l.idle, l.idle};
+	assert_int_equal(unlock_many(device, twice, 2), E_INVALIDARG);
+	expect_finding(&l, "LOCK-28", "locked 1 times and named 2 times");
+	assert_int_equal(client_unlock(device, l.idle), S_OK);
+	assert_int_equal(offer(&l), S_OK);
+	/* LOCK-25: the gate that was open is shut. */
+	expect_lock_refused(&l.w, l.idle, 0, E_INVALIDARG, "LOCK-25");
+	client_forget(&l.w.client);
+	locks_stop(&l);
+}
+
+/* LOCK-30, LOCK-31: with three locks at the gate its handle goes, and the next owner of the place has another. */
+static void lock_31_a_dead_handle_finds_no_gate(void **state)
+{
+	struct client_device *device;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	device = &l.w.device;
+	for (unsigned i = 0; i < 3; i++)
+		client_lock(device, l.idle, 0);
+	D3DKMT_HANDLE dead = l.idle;
+	assert_int_equal(client_deallocate(device, dead), S_OK);
+	l.idle = allocate_in(device, 64 * KIB, CPU, VRAM);
+	client_lock(device, l.idle, 0);
+	assert_int_equal(client_unlock(device, l.idle), S_OK);
+	expect_lock_refused(&l.w, dead, 0, E_INVALIDARG, "LOCK-31");
+	client_forget(&l.w.client);
+	assert_int_equal(client_unlock(device, dead), E_INVALIDARG);
+	expect_finding(&l, "LOCK-29", "unlock");
+	locks_stop(&l);
+}
+
+static void expect_no_device(struct locks *l, D3DKMT_HANDLE device, const char *rule)
+{
+	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = l->idle};
+
+	assert_int_equal(D3DKMTLock(&lock), STATUS_INVALID_PARAMETER);
+	assert_int_equal(l->w.client.findings, 1);
+	assert_true(client_found(&l->w.client, rule));
+	client_forget(&l->w.client);
+}
+
+/* A device that has been found by its handle without a lock is not found when it has ended. */
+static void hnd_07_a_dead_device_is_found_in_no_way(void **state)
+{
+	D3DKMT_ENUMADAPTERS adapters = {0};
+	D3DKMT_CREATEDEVICE create = {0};
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	assert_int_equal(D3DKMTEnumAdapters(&adapters), STATUS_SUCCESS);
+	create.hAdapter = adapters.Adapters[0].hAdapter;
+	assert_int_equal(D3DKMTCreateDevice(&create), STATUS_SUCCESS);
+	for (unsigned i = 0; i < 2; i++) /* looked up, then found by its name */
+		expect_no_device(&l, create.hDevice, "LOCK-31");
+	const D3DKMT_DESTROYDEVICE destroy = {.hDevice = create.hDevice};
+	assert_int_equal(D3DKMTDestroyDevice(&destroy), STATUS_SUCCESS);
+	for (unsigned i = 0; i < 2; i++)
+		expect_no_device(&l, create.hDevice, "HND-07");
+	expect_no_device(&l, 0, "HND-07");
+	locks_stop(&l);
+}
+
+/* LOCK-05, LOCK-08: a submission between two locks is noticed by the second. */
+static void lock_08_a_submission_shuts_the_gate(void **state)
+{
+	struct client_device *device;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	device = &l.w.device;
+	D3DKMT_HANDLE handle = l.idle;
+	assert_int_equal(plain(&l, 0), 0);
+	client_reference(&l.w.context, l.idle, true); /* behind the closed gate of the GPU */
+	client_submit(&l.w.context);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(client_try_lock(device, &handle, DONOT_WAIT, NULL),
+				 D3DERR_WASSTILLDRAWING);
+		assert_int_equal(turned_away(&l), 0);
+	}
+	gate_open(&l.w);
+	client_idle(&l.w.client);
+	assert_int_equal(plain(&l, DONOT_WAIT), 0);
+	assert_int_equal(client_try_lock(device, &l.busy, DONOT_WAIT, NULL), S_OK);
+	assert_int_equal(client_unlock(device, l.busy), S_OK);
+	/* LOCK-25: what is offered is refused, and not turned away for the GPU. */
+	gate_close(&l.w);
+	client_reference(&l.w.context, l.idle, true);
+	client_submit(&l.w.context);
+	assert_int_equal(client_try_lock(device, &handle, DONOT_WAIT, NULL),
+			 D3DERR_WASSTILLDRAWING);
+	assert_int_equal(offer(&l), S_OK);
+	expect_lock_refused(&l.w, l.idle, DONOT_WAIT, E_INVALIDARG, "LOCK-25");
+	client_forget(&l.w.client);
+	locks_stop(&l);
+}
+
+/* PAG-16: what is locked at the gate and evicted is seen where it was. */
+static void lock_04_locked_at_the_gate_it_is_evicted_under_the_lock(void **state)
+{
+	struct client_device *device;
+	struct locks l = {0};
+
+	locks_start(&l, state);
+	device = &l.w.device;
+	client_write(device, l.idle, 64 * KIB, 0x1000);
+	uint32_t *words = client_lock(device, l.idle, 0);
+	gate_open(&l.w);
+	client_reference(&l.w.context, l.idle, false); /* LKR-01: out of the CPU's way */
+	client_submit(&l.w.context);
+	client_idle(&l.w.client);
+	for (uint32_t i = 0; i < 64 * KIB / 4; i++)
+		assert_int_equal(words[i], 0x1000 + i);
+	assert_int_equal(client_unlock(device, l.idle), S_OK);
+	client_expect(device, l.idle, 64 * KIB, 0x1000);
+	gate_close(&l.w);
+	locks_stop(&l);
+}
+
+/* More allocations than a device has gates at first; each has its turn again and again. */
+static void many_allocations_have_gates(void **state)
+{
+	enum { MANY = 300 };
+	D3DKMT_HANDLE *many = calloc(MANY, sizeof(*many));
+	struct client_device *device;
+	struct locks l = {0};
+
+	assert_non_null(many);
+	locks_start(&l, state);
+	device = &l.w.device;
+	for (unsigned i = 0; i < MANY; i++)
+		many[i] = allocate_in(device, PAGE, CPU, APERTURE);
+	for (unsigned round = 0; round < 4; round++)
+		for (unsigned i = 0; i < MANY; i++) {
+			uint32_t *word = client_lock(device, many[i], 0);
+
+			assert_int_equal(*word, round ? i + round - 1 : 0);
+			*word = i + round;
+			assert_ptr_equal(client_lock(device, many[i], 0), word);
+			assert_int_equal(client_unlock(device, many[i]), S_OK);
+			assert_int_equal(client_unlock(device, many[i]), S_OK);
+		}
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(client_deallocate(device, many[i]), S_OK);
+	free(many);
+	locks_stop(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(plain_locks_take_no_lock),
+		BOTH(locks_allocate_nothing),
+		ON_LINUX(locks_make_no_system_call_and_take_no_page_fault),
+		BOTH(who_listens_hears_every_lock),
+		BOTH(lock_27_locks_at_the_gate_are_seen_by_everybody),
+		BOTH(lock_31_a_dead_handle_finds_no_gate),
+		BOTH(hnd_07_a_dead_device_is_found_in_no_way),
+		BOTH(lock_08_a_submission_shuts_the_gate),
+		BOTH(lock_04_locked_at_the_gate_it_is_evicted_under_the_lock),
+		BOTH(many_allocations_have_gates),
+	};
+
+	return cmocka_run_group_tests_name("memory_lock_gate", tests, NULL, NULL);
+}

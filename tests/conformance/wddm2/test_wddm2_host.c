@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU host apertures (SWZ-29, LOCK-46): locks of what is in a memory segment that no BAR shows. The miniport keeps the bytes of
+ * a page that is shown in the BAR, and the GPU finds them there; a page that is asked for twice, or is none, is a fault.
+ */
+#include "wddm2_world.h"
+
+#include <string.h>
+
+#define HOST_APERTURE 0x2000u
+#define PAGES_64K     0x800u
+#define BOTH_SEGMENTS (WORLD_MEMORY | WORLD_APERTURE)
+#define HOST_PAGES    64u
+
+static void hosted(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+	m->settings.segment[0].flags = HOST_APERTURE;
+	m->settings.segment[0].host_offset = 1 * MIB;
+	m->settings.segment[0].host_pages = HOST_PAGES;
+}
+
+static void hosted_64k(struct scripted_miniport *m)
+{
+	hosted(m);
+	m->settings.segment[0].flags |= PAGES_64K;
+	m->settings.segment[0].host_pages = 4;
+}
+
+struct host {
+	struct world w;
+	D3DDDICB_CREATEPAGINGQUEUE queue;
+};
+
+static void start(struct host *h, void **state, world_setup *setup)
+{
+	world_start(&h->w, state, setup);
+	h->queue = wddm2_queue(&h->w.device);
+}
+
+/* Nothing stays mapped, and nothing was mapped wrongly. */
+static void stop(struct host *h)
+{
+	wddm2_run(&h->w);
+	client_close(&h->w.device);
+	wddm2_run(&h->w);
+	assert_int_equal(h->w.m->shown, 0);
+	assert_int_equal(h->w.m->faults, 0);
+	world_stop_adapter(&h->w);
+}
+
+/* In the hidden segment, and on the list. */
+static D3DKMT_HANDLE resident(struct host *h, uint64_t bytes)
+{
+	D3DKMT_HANDLE a = wddm2_allocate(&h->w.device, bytes, BOTH_SEGMENTS);
+
+	wddm2_make(&h->w, &h->w.device, &h->queue, &a, 1);
+	assert_true(wddm2_is_in_memory(&h->w.device, a));
+	return a;
+}
+
+static uint32_t *lock2(struct host *h, D3DKMT_HANDLE a)
+{
+	D3DDDICB_LOCK2 args = {.hAllocation = a};
+
+	assert_int_equal(h->w.device.cb->pfnLock2Cb(h->w.device.handle, &args), S_OK);
+	return args.pData;
+}
+
+static void unlock2(struct host *h, D3DKMT_HANDLE a)
+{
+	const D3DDDICB_UNLOCK2 args = {.hAllocation = a};
+
+	assert_int_equal(h->w.device.cb->pfnUnlock2Cb(h->w.device.handle, &args), S_OK);
+}
+
+static uint32_t maps(const struct host *h)
+{
+	return scripted_count(h->w.m, VIDMM_DDI_MAP_CPU_HOST_APERTURE);
+}
+
+static uint32_t unmaps(const struct host *h)
+{
+	return scripted_count(h->w.m, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE);
+}
+
+static const struct scripted_call *last_map(const struct host *h)
+{
+	return scripted_last(h->w.m, VIDMM_DDI_MAP_CPU_HOST_APERTURE);
+}
+
+static void evict(struct host *h, D3DKMT_HANDLE a)
+{
+	assert_int_equal(wddm2_evict(&h->w.device, a, 0), S_OK);
+	wddm2_run(&h->w);
+}
+
+/* The CPU and the GPU at the same bytes, and every Map undone by an Unmap of the same pages. */
+static void swz_29_lock_46_a_lock_maps_the_pages(void **state)
+{
+	struct host h;
+
+	start(&h, state, hosted);
+	(void)resident(&h, 32 * KIB);
+	D3DKMT_HANDLE a = resident(&h, 64 * KIB);
+	world_submit_write(&h.w.context, a, 4, 0x44);
+	wddm2_run(&h.w);
+	uint32_t *words = lock2(&h, a);
+	assert_true(wddm2_is_in_memory(&h.w.device, a));
+	assert_int_equal(maps(&h), 1);
+	const struct scripted_call *map = last_map(&h);
+	assert_non_null(map->in.host_map.hAllocation);
+	assert_int_equal(map->in.host_map.SegmentId, 1);
+	assert_int_equal(map->in.host_map.PhysicalAdapterIndex, 0);
+	assert_int_equal(map->in.host_map.NumberOfPages, 16);
+	for (uint32_t i = 0; i < 16; i++) {
+		assert_int_equal(map->host_pages[i], i);
+		assert_int_equal(map->segment_pages[i], 8 + i); /* the other one is before it */
+	}
+	assert_int_equal(words[1], 0x44);
+	words[2] = 0x55;
+	world_submit_write(&h.w.context, a, 60 * KIB, 0x66);
+	wddm2_run(&h.w);
+	assert_int_equal(words[15 * KIB], 0x66); /* while it is locked */
+	unlock2(&h, a);
+	/* The mapping is there for the next lock. */
+	assert_ptr_equal(lock2(&h, a), words);
+	unlock2(&h, a);
+	assert_int_equal(maps(&h), 1);
+	assert_int_equal(unmaps(&h), 0);
+	assert_int_equal(h.w.m->shown, 16);
+	evict(&h, a);
+	assert_int_equal(unmaps(&h), 1);
+	assert_int_equal(h.w.m->shown, 0);
+	const struct scripted_call *unmap = scripted_last(h.w.m, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE);
+	assert_int_equal(unmap->in.host_unmap.SegmentId, 1);
+	assert_int_equal(unmap->in.host_unmap.NumberOfPages, 16);
+	assert_memory_equal(unmap->host_pages, map->host_pages, 16 * sizeof(UINT32));
+	words = lock2(&h, a); /* in system memory */
+	assert_int_equal(words[1], 0x44);
+	assert_int_equal(words[2], 0x55);
+	unlock2(&h, a);
+	stop(&h);
+}
+
+/* Where the aperture is free, not where it would be in one piece. */
+static void swz_29_any_pages_of_the_aperture_will_do(void **state)
+{
+	D3DKMT_HANDLE a[4], e;
+	struct host h;
+
+	start(&h, state, hosted);
+	for (uint32_t i = 0; i < 4; i++) {
+		a[i] = resident(&h, 64 * KIB);
+		(void)lock2(&h, a[i]);
+	}
+	assert_int_equal(h.w.m->shown, HOST_PAGES);
+	e = resident(&h, 128 * KIB);
+	unlock2(&h, a[1]);
+	unlock2(&h, a[3]);
+	evict(&h, a[1]);
+	evict(&h, a[3]);
+	assert_int_equal(h.w.m->shown, 32);
+	uint32_t *words = lock2(&h, e);
+	const struct scripted_call *map = last_map(&h);
+	for (uint32_t i = 0; i < 32; i++)
+		assert_int_equal(map->host_pages[i], i < 16 ? 16 + i : 32 + i);
+	for (uint32_t i = 0; i < 32 * KIB; i++)
+		words[i] = i;
+	for (uint32_t page = 0; page < 32; page++) {
+		uint32_t seen[2];
+
+		assert_true(scripted_gpu_access(
+			h.w.m, 1, SCRIPTED_MEMORY_BASE + (map->segment_pages[page] << 12), seen,
+			sizeof(seen), false));
+		assert_int_equal(seen[0], page * 1024);
+		assert_int_equal(seen[1], page * 1024 + 1);
+	}
+	unlock2(&h, e);
+	unlock2(&h, a[0]);
+	unlock2(&h, a[2]);
+	stop(&h);
+}
+
+/* First those leave that nobody has locked, the least recently locked first; then it is system memory. */
+static void lock_46_swz_29_a_full_aperture(void **state)
+{
+	D3DKMT_HANDLE a[4], b, c;
+	struct host h;
+
+	start(&h, state, hosted);
+	for (uint32_t i = 0; i < 4; i++)
+		a[i] = resident(&h, 64 * KIB);
+	for (uint32_t i = 0; i < 4; i++)
+		*lock2(&h, a[i]) = 0x10 + i;
+	for (uint32_t i = 0; i < 3; i++)
+		unlock2(&h, a[i]); /* not the last */
+	(void)lock2(&h, a[0]);
+	unlock2(&h, a[0]);
+	b = resident(&h, 64 * KIB);
+	*lock2(&h, b) = 0x20;
+	/* a[1] it was: a[0] was locked later than that. */
+	assert_int_equal(last_map(&h)->host_pages[0], 16);
+	assert_int_equal(unmaps(&h), 1);
+	assert_int_equal(h.w.m->shown, HOST_PAGES);
+	for (uint32_t i = 0; i < 3; i += 2)
+		(void)lock2(&h, a[i]);
+	assert_int_equal(maps(&h), 5); /* still there */
+	c = resident(&h, 64 * KIB);
+	*lock2(&h, c) = 0x30; /* all is locked */
+	assert_int_equal(maps(&h), 5);
+	assert_int_equal(client_residency(&h.w.device, c),
+			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	unlock2(&h, c);
+	unlock2(&h, b);
+	assert_int_equal(*lock2(&h, a[1]), 0x11); /* and b leaves for it */
+	assert_int_equal(maps(&h), 6);
+	assert_int_equal(unmaps(&h), 2);
+	for (uint32_t i = 0; i < 4; i++)
+		unlock2(&h, a[i]);
+	assert_int_equal(*lock2(&h, b), 0x20);
+	unlock2(&h, b);
+	stop(&h);
+}
+
+/* What can never fit, and what the miniport will not map, is locked in system memory; nothing stays half done. */
+static void lock_46_without_a_mapping_it_is_system_memory(void **state)
+{
+	struct host h;
+
+	start(&h, state, hosted);
+	D3DKMT_HANDLE small = resident(&h, 64 * KIB);
+	*lock2(&h, small) = 0x11;
+	unlock2(&h, small);
+	D3DKMT_HANDLE large = resident(&h, 512 * KIB);
+	world_submit_write(&h.w.context, large, 500 * KIB, 0x22);
+	wddm2_run(&h.w);
+	assert_int_equal(lock2(&h, large)[125 * KIB], 0x22);
+	assert_false(wddm2_is_in_memory(&h.w.device, large));
+	unlock2(&h, large);
+	assert_int_equal(unmaps(&h), 0); /* nobody left for nothing */
+	D3DKMT_HANDLE other = resident(&h, 64 * KIB);
+	scripted_fail(h.w.m, VIDMM_DDI_MAP_CPU_HOST_APERTURE, STATUS_UNSUCCESSFUL, 1);
+	*lock2(&h, other) = 0x33;
+	assert_false(wddm2_is_in_memory(&h.w.device, other));
+	assert_int_equal(h.w.m->shown, 16);
+	unlock2(&h, other);
+	stop(&h);
+}
+
+/* An Unmap that fails is the miniport's mistake, and counts as done. */
+static void swz_29_an_unmap_that_fails_is_a_finding(void **state)
+{
+	struct host h;
+
+	start(&h, state, hosted);
+	D3DKMT_HANDLE a = resident(&h, 64 * KIB);
+	(void)lock2(&h, a);
+	unlock2(&h, a);
+	scripted_fail(h.w.m, VIDMM_DDI_UNMAP_CPU_HOST_APERTURE, STATUS_UNSUCCESSFUL, 1);
+	evict(&h, a);
+	world_expect_finding(&h.w, "SWZ-29");
+	h.w.m->shown = 0; /* what it kept */
+	wddm2_run(&h.w);
+	client_close(&h.w.device);
+	world_stop_adapter(&h.w);
+}
+
+/* Pages of 64 KiB: each belongs to one allocation, however small; and what is aligned to less is refused. */
+static void swz_29_seg_11_pages_of_64_kib(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 4 * KIB,
+					   .flags = PHYSICAL,
+					   .read_set = BOTH_SEGMENTS,
+					   .write_set = BOTH_SEGMENTS,
+					   .alignment = 4 * KIB};
+	D3DKMT_HANDLE a, b, c;
+	struct host h;
+
+	start(&h, state, hosted_64k);
+	assert_int_equal(wddm2_try_allocate(&h.w.device, &spec, &a), E_INVALIDARG);
+	world_expect_finding(&h.w, "SEG-11");
+	a = resident(&h, 4 * KIB);
+	b = resident(&h, 100 * KIB);
+	c = resident(&h, 8 * KIB);
+	*lock2(&h, a) = 1;
+	assert_int_equal(last_map(&h)->in.host_map.NumberOfPages, 1);
+	assert_int_equal(last_map(&h)->segment_pages[0], 0);
+	uint32_t *words = lock2(&h, b);
+	words[24 * KIB] = 2;
+	assert_int_equal(last_map(&h)->in.host_map.NumberOfPages, 2);
+	assert_int_equal(last_map(&h)->segment_pages[0], 1);
+	assert_int_equal(last_map(&h)->segment_pages[1], 2);
+	*lock2(&h, c) = 3;
+	assert_int_equal(last_map(&h)->segment_pages[0], 3);
+	assert_int_equal(h.w.m->shown, 4);
+	world_submit_write(&h.w.context, b, 96 * KIB + 4, 4);
+	wddm2_run(&h.w);
+	assert_int_equal(words[24 * KIB], 2);
+	assert_int_equal(words[24 * KIB + 1], 4);
+	unlock2(&h, a);
+	unlock2(&h, b);
+	unlock2(&h, c);
+	stop(&h);
+}
+
+/* ALF-27: the address and the pages go with the last lock. */
+static void alf_27_swz_29_on_demand_nothing_stays_mapped(void **state)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = ACCESSED_PHYSICALLY | ON_DEMAND,
+						 .read_set = BOTH_SEGMENTS,
+						 .write_set = BOTH_SEGMENTS};
+	struct host h;
+	D3DKMT_HANDLE a;
+
+	start(&h, state, hosted);
+	assert_int_equal(wddm2_try_allocate(&h.w.device, &spec, &a), S_OK);
+	wddm2_make(&h.w, &h.w.device, &h.queue, &a, 1);
+	*lock2(&h, a) = 0x77;
+	(void)lock2(&h, a);
+	unlock2(&h, a);
+	assert_int_equal(h.w.m->shown, 16);
+	unlock2(&h, a);
+	assert_int_equal(h.w.m->shown, 0);
+	assert_int_equal(*lock2(&h, a), 0x77);
+	assert_int_equal(maps(&h), 2);
+	unlock2(&h, a);
+	stop(&h);
+}
+
+/* Under pressure what is locked moves, and the pointer stays; its pages in the aperture are free then. */
+static void lock_46_swz_29_pressure_moves_what_is_locked(void **state)
+{
+	struct client_device second;
+	struct host h;
+
+	start(&h, state, hosted);
+	D3DKMT_HANDLE a = resident(&h, 64 * KIB), big;
+	uint32_t *words = lock2(&h, a);
+	words[9] = 0x99;
+	client_open(&h.w.client, &second);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&second);
+	big = wddm2_allocate(&second, h.w.m->settings.segment[0].size_bytes, BOTH_SEGMENTS);
+	wddm2_make(&h.w, &second, &queue, &big, 1);
+	assert_true(wddm2_is_in_memory(&second, big));
+	assert_false(wddm2_is_in_memory(&h.w.device, a));
+	assert_int_equal(h.w.m->shown, 0);
+	assert_int_equal(words[9], 0x99);
+	words[10] = 0xAA;
+	unlock2(&h, a);
+	client_close(&second);
+	wddm2_run(&h.w);
+	assert_int_equal(lock2(&h, a)[10], 0xAA);
+	unlock2(&h, a);
+	stop(&h);
+}
+
+/* Power, and destruction of what is mapped. */
+static void swz_29_power_and_destruction_unmap(void **state)
+{
+	struct host h;
+
+	start(&h, state, hosted);
+	D3DKMT_HANDLE a = resident(&h, 64 * KIB), b = resident(&h, 64 * KIB);
+	*lock2(&h, a) = 0x11;
+	unlock2(&h, a);
+	uint32_t *words = lock2(&h, b);
+	*words = 0x22;
+	assert_int_equal(
+		vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		0);
+	assert_int_equal(h.w.m->shown, 0);
+	*words = 0x23; /* in system memory */
+	assert_int_equal(vidmm_adapter_set_power(h.w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	wddm2_run(&h.w);
+	assert_int_equal(*lock2(&h, a), 0x11);
+	unlock2(&h, a);
+	assert_int_equal(*words, 0x23);
+	unlock2(&h, b);
+	assert_int_equal(client_deallocate(&h.w.device, a), S_OK);
+	wddm2_run(&h.w);
+	stop(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(swz_29_lock_46_a_lock_maps_the_pages),
+		ON_BOTH(swz_29_any_pages_of_the_aperture_will_do),
+		ON_BOTH(lock_46_swz_29_a_full_aperture),
+		ON_BOTH(lock_46_without_a_mapping_it_is_system_memory),
+		ON_BOTH(swz_29_an_unmap_that_fails_is_a_finding),
+		ON_BOTH(swz_29_seg_11_pages_of_64_kib),
+		ON_BOTH(alf_27_swz_29_on_demand_nothing_stays_mapped),
+		ON_BOTH(lock_46_swz_29_pressure_moves_what_is_locked),
+		ON_BOTH(swz_29_power_and_destruction_unmap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

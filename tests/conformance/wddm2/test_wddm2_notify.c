@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NOTIFY_ALLOC of WDDM 3.2 (PAG-29). The miniport of these tests does what the operation is there for: its GPU writes
+ * to the content, at the place where it was last mapped, before it is unmapped.
+ */
+#include "wddm2_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NOTIFY_EVICTION    0x10u
+#define NOTIFY_IOMMU_UNMAP 0x20u
+#define PATTERN            0x5EED0000u
+
+static void wddm3_1(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_1);
+	m->settings.complete_at_once = true;
+}
+
+static void wddm3_2(struct scripted_miniport *m)
+{
+	wddm3_1(m);
+	m->settings.table.Version = DXGKDDI_INTERFACE_VERSION_WDDM3_2;
+}
+
+static D3DKMT_HANDLE allocate(struct client_device *device, uint64_t bytes, uint32_t flags,
+			      uint32_t set, uint32_t flags2)
+{
+	const struct scripted_allocation spec = {.size_bytes = bytes,
+						 .flags = flags,
+						 .read_set = set,
+						 .write_set = set,
+						 .flags2 = flags2};
+	D3DKMT_HANDLE handle;
+
+	assert_int_equal(wddm2_try_allocate(device, &spec, &handle), S_OK);
+	return handle;
+}
+
+/* Where the allocation of the last MAP is. */
+struct decompressor {
+	UINT segment;
+	uint64_t address, pages;
+	bool refuse;
+};
+
+static uint64_t base_of(const struct scripted_miniport *m, UINT segment)
+{
+	return m->settings.segment[segment - 1].base;
+}
+
+static void decompress(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	struct decompressor *d = context;
+	DXGKARG_BUILDPAGINGBUFFER *args = call->args, fill;
+
+	if (call->ddi != VIDMM_DDI_BUILD_PAGING_BUFFER)
+		return;
+	if (args->Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT) {
+		d->segment = args->MapApertureSegment.SegmentId;
+		d->address = args->MapApertureSegment.OffsetInPages * PAGE_BYTES;
+		d->pages = args->MapApertureSegment.NumberOfPages;
+	}
+	if (args->Operation != DXGK_OPERATION_NOTIFY_ALLOC)
+		return;
+	if (d->refuse) {
+		call->status = STATUS_UNSUCCESSFUL;
+		return;
+	}
+	assert_int_equal(args->NotifyAlloc.SizeInBytes, d->pages * PAGE_BYTES);
+	fill = *args;
+	memset(&fill.Reserved, 0, sizeof(fill.Reserved));
+	fill.Operation = DXGK_OPERATION_FILL;
+	fill.Fill.FillSize = args->NotifyAlloc.SizeInBytes;
+	fill.Fill.FillPattern = PATTERN + (UINT)(args->NotifyAlloc.OffsetInBytes / PAGE_BYTES);
+	fill.Fill.Destination.SegmentId = d->segment;
+	fill.Fill.Destination.SegmentAddress.QuadPart =
+		(LONGLONG)(base_of(m, d->segment) + d->address);
+	call->status = scripted_gpu_paging(m, &fill);
+	if (call->status == STATUS_SUCCESS)
+		args->pDmaBuffer = fill.pDmaBuffer;
+}
+
+/* Operations from that one on, a letter each: Fill, transfer In, transfer Out, Map, Unmap, Notify. */
+static const char *operations(const struct world *w, uint32_t from)
+{
+	static char text[64];
+	static const char letter[] = {
+		[DXGK_OPERATION_TRANSFER] = 'T',
+		[DXGK_OPERATION_FILL] = 'F',
+		[DXGK_OPERATION_MAP_APERTURE_SEGMENT] = 'M',
+		[DXGK_OPERATION_UNMAP_APERTURE_SEGMENT] = 'U',
+		[DXGK_OPERATION_NOTIFY_ALLOC] = 'N',
+	};
+	const struct scripted_call *call;
+	uint32_t at = 0;
+
+	for (uint32_t i = from;
+	     (call = scripted_nth(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)) != NULL &&
+	     at + 1 < sizeof(text);
+	     i++)
+		text[at++] = letter[call->in.paging.Operation];
+	text[at] = 0;
+	return text;
+}
+
+static uint32_t so_far(const struct world *w)
+{
+	return scripted_count(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+}
+
+static const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *nth_notice(const struct world *w, uint32_t n)
+{
+	const struct scripted_call *call;
+
+	for (uint32_t i = 0; (call = scripted_nth(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER, i)) != NULL;
+	     i++)
+		if (call->in.paging.Operation == DXGK_OPERATION_NOTIFY_ALLOC && !n--)
+			return &call->in.paging.NotifyAlloc;
+	return NULL;
+}
+
+static void start(struct world *w, void **state, struct decompressor *d)
+{
+	world_start(w, state, wddm3_2);
+	w->m->hook = decompress;
+	w->m->hook_context = d;
+}
+
+static void evict(struct world *w, D3DKMT_HANDLE a)
+{
+	assert_int_equal(wddm2_evict(&w->device, a, 0), S_OK);
+	wddm2_run(w);
+}
+
+/* Before the unmapping, and what the GPU does there is what the CPU finds. */
+static void pag_29_an_aperture_tells_before_it_unmaps(void **state)
+{
+	struct decompressor d = {0};
+	struct world w;
+
+	start(&w, state, &d);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_EVICTION);
+	client_write(&w.device, a, 64 * KIB, 7);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	uint32_t from = so_far(&w);
+	evict(&w, a);
+	assert_string_equal(operations(&w, from), "NU");
+	const DXGK_BUILDPAGINGBUFFER_NOTIFYALLOC *notice = nth_notice(&w, 0);
+	assert_non_null(notice->hAllocation);
+	assert_null(notice->hKmdProcessHandle);
+	assert_int_equal(notice->Flags.Value, 0x1);
+	assert_int_equal(notice->OffsetInBytes, 0);
+	assert_int_equal(notice->SizeInBytes, 64 * KIB);
+	assert_int_equal(notice->GpuVirtualAddressAtOffset, 0);
+	for (uint32_t at = 0; at < 64 * KIB; at += PAGE_BYTES)
+		assert_int_equal(world_word(&w, a, at), PATTERN);
+	/* Each time anew. */
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	evict(&w, a);
+	assert_string_equal(operations(&w, from), "NUMNU");
+	wddm2_stop(&w);
+}
+
+/* Its pages were in no aperture: they are for as long as it takes, all of them where there is room. */
+static void pag_29_system_memory_is_mapped_for_the_notice(void **state)
+{
+	struct decompressor d = {0};
+	struct world w;
+
+	start(&w, state, &d);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a =
+		allocate(&w.device, 64 * KIB, WORLD_CPU_VISIBLE, WORLD_APERTURE, NOTIFY_EVICTION);
+	client_write(&w.device, a, 64 * KIB, 7);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	uint32_t from = so_far(&w);
+	evict(&w, a);
+	assert_string_equal(operations(&w, from), "MNU");
+	assert_int_equal(world_word(&w, a, 0), PATTERN);
+	assert_int_equal(world_word(&w, a, 60 * KIB), PATTERN);
+	wddm2_stop(&w);
+}
+
+/* The aperture has room for a quarter of it: four times a part, each with its offset. */
+static void pag_29_what_does_not_fit_is_told_in_chunks(void **state)
+{
+	struct decompressor d = {0};
+	struct world w;
+
+	start(&w, state, &d);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE both[] = {
+		allocate(&w.device, w.m->settings.segment[1].size_bytes - 16 * KIB, PHYSICAL,
+			 WORLD_APERTURE, 0),
+		allocate(&w.device, 60 * KIB, WORLD_CPU_VISIBLE, WORLD_APERTURE, NOTIFY_EVICTION)};
+	client_write(&w.device, both[1], 60 * KIB, 7);
+	wddm2_make(&w, &w.device, &queue, both, 2);
+	uint32_t from = so_far(&w);
+	evict(&w, both[1]);
+	assert_string_equal(operations(&w, from), "MNUMNUMNUMNU");
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(nth_notice(&w, i)->OffsetInBytes, i * 16 * KIB);
+		assert_int_equal(nth_notice(&w, i)->SizeInBytes, i < 3 ? 16 * KIB : 12 * KIB);
+	}
+	for (uint32_t at = 0; at < 60 * KIB; at += PAGE_BYTES)
+		assert_int_equal(world_word(&w, both[1], at), PATTERN + at / (16 * KIB) * 4);
+	wddm2_stop(&w);
+}
+
+/* A memory segment tells nobody, nor does the end; and without the flag nothing does. */
+static void pag_29_only_apertures_and_system_memory_tell(void **state)
+{
+	struct decompressor d = {0};
+	struct world w;
+
+	start(&w, state, &d);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE list[] = {
+		allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_MEMORY, NOTIFY_EVICTION),
+		allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, 0),
+		allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_EVICTION),
+		allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_IOMMU_UNMAP)};
+	wddm2_make(&w, &w.device, &queue, list, 4);
+	assert_int_equal(client_deallocate(&w.device, list[2]), S_OK);
+	wddm2_run(&w);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 2)
+			evict(&w, list[i]);
+	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_NOTIFY_ALLOC), 0);
+	wddm2_stop(&w);
+}
+
+/* It would have lost what the GPU made of the content: the adapter ends, as with every operation that is refused. */
+static void pag_29_who_refuses_the_notice_breaks_the_adapter(void **state)
+{
+	struct decompressor d = {.refuse = true};
+	struct world w;
+
+	start(&w, state, &d);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL, WORLD_APERTURE, NOTIFY_EVICTION);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	uint32_t from = so_far(&w);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	vidmm_settle(w.client.host);
+	assert_string_equal(operations(&w, from), "N"); /* and no U */
+	world_expect_finding(&w, "PAG-09");
+	assert_int_equal(w.fatal[0], 0x10E);
+	w.expected_fatals = 1;
+	world_stop(&w);
+}
+
+static void alf_02_notification_flags_are_of_3_2(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB, .flags = PHYSICAL};
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, wddm3_1);
+	for (spec.flags2 = NOTIFY_EVICTION; spec.flags2 <= NOTIFY_IOMMU_UNMAP; spec.flags2 *= 2) {
+		assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), E_INVALIDARG);
+		world_expect_finding(&w, "ALF-02");
+	}
+	world_stop(&w);
+	world_start(&w, state, wddm3_2);
+	for (spec.flags2 = 0x2; spec.flags2; spec.flags2 *= 2) {
+		HRESULT result = wddm2_try_allocate(&w.device, &spec, &a);
+
+		if (spec.flags2 == NOTIFY_EVICTION || spec.flags2 == NOTIFY_IOMMU_UNMAP) {
+			assert_int_equal(result, S_OK);
+		} else if (spec.flags2 < NOTIFY_EVICTION) { /* nobody says what they ask for */
+			assert_int_equal(result, E_NOTIMPL);
+		} else {
+			assert_int_equal(result, E_INVALIDARG);
+			world_expect_finding(&w, "ALF-02");
+		}
+	}
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(pag_29_an_aperture_tells_before_it_unmaps),
+		ON_BOTH(pag_29_system_memory_is_mapped_for_the_notice),
+		ON_BOTH(pag_29_what_does_not_fit_is_told_in_chunks),
+		ON_BOTH(pag_29_only_apertures_and_system_memory_tell),
+		ON_BOTH(pag_29_who_refuses_the_notice_breaks_the_adapter),
+		ON_BOTH(alf_02_notification_flags_are_of_3_2),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How waits and signals of src/sync meet: a signal is a compare and exchange and a look at the count of waiters, without a
+ * lock; a wait counts itself, then looks, under the sync lock. Checked exhaustively by check_spin.py: no wait is left asleep
+ * whose values are there (that would be an invalid end state), and no wait ends without them.
+ *
+ * Two fences; three waits: for 1 and for 2 of the first, and for 2 of the first and 1 of the second together.
+ * REWIND   the first fence is also set back; then without the first wait, or there would be too many states
+ * DESTROY  the second fence ends, and with it the wait that is in its heap
+ * LOOK_FIRST, COUNT_AFTER  what must not be done: a wait that looks before it counts itself, a signal that looks at the count
+ *          before it stores. Each loses a wake-up, which shows that the check would find one.
+ */
+#define WAITS 3
+#define AT(w, f) (2 * (w) + (f))
+
+byte word[2], waiters[2], want[6], missing[WAITS];
+bit inside[6], done[WAITS], cancelled[WAITS], gone, locked, raised;
+
+inline acquire() { atomic { !locked -> locked = 1 } }
+inline release() { locked = 0 }
+
+/* wait.c: begin_node */
+inline begin_node(w, f)
+{
+#ifdef LOOK_FIRST
+	seen = word[f];
+	waiters[f]++;
+#else
+	waiters[f]++;
+	seen = word[f];
+#endif
+	if
+	:: seen >= want[AT(w, f)] -> waiters[f]--
+	:: else -> inside[AT(w, f)] = 1; missing[w]++
+	fi
+}
+
+inline take_out(w, f)
+{
+	inside[AT(w, f)] = 0;
+	waiters[f]--;
+	missing[w]--
+}
+
+/* wait.c: is_satisfied; a wait of several looks once more at those that left their heaps before. */
+inline look_again(w)
+{
+	g = 0;
+	do
+	:: g < 2 && want[AT(w, g)] && !inside[AT(w, g)] -> begin_node(w, g); g++
+	:: g < 2 && !(want[AT(w, g)] && !inside[AT(w, g)]) -> g++
+	:: g == 2 -> break
+	od
+}
+
+/* wait.c: vmm_sync_deliver */
+inline deliver(f)
+{
+	acquire();
+	value = word[f];
+	w = 0;
+	do
+	:: w < WAITS && inside[AT(w, f)] && want[AT(w, f)] <= value ->
+		take_out(w, f);
+		if
+		:: missing[w] == 0 && w == 2 -> look_again(w)
+		:: else
+		fi;
+		if
+		:: missing[w] == 0 -> done[w] = 1
+		:: else
+		fi;
+		w++
+	:: w < WAITS && !(inside[AT(w, f)] && want[AT(w, f)] <= value) -> w++
+	:: w == WAITS -> break
+	od;
+	release()
+}
+
+/* fence.c: vmm_sync_raise; the first guess at the word may be of any time before. */
+proctype signal(byte f; byte new)
+{
+	byte now, value, seen, w, g;
+#ifdef COUNT_AFTER
+	byte count = waiters[f];
+#endif
+
+	now = word[f];
+	do
+	:: atomic { new > now && word[f] == now -> word[f] = new }; break
+	:: atomic { new > now && word[f] != now -> now = word[f] }
+	:: new <= now -> goto end
+	od;
+#ifdef COUNT_AFTER
+	if
+	:: count -> deliver(f)
+	:: else
+	fi;
+#else
+	if
+	:: waiters[f] -> deliver(f)
+	:: else
+	fi;
+#endif
+end:	skip
+}
+
+proctype rewind()
+{
+	byte value, seen, w, g;
+
+	word[0] = 1;
+	if
+	:: waiters[0] -> deliver(0)
+	:: else
+	fi;
+	word[0] = 2; /* and forward again */
+	if
+	:: waiters[0] -> deliver(0)
+	:: else
+	fi
+}
+
+/* object.c: vmm_sync_end; with the process's lock held, which a wait begins under as well. */
+proctype destroy()
+{
+	acquire();
+	gone = 1;
+	if
+	:: inside[AT(2, 1)] ->
+		take_out(2, 1);
+		if
+		:: inside[AT(2, 0)] -> take_out(2, 0)
+		:: else
+		fi;
+		cancelled[2] = 1;
+		done[2] = 1
+	:: else
+	fi;
+	release()
+}
+
+proctype wait(byte me)
+{
+	byte seen, f;
+
+	acquire();
+	if
+	:: gone && want[AT(me, 1)] -> cancelled[me] = 1; release(); goto end
+	:: else
+	fi;
+	do
+	:: f < 2 && want[AT(me, f)] -> begin_node(me, f); f++
+	:: f < 2 && !want[AT(me, f)] -> f++
+	:: f == 2 -> break
+	od;
+	if
+	:: missing[me] == 0 -> done[me] = 1
+	:: else
+	fi;
+	release();
+	done[me]; /* asleep until then */
+#ifndef REWIND
+	assert(cancelled[me] || word[0] >= want[AT(me, 0)]);
+	assert(cancelled[me] || word[1] >= want[AT(me, 1)]);
+#endif
+end:	skip
+}
+
+init
+{
+	atomic {
+		want[AT(0, 0)] = 1;
+		want[AT(1, 0)] = 2;
+		want[AT(2, 0)] = 2;
+		want[AT(2, 1)] = 1;
+#ifndef REWIND
+		run wait(0);
+		run signal(0, 1);
+#endif
+		run wait(1);
+		run wait(2);
+		run signal(0, 2);
+		run signal(1, 1);
+#ifdef REWIND
+		run rewind();
+#endif
+#ifdef DESTROY
+		run destroy();
+#endif
+	}
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits and heaps without clients: many waiters on one fence, waits on many fences, in any order. */
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/sync_private.h"
+
+enum { MANY = 10000 };
+
+struct world {
+	struct vmm_os *os;
+	struct vmm_world world;
+};
+
+static void start(struct world *w)
+{
+	const struct vmm_os_config config = {.kind = VMM_OS_SIM};
+
+	memset(w, 0, sizeof(*w));
+	assert_int_equal(vmm_os_create(&config, &w->os), VMM_OK);
+	w->world.os = w->os;
+	vmm_os_mutex_init(&w->world.sync_lock, w->os, VMM_RANK_SYNC, "sync");
+}
+
+static void stop(struct world *w)
+{
+	vmm_os_mutex_finish(&w->world.sync_lock);
+	vmm_os_destroy(w->os);
+}
+
+struct fence {
+	struct vmm_sync_object object;
+	_Atomic uint64_t word;
+};
+
+static void make(struct world *w, struct fence *f, uint64_t value)
+{
+	memset(f, 0, sizeof(*f));
+	f->object.world = &w->world;
+	f->object.type = VMM_SYNC_MONITORED_FENCE;
+	f->object.word = &f->word;
+	atomic_store(&f->word, value);
+}
+
+struct wait {
+	struct vmm_sync_wait wait;
+	struct vmm_sync_node nodes[4];
+	uint32_t told;
+};
+
+static uint32_t told_count;
+static uint64_t told_last;
+
+static void tell(struct vmm_sync_wait *wait)
+{
+	struct wait *t = vmm_container_of(wait, struct wait, wait);
+
+	t->told++;
+	told_count++;
+	assert_true(t->nodes[0].value >= told_last);
+	told_last = t->nodes[0].value;
+}
+
+static bool begin(struct world *w, struct wait *t, struct fence *const *fences,
+		  const uint64_t *values, uint32_t count, bool any)
+{
+	memset(t, 0, sizeof(*t));
+	t->wait = (struct vmm_sync_wait){.world = &w->world,
+					 .nodes = t->nodes,
+					 .count = count,
+					 .any = any,
+					 .of_cpu = true,
+					 .tell = tell};
+	vmm_list_init(&t->wait.link);
+	for (uint32_t i = 0; i < count; i++)
+		t->nodes[i] = (struct vmm_sync_node){
+			.object = &fences[i]->object, .wait = &t->wait, .value = values[i]};
+	vmm_os_mutex_lock(&w->world.sync_lock);
+	bool done = vmm_sync_wait_begin_locked(&t->wait);
+	vmm_os_mutex_unlock(&w->world.sync_lock);
+	return done;
+}
+
+static void signal(struct fence *f, uint64_t value, bool rewind)
+{
+	told_last = 0;
+	if (vmm_sync_raise(&f->object, value, rewind))
+		vmm_sync_deliver(&f->object);
+}
+
+/* Every node is not above its parent, ranks are those of the definition. */
+static uint32_t check_heap(const struct vmm_sync_node *node, const struct vmm_sync_node *parent)
+{
+	if (!node)
+		return 0;
+	uint32_t left = node->left ? node->left->rank : 0,
+		 right = node->right ? node->right->rank : 0;
+
+	assert_ptr_equal(node->parent, parent);
+	assert_true(!parent || parent->value <= node->value);
+	assert_true(left >= right);
+	assert_int_equal(node->rank, right + 1);
+	return 1 + check_heap(node->left, node) + check_heap(node->right, node);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 33;
+}
+
+static void the_heap_keeps_its_order_whatever_is_taken_out(void **state)
+{
+	enum { NODES = 300, STEPS = 20000 };
+	static struct vmm_sync_node nodes[NODES];
+	struct vmm_sync_node *heap = NULL;
+	uint64_t seed = 7;
+	uint32_t inside = 0;
+
+	(void)state;
+	memset(nodes, 0, sizeof(nodes));
+	for (uint32_t step = 0; step < STEPS; step++) {
+		struct vmm_sync_node *node = &nodes[next_random(&seed) % NODES];
+
+		if (node->rank) {
+			vmm_sync_heap_remove(&heap, node);
+			inside--;
+		} else {
+			node->value = next_random(&seed) % 50;
+			vmm_sync_heap_insert(&heap, node);
+			inside++;
+		}
+		if (step % 64 == 0)
+			assert_int_equal(check_heap(heap, NULL), inside);
+	}
+	uint64_t last = 0;
+	for (; heap; inside--) {
+		struct vmm_sync_node *least = heap;
+
+		assert_true(least->value >= last);
+		last = least->value;
+		vmm_sync_heap_remove(&heap, least);
+	}
+	assert_int_equal(inside, 0);
+}
+
+static void mfn_16_one_signal_frees_those_it_satisfies_of_ten_thousand(void **state)
+{
+	struct world w;
+	struct fence f;
+	struct fence *const fence = &f;
+	struct wait *waits = calloc(MANY, sizeof(*waits));
+
+	(void)state;
+	assert_non_null(waits);
+	start(&w);
+	make(&w, &f, 0);
+	for (uint64_t i = 0; i < MANY; i++) {
+		uint64_t value = (i * 7919) % MANY + 1; /* each of 1 to MANY once */
+
+		assert_false(begin(&w, &waits[i], &fence, &value, 1, false));
+	}
+	told_count = 0;
+	signal(&f, 1, false);
+	assert_int_equal(told_count, 1);
+	signal(&f, 1234, false);
+	assert_int_equal(told_count, 1234);
+	signal(&f, 100, false); /* MFN-23 */
+	assert_int_equal(told_count, 1234);
+	assert_int_equal(f.word, 1234);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(waits[i].told, waits[i].nodes[0].value <= 1234);
+	assert_int_equal(f.object.waiters, MANY - 1234);
+	assert_int_equal(check_heap(f.object.heap, NULL), MANY - 1234);
+	signal(&f, UINT64_MAX, false);
+	assert_int_equal(told_count, MANY);
+	assert_null(f.object.heap);
+	assert_int_equal(f.object.waiters, 0);
+	stop(&w);
+	free(waits);
+}
+
+static void mfn_14_mfn_15_all_and_any_of_several(void **state)
+{
+	struct world w;
+	struct fence f[3];
+	struct fence *const both[] = {&f[0], &f[1], &f[2]}, *const twice[] = {&f[0], &f[0]};
+	const uint64_t values[] = {3, 5, 7}, steps[] = {3, 5};
+	struct wait all, any, same;
+
+	(void)state;
+	start(&w);
+	for (uint32_t i = 0; i < 3; i++)
+		make(&w, &f[i], 0);
+	told_count = 0;
+	assert_false(begin(&w, &all, both, values, 3, false));
+	assert_false(begin(&w, &any, both, values, 3, true));
+	assert_false(begin(&w, &same, twice, steps, 2, false));
+	signal(&f[1], 5, false);
+	assert_int_equal(any.told, 1);
+	assert_int_equal(all.told, 0);
+	signal(&f[0], 4, false);
+	assert_int_equal(same.told, 0);
+	signal(&f[2], 9, false);
+	assert_int_equal(all.told, 1);
+	signal(&f[0], 5, false);
+	assert_int_equal(same.told, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_null(f[i].object.heap);
+		assert_int_equal(f[i].object.waiters, 0);
+	}
+	assert_true(begin(&w, &all, both, values, 3, false)); /* all of it is there */
+	assert_true(begin(&w, &any, both, values, 3, true));
+	stop(&w);
+}
+
+/* What was there once and has been rewound before the last one came does not count. */
+static void mfn_14_mfn_24_all_hold_at_the_same_look(void **state)
+{
+	struct world w;
+	struct fence f[2];
+	struct fence *const both[] = {&f[0], &f[1]};
+	const uint64_t values[] = {3, 3};
+	struct wait all;
+
+	(void)state;
+	start(&w);
+	make(&w, &f[0], 0);
+	make(&w, &f[1], 0);
+	assert_false(begin(&w, &all, both, values, 2, false));
+	signal(&f[0], 3, false);
+	signal(&f[0], 1, true);
+	signal(&f[1], 3, false);
+	assert_int_equal(all.told, 0);
+	signal(&f[0], 3, false);
+	assert_int_equal(all.told, 1);
+	assert_int_equal(all.wait.status, VMM_OK);
+	stop(&w);
+}
+
+static void mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu(void **state)
+{
+	enum { WAITS = 100 };
+	static struct wait waits[WAITS];
+	struct world w;
+	struct fence f;
+	struct fence *const fence = &f;
+	struct vmm_sync_batch batch;
+	uint32_t cancelled = 0;
+	bool all;
+
+	(void)state;
+	start(&w);
+	make(&w, &f, 0);
+	for (uint64_t i = 0; i < WAITS; i++) {
+		uint64_t value = i + 1;
+
+		assert_false(begin(&w, &waits[i], &fence, &value, 1, false));
+		waits[i].wait.of_cpu = i % 3 != 0;
+		cancelled += waits[i].wait.of_cpu;
+	}
+	told_count = 0;
+	vmm_sync_batch_init(&batch, w.os);
+	do {
+		told_last = 0;
+		vmm_os_mutex_lock(&w.world.sync_lock);
+		all = vmm_sync_cancel_locked(&f.object, &batch);
+		vmm_os_mutex_unlock(&w.world.sync_lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+	assert_int_equal(told_count, cancelled);
+	for (uint32_t i = 0; i < WAITS; i++)
+		if (waits[i].told)
+			assert_int_equal(waits[i].wait.status, VMM_CANCELLED);
+	assert_int_equal(check_heap(f.object.heap, NULL), WAITS - cancelled);
+	signal(&f, WAITS, false); /* those of contexts go on waiting (MFN-33) */
+	assert_int_equal(told_count, WAITS);
+	stop(&w);
+}
+
+/* Two openings of one object, as two processes have them. */
+static void end_opening(struct vmm_sync_object *object)
+{
+	struct vmm_sync *sync = vmm_calloc(1, sizeof(*sync));
+
+	assert_non_null(sync);
+	sync->object = object;
+	told_last = 0;
+	vmm_sync_end(sync);
+}
+
+static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
+{
+	static _Atomic uint64_t word;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t flags = 0; flags <= VMM_SYNC_UNWAIT_ON_LAST;
+	     flags += VMM_SYNC_UNWAIT_ON_LAST) {
+		for (uint32_t openings = 1; openings <= 2; openings++) {
+			struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
+			struct fence *fence = vmm_container_of(object, struct fence, object);
+			const uint64_t one = 1;
+			struct wait wait;
+
+			assert_non_null(object);
+			object->world = &w.world;
+			object->type = VMM_SYNC_MONITORED_FENCE;
+			object->flags = flags;
+			object->word = &word;
+			object->openings = openings;
+			atomic_init(&object->references, openings);
+			assert_false(begin(&w, &wait, &fence, &one, 1, false));
+			end_opening(object);
+			assert_int_equal(wait.told, !flags || openings == 1);
+			if (openings == 2)
+				end_opening(object);
+			assert_int_equal(wait.told, 1);
+			assert_int_equal(wait.wait.status, VMM_CANCELLED);
+		}
+	}
+	stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_heap_keeps_its_order_whatever_is_taken_out),
+		cmocka_unit_test(mfn_16_one_signal_frees_those_it_satisfies_of_ten_thousand),
+		cmocka_unit_test(mfn_14_mfn_15_all_and_any_of_several),
+		cmocka_unit_test(mfn_14_mfn_24_all_hold_at_the_same_look),
+		cmocka_unit_test(mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu),
+		cmocka_unit_test(sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters),
+	};
+
+	return cmocka_run_group_tests_name("sync waits", tests, NULL, NULL);
+}
