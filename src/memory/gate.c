@@ -155,7 +155,8 @@ bool vmm_gate_is_in_view(const struct vmm_instance *instance)
 	    (instance->cache != VMM_CACHE_CPU || !instance->handover))
 		return false;
 	if (!instance->view_current | (instance->kept != NULL) | (instance->partial != NULL) |
-	    (instance->alternate != NULL) | (instance->range_count != 0) | instance->held)
+	    (instance->alternate != NULL) | (instance->range_count != 0) | instance->held |
+	    instance->not_written)
 		return false;
 	if (instance->place == VMM_PLACE_MEMORY)
 		return memory->segment[instance->segment - 1].cpu_memory;

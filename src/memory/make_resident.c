@@ -274,8 +274,10 @@ static NTSTATUS check_counts(const struct request *r)
 static void evict(struct request *r, struct vmm_ref *ref)
 {
 	vmm_resident_unlist(ref);
-	if (r->request->flags & NOT_WRITTEN_TO) /* whichever Evict carries it (PRI-10) */
+	if (r->request->flags & NOT_WRITTEN_TO) { /* whichever Evict carries it (PRI-10) */
+		vmm_gate_shut(ref->instance);     /* the next lock is to be seen */
 		ref->instance->not_written = true;
+	}
 	if (ref->residency_count || (r->request->flags & EVICT_ONLY_IF_NECESSARY))
 		return;
 	vmm_resident_depart(ref);

@@ -65,26 +65,24 @@ static void draw_spec(struct random *r, struct item *item)
 	if ((s->flags & (EXISTING | EXISTING_KERNEL)) == 0 && draw(r, 3) == 0)
 		s->eviction_set = APERTURE;
 	if (draw(r, 3) == 0)
-		s->preferred = (uint32_t)__builtin_ctz(s->read_set) + 1;
+		s->preferred = (uint32_t)__builtin_ctz(r->wddm2 ? s->write_set : s->read_set) + 1;
 	item->bytes = (uint32_t)s->size_bytes;
 }
 
 struct flags_case random_case(const struct random *r, const struct item *item)
 {
 	const struct scripted_allocation *s = &item->spec;
-	uint32_t sets = r->wddm2 ? s->read_set & s->write_set : s->write_set;
-
 	return (struct flags_case){
 		.version = r->version,
 		.flags = s->flags,
 		.primary = item->primary,
 		.memory = s->flags & EXISTING,
 		.kernel_memory = s->flags & EXISTING_KERNEL,
-		.aperture = sets & APERTURE,
-		.hidden = sets & HIDDEN,
+		.aperture = s->write_set & APERTURE,
+		.hidden = s->write_set & HIDDEN,
 		.coherent = r->coherent,
 		.ranges = r->ranges,
-		.vpr = r->vpr && (s->read_set & s->write_set & MEMORY),
+		.vpr = r->vpr && (s->write_set & MEMORY),
 	};
 }
 

@@ -257,7 +257,7 @@ void random_begin(struct random *r, uint64_t seed)
 	r->coherent = is_coherent(r->seed);
 	r->ranges = !r->wddm2 && has_ranges(r->seed);
 	r->vpr = r->version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1;
-	r->known = flags_known(r->version) & ~(uint32_t)HISTORY;
+	r->known = flags_known(r->version);
 	if (r->wddm2)
 		r->known &= ~(uint32_t)MAP_VISIBLE;
 	world_start_with(&r->w, &kind, set_up, &options);

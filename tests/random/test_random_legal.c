@@ -73,9 +73,10 @@ static void a_million_legal_operations_keep_every_byte(void **state)
 		assert_true(totals.done[k] > operations / 1000);
 	assert_true(totals.evictions > operations / 100);
 	/* Every property that is built, every flag of a lock. */
-	assert_int_equal(totals.properties[0], 0x3FFF);
+	assert_int_equal(totals.properties[0], 0x7FFF);
 	assert_int_equal(totals.properties[1], 0x7F | PINNED | NO_LARGE_PAGES | IN_VPR | PHYSICAL |
-						       NOTIFY | HARDWARE_PROTECTED | ON_DEMAND);
+						       NOTIFY | HARDWARE_PROTECTED | ON_DEMAND |
+						       HISTORY);
 	assert_int_equal(totals.lock_flags[0], LOCK_FLAGS);
 	assert_int_equal(totals.lock_flags[1],
 			 LOCK_FLAGS & ~(uint32_t)(ACQUIRE_APERTURE | USE_ALTERNATE_VA));

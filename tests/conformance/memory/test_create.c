@@ -73,17 +73,6 @@ static void expect_flags_refused(struct world *w, UINT flags, const char *rule)
 	expect_refused(w, set_flags, &flags, rule);
 }
 
-/* A legal answer that asks for what is not built: nobody broke a contract. */
-static void expect_flags_not_built(struct world *w, UINT flags)
-{
-	D3DKMT_HANDLE a;
-
-	assert_int_equal(create(w, set_flags, &flags, &a), E_NOTIMPL);
-	assert_int_equal(w->client.findings, 0);
-	assert_int_equal(a, 0);
-	assert_int_equal(probe_count(PROBE_DESTROY), 1);
-}
-
 static void expect_flags_fine(struct world *w, UINT flags)
 {
 	D3DKMT_HANDLE a;
@@ -222,11 +211,30 @@ static void alf_24_a_history_buffer_is_visible_and_nothing_else(void **state)
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE,
 			     "ALF-24"); /* the aperture is coherent: Cached too */
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | CACHED | FROM_END, "ALF-24");
-	expect_flags_not_built(&w, HISTORY | CPU_VISIBLE | CACHED);
+	expect_flags_fine(&w, HISTORY | CPU_VISIBLE | CACHED);
 	world_stop(&w);
 	world_start(&w, state, &options);
 	expect_flags_refused(&w, HISTORY | CPU_VISIBLE | FROM_END, "ALF-24");
-	expect_flags_not_built(&w, HISTORY | CPU_VISIBLE);
+	expect_flags_fine(&w, HISTORY | CPU_VISIBLE);
+	world_stop(&w);
+}
+
+/* What is there to be read is what the GPU has left in it. */
+static void alf_24_the_cpu_reads_what_the_gpu_wrote_there(void **state)
+{
+	uint32_t flags = HISTORY | CPU_VISIBLE | CACHED;
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, NULL);
+	assert_int_equal(create(&w, set_flags, &flags, &a), S_OK);
+	client_fill(&w.context, a, PAGE, 0x24240000);
+	client_submit(&w.context);
+	client_idle(&w.client);
+	const uint32_t *words = client_lock(&w.device, a, 0);
+	assert_int_equal(words[0], 0x24240000);
+	assert_int_equal(words[PAGE / 4 - 1], 0x24240000);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	world_stop(&w);
 }
 
@@ -529,6 +537,7 @@ int main(void)
 		BOTH(alf_17_fromendofsegment_places_at_the_end),
 		BOTH(alf_21_alf_23_flags_for_primaries_and_links),
 		BOTH(alf_24_a_history_buffer_is_visible_and_nothing_else),
+		BOTH(alf_24_the_cpu_reads_what_the_gpu_wrote_there),
 		BOTH(alf_32_only_a_primary_has_a_source),
 		BOTH(alf_33_the_miniports_refusals_reach_the_caller),
 		BOTH(alf_33_any_other_status_is_the_miniports_mistake),

@@ -14,6 +14,12 @@ static void start(struct world *w, void **state)
 	world_start(w, state, link_setup);
 }
 
+static void with_a_range(struct scripted_miniport *m)
+{
+	link_setup(m);
+	m->settings.caps.NumberOfSwizzlingRanges = 1;
+}
+
 /* Who asks for a store sees to it first that those are free which the GPU has read. */
 static uint64_t system_bytes(struct world *w)
 {
@@ -705,7 +711,7 @@ static void alf_23_what_is_not_built_on_a_link_says_so(void **state)
 	};
 	struct world w;
 
-	start(&w, state);
+	world_start(&w, state, with_a_range);
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scripted_allocation spec = {.size_bytes = BYTES,
 						   .flags = WORLD_CPU_VISIBLE | cases[i].flags,
