@@ -110,6 +110,20 @@ struct vidmm_tdr_options {
 		3, 2000, 5000, 60000, 5, 2 \
 	}
 
+/*
+ * SCH-06: how contexts of equal priority share a node, and how long those of lower priority wait. Both are of the node's time,
+ * in microseconds: what its packets take from the end of the one before, or from their submission, to their own end.
+ */
+struct vidmm_scheduling_options {
+	uint32_t slice_us; /* a context goes on until it has had so much more than another; not 0 */
+	uint32_t
+		patience_us; /* after so much for others a waiting context gets one packet; at least a slice */
+};
+#define VIDMM_SCHEDULING_DEFAULTS \
+	{                         \
+		10000, 100000     \
+	}
+
 struct vidmm_adapter_options {
 	uint32_t struct_size;
 	/*
@@ -151,6 +165,7 @@ struct vidmm_adapter_options {
 	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
 	 */
 	uint32_t features;
+	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
 };
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
@@ -200,6 +215,11 @@ VIDMM_API void vidmm_process_close(struct vidmm_process *process); /* destroys i
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_process_set_budget(struct vidmm_process *process,
 								 struct vidmm_adapter *adapter,
 								 uint32_t group, uint64_t bytes);
+/*
+ * Does the process hold the increase-priority privilege (SE_INC_BASE_PRIORITY_NAME on Windows), which real-time levels of
+ * D3DKMTSetContextSchedulingPriority need (SCH-02)? Not before it is said here; taking it away changes no level that is set.
+ */
+VIDMM_API void vidmm_process_set_may_raise_priority(struct vidmm_process *process, bool may);
 VIDMM_API uint32_t
 vidmm_process_id(const struct vidmm_process *process); /* as in events: 1, 2, 3 ... */
 

@@ -116,7 +116,9 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 		status = vmm_sched_create(&adapter->core, options->first_fence_id);
 	if (!vmm_ok(status))
 		goto out_adapter;
-	status = start_port(adapter, options);
+	status = vmm_sched_configure(&adapter->core, options->scheduling);
+	if (vmm_ok(status))
+		status = start_port(adapter, options);
 	if (!vmm_ok(status))
 		goto out_sched;
 	report_step(options, VIDMM_START_CORE);

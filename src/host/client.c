@@ -72,6 +72,11 @@ vidmm_status vidmm_process_set_budget(struct vidmm_process *process, struct vidm
 	return vmm_budget_set(&adapter->core, vidmm_core_process(process), group, bytes);
 }
 
+void vidmm_process_set_may_raise_priority(struct vidmm_process *process, bool may)
+{
+	atomic_store(&vidmm_core_process(process)->may_raise, may);
+}
+
 uint32_t vidmm_process_id(const struct vidmm_process *process)
 {
 	return vidmm_core_process(process)->id;

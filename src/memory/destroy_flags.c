@@ -52,25 +52,6 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 
 /* ---- AssumeNotInUse ---- */
 
-/* Does any node have work that names it; `prepared`: does the GPU have all of that? */
-static bool is_named(const struct vmm_instance *instance, bool *prepared)
-{
-	const struct vmm_adapter *adapter = instance->allocation->adapter;
-	bool named = false;
-
-	*prepared = true;
-	for (uint32_t t = 0; t < adapter->node_count; t++) {
-		uint64_t queued = atomic_load_explicit(&instance->queued[t], memory_order_relaxed);
-
-		if (vmm_timeline_done(adapter, t, queued))
-			continue;
-		named = true;
-		*prepared &=
-			atomic_load_explicit(&instance->active[t], memory_order_relaxed) >= queued;
-	}
-	return named;
-}
-
 /* The miniport may still have to write what moves it. */
 static bool is_being_paged(const struct vmm_instance *instance)
 {
@@ -85,7 +66,7 @@ static bool is_alone(const struct vmm_allocation *a)
 }
 
 /*
- * A client that is wrong about it. A packet that is still to be prepared needs the allocation in the miniport, so its end
+ * A client that is wrong about it. A packet that is still to be patched, or may be again, needs the allocation in the miniport, so its end
  * waits as if nothing had been assumed.
  */
 static bool is_to_be_told(const struct vmm_memory *memory, const struct vmm_ref *ref)
@@ -93,7 +74,7 @@ static bool is_to_be_told(const struct vmm_memory *memory, const struct vmm_ref 
 	const struct vmm_allocation *a = ref->allocation;
 	bool prepared;
 
-	if (!ref->not_in_use || a->gone || !is_named(&a->first, &prepared))
+	if (!ref->not_in_use || a->gone || !vmm_instance_named(&a->first, &prepared))
 		return false;
 	prepared &= is_alone(a) && !is_being_paged(&a->first);
 	vmm_finding(memory->adapter->observe, "ALF-37", ref->device->process->id, ref->handle,

@@ -205,7 +205,8 @@ VMM_COLD static vmm_status wait_until_idle(struct vmm_memory *memory,
 		uint64_t last = atomic_load_explicit(&operand->queued[t], memory_order_relaxed);
 
 		last = vmm_min_u64(last, memory->engine->last_prepared(adapter, t));
-		if (!vmm_timeline_done(adapter, t, last))
+		/* Contexts complete out of turn: the newest that uses it need not be the last. */
+		if (!vmm_timeline_passed(adapter, t, last))
 			status = memory->engine->wait_locked(adapter, t, last, VIDMM_WAIT_SPACE);
 	}
 	return status;

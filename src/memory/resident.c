@@ -464,7 +464,7 @@ static bool may_depart(const struct vmm_ref *ref)
 	const struct vmm_adapter *adapter = ref->device->adapter;
 
 	for (uint32_t t = 0; t < adapter->node_count; t++)
-		if (!vmm_timeline_done(adapter, t, ref->departs_after[t]))
+		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
 			return false;
 	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }

@@ -36,6 +36,7 @@ vmm_status vmm_process_create(struct vmm_world *world, const char *name,
 	if (!p)
 		return VMM_NO_MEMORY;
 	p->world = world;
+	atomic_store(&p->priority_class, 2); /* D3DKMT_SCHEDULINGPRIORITYCLASS_NORMAL (SCH-04) */
 	snprintf(p->name, sizeof(p->name), "%s", name ? name : "");
 	vmm_os_mutex_init(&p->lock, world->os, VMM_RANK_PROCESS, "process");
 	vmm_handle_table_init(&p->handles, VMM_HANDLE_LOCAL);
@@ -82,6 +83,8 @@ void vmm_adapter_init(struct vmm_adapter *adapter, struct vmm_world *world)
 	vmm_os_mutex_init(&adapter->paging_lock, world->os, VMM_RANK_PAGING, "paging");
 	vmm_os_mutex_init(&adapter->state_lock, world->os, VMM_RANK_STATE, "adapter state");
 	vmm_list_init(&adapter->devices);
+	for (uint32_t t = 0; t < VMM_TIMELINES_MAX; t++)
+		vmm_list_init(&adapter->timeline[t].work);
 	vmm_list_init(&adapter->world_link);
 }
 

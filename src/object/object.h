@@ -4,7 +4,7 @@
  * allocations and their instances: their structures, handles and references. It decides nothing about memory
  * or scheduling; those modules keep their own state in the members that are marked as theirs.
  *
- * Locks, outermost first (docs/locking.md): submit, paging, state, process, sync.
+ * Locks, outermost first (docs/locking.md): submit, paging, process, state, sync.
  */
 #ifndef VMM_OBJECT_OBJECT_H
 #define VMM_OBJECT_OBJECT_H
@@ -18,8 +18,8 @@
 
 #define VMM_RANK_SUBMIT  10u
 #define VMM_RANK_PAGING  20u
-#define VMM_RANK_STATE   30u
 #define VMM_RANK_PROCESS 40u
+#define VMM_RANK_STATE   45u
 #define VMM_RANK_SYNC    47u
 #define VMM_RANK_SHARED  50u
 
@@ -49,23 +49,48 @@ struct vmm_world {
 	struct vmm_os *os;
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
-	struct vmm_os_mutex shared_lock; /* rank SHARED: guards the four members below */
-	struct vmm_handle_table shared;  /* global handles of shared resources */
-	struct vmm_list adapters;        /* vmm_adapter.world_link of those that run */
-	struct vmm_list sync_shares;     /* of sync: NT handles; guarded by the shared lock */
-	struct vmm_os_mutex sync_lock;   /* rank SYNC: who waits for which synchronization object */
+	struct vmm_os_mutex
+		shared_lock; /* rank SHARED: guards the four members below, and what says so */
+	struct vmm_handle_table shared; /* global handles of shared resources */
+	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
+	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
+	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
 		abandoned; /* a miniport is not entered any more, so it frees no objects either */
 };
 
-/* Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. */
+/* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
+#define VMM_TIMELINE_AHEAD 1024u
+
+/*
+ * Progress of one timeline. Its packets are numbered 1, 2, 3 ... in 64 bits; the DDI's 32-bit fence ids live in sched. Those of
+ * one context complete in order, and all of paging; a context may be ahead of another one (SCH-05).
+ */
 struct vmm_timeline {
 	_Atomic uint64_t
 		queued; /* last number given out: under the submit lock (nodes) or the paging lock (paging) */
 	_Atomic uint64_t
 		completed; /* every packet up to here is complete; written under the state lock */
+	/* Complete ahead of that: a ring of bits, and how many are set. Written under the state lock. */
+	_Atomic uint32_t ahead;
+	_Atomic uint64_t done[VMM_TIMELINE_AHEAD / 64];
+	_Atomic uint64_t beyond; /* the newest that was too far ahead for it; 0: none is */
+	struct vmm_list
+		work; /* vmm_work.link, in order; guarded by the state lock; not of paging */
+};
+
+/* A packet of a node that is not complete, and what it names. Guarded by the state lock. */
+struct vmm_work {
+	struct vmm_list link;
+	uint64_t sequence;
+	const struct vmm_device *device;
+	struct vmm_instance *const *instances; /* NULL elements name nothing */
+	const uint8_t *writes;                 /* parallel to it; bit 0: it may write it */
+	uint32_t count;
+	bool prepared;  /* what it names is in memory for it */
+	bool submitted; /* the miniport has it */
 };
 
 /* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
@@ -160,9 +185,11 @@ struct vmm_process {
 	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
 	struct vmm_list syncs, keyed;
 	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
+	_Atomic uint32_t priority_class; /* D3DKMT_SCHEDULINGPRIORITYCLASS (SCH-04) */
+	_Atomic bool may_raise;          /* it holds the increase-priority privilege (SCH-02) */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
-	uint32_t engine_resets; /* guarded by lock, like the ring of when they were */
+	uint32_t engine_resets; /* guarded by world->shared_lock, like the ring of when they were */
 	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
 };
 
@@ -293,7 +320,9 @@ struct vmm_instance {
 	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
 	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
 	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
-	uint32_t range; /* node in the segment's heap */
+	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
+	uint8_t shared_use;
+	uint32_t range;       /* node in the segment's heap */
 	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
@@ -465,12 +494,28 @@ struct vmm_process *vmm_calling_process_set(struct vmm_os *os, struct vmm_proces
 struct vmm_process *vmm_calling_process(struct vmm_os *os);
 
 /* ---- progress (progress.c) ---- */
+/* The packets themselves: in with its number, out when complete, which its timeline then says. State lock held. */
+void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work);
+void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work);
+bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
+/* Is every packet up to that one complete? */
+static inline bool vmm_timeline_passed(const struct vmm_adapter *adapter, uint32_t timeline,
+				       uint64_t sequence)
+{
+	return vmm_likely(sequence <= atomic_load_explicit(&adapter->timeline[timeline].completed,
+							   memory_order_acquire));
+}
+/* Is that packet complete, and with it what its context queued before? Of a node: not with the state lock held. */
 static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t timeline,
 				     uint64_t sequence)
 {
-	return sequence <=
-	       atomic_load_explicit(&adapter->timeline[timeline].completed, memory_order_acquire);
+	return vmm_timeline_passed(adapter, timeline, sequence) ||
+	       (vmm_unlikely(atomic_load_explicit(&adapter->timeline[timeline].ahead,
+						  memory_order_relaxed)) &&
+		vmm_timeline_is_ahead(adapter, timeline, sequence));
 }
+/* Are all packets of the device up to that one complete? Not with the state lock held. */
+bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
 
 /* Where the paging of a physical adapter runs: each has that node (SCH-09). */
 static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
@@ -479,19 +524,24 @@ static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uin
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
-/* The first timeline on which that use is not complete, and the packet; false: idle. */
+/* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
-/* As that for any use, without a question. */
+/* Does a node's packet that is not complete name it; has the miniport all of those? */
+bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted);
+/* Is a packet that may write it, up to that one of the timeline, not complete? State lock held. */
+bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,
+				   uint64_t sequence);
+/* As vmm_instance_busy for any use, without a question. */
 static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
 	for (uint32_t t = 0; t <= adapter->node_count; t++)
-		if (vmm_unlikely(!vmm_timeline_done(
+		if (vmm_unlikely(!vmm_timeline_passed(
 			    adapter, t,
 			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
-			return false;
+			return !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 	return true;
 }
 /*
@@ -500,6 +550,9 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
+/* The same for that packet and all before it. */
+vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
+				    uint64_t sequence, uint32_t reason) VMM_MUST_CHECK;
 /* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */
 vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen,
 			     uint32_t reason) VMM_MUST_CHECK;

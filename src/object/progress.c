@@ -6,27 +6,243 @@
 #include "object/live.h"
 #include "object/object.h"
 
+/* ---- what is complete ---- */
+
+static _Atomic uint64_t *word_of(const struct vmm_timeline *timeline, uint64_t sequence)
+{
+	uint64_t bit = sequence % VMM_TIMELINE_AHEAD;
+
+	return (_Atomic uint64_t *)&timeline->done[bit / 64];
+}
+
+static uint64_t bit_of(uint64_t sequence)
+{
+	return (uint64_t)1 << sequence % 64;
+}
+
+void vmm_work_add_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+{
+	vmm_list_push_back(&timeline->work, &work->link);
+	atomic_store_explicit(&timeline->queued, work->sequence, memory_order_relaxed);
+}
+
+/* Everything up to there is complete now. The bits go first: who sees the number finds none of an earlier round. */
+static void pass(struct vmm_timeline *timeline, uint64_t upto)
+{
+	uint64_t completed = atomic_load_explicit(&timeline->completed, memory_order_relaxed);
+
+	if (upto <= completed)
+		return;
+	if (vmm_unlikely(atomic_load_explicit(&timeline->ahead, memory_order_relaxed)))
+		for (uint64_t s = completed + 1; s <= upto && s <= completed + VMM_TIMELINE_AHEAD;
+		     s++)
+			if (atomic_fetch_and(word_of(timeline, s), ~bit_of(s)) & bit_of(s))
+				atomic_fetch_sub(&timeline->ahead, 1);
+	if (vmm_unlikely(atomic_load(&timeline->beyond)) &&
+	    upto >= atomic_load(&timeline->beyond)) {
+		atomic_store(&timeline->beyond, 0);
+		atomic_fetch_sub(&timeline->ahead, 1);
+	}
+	atomic_store_explicit(&timeline->completed, upto, memory_order_release);
+}
+
+/* The packet is complete, and some before it are not. */
+VMM_COLD static void note_ahead(struct vmm_timeline *timeline, uint64_t sequence)
+{
+	if (sequence - atomic_load(&timeline->completed) <= VMM_TIMELINE_AHEAD) {
+		atomic_fetch_add(&timeline->ahead, 1);
+		atomic_fetch_or(word_of(timeline, sequence), bit_of(sequence));
+		return;
+	}
+	if (!atomic_load(&timeline->beyond))
+		atomic_fetch_add(&timeline->ahead, 1);
+	if (sequence > atomic_load(&timeline->beyond))
+		atomic_store(&timeline->beyond, sequence);
+}
+
+void vmm_work_done_locked(struct vmm_timeline *timeline, struct vmm_work *work)
+{
+	bool oldest = timeline->work.next == &work->link;
+	uint64_t sequence = work->sequence;
+
+	vmm_list_remove(&work->link);
+	if (vmm_unlikely(!oldest))
+		note_ahead(timeline, sequence);
+	else if (vmm_list_empty(&timeline->work))
+		pass(timeline, atomic_load_explicit(&timeline->queued, memory_order_relaxed));
+	else
+		pass(timeline,
+		     vmm_container_of(timeline->work.next, struct vmm_work, link)->sequence - 1);
+}
+
+VMM_COLD static bool is_over(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
+{
+	const struct vmm_list *link;
+	bool over = true;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->timeline[timeline].work)
+		over &= vmm_container_of(link, struct vmm_work, link)->sequence != sequence;
+	over &= sequence <= atomic_load(&adapter->timeline[timeline].queued);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return over;
+}
+
+/*
+ * The number first: a bit that is set is that packet's, or the packet's of the round before, whose bit went before the number
+ * came so near, or of a later round, and then this one is long complete.
+ */
+bool vmm_timeline_is_ahead(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
+{
+	const struct vmm_timeline *t = &adapter->timeline[timeline];
+	uint64_t completed = atomic_load_explicit(&t->completed, memory_order_acquire);
+
+	if (sequence <= completed)
+		return true;
+	if (sequence - completed <= VMM_TIMELINE_AHEAD &&
+	    atomic_load_explicit(word_of(t, sequence), memory_order_acquire) & bit_of(sequence))
+		return true;
+	return vmm_unlikely(sequence <= atomic_load(&t->beyond)) &&
+	       is_over((struct vmm_adapter *)adapter, timeline, sequence);
+}
+
+/* ---- who is busy ---- */
+
+static bool names(const struct vmm_work *work, const struct vmm_instance *instance,
+		  enum vmm_use use)
+{
+	if (use == VMM_USE_ACTIVE && !work->prepared)
+		return false;
+	/* From 2.0 on a packet has the memory of all that its device keeps resident. */
+	if (use == VMM_USE_ACTIVE && instance->allocation->adapter->wddm2)
+		return true;
+	for (uint32_t i = 0; i < work->count; i++)
+		if (work->instances[i] == instance && (use != VMM_USE_WRITE || work->writes[i] & 1))
+			return true;
+	return false;
+}
+
+/*
+ * The packet of that number, the newest that uses the instance so, is complete, but another context's before it may not be.
+ * 0: none is left; otherwise the newest of them.
+ */
+VMM_COLD static uint64_t older_use(const struct vmm_instance *instance, uint32_t t, uint64_t newest,
+				   enum vmm_use use)
+{
+	struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_list *link;
+	uint64_t found = 0;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->timeline[t].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		if (work->sequence >= newest)
+			break;
+		if (names(work, instance, use))
+			found = work->sequence;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return found;
+}
+
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_timeline *at = adapter->timeline;
 	const _Atomic uint64_t *last = use == VMM_USE_WRITE    ? instance->written
 				       : use == VMM_USE_ACTIVE ? instance->active
 							       : instance->queued;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
-		uint64_t s = atomic_load_explicit(&last[t], memory_order_relaxed);
+	for (uint32_t t = 0; t <= adapter->node_count; t++, at++, last++) {
+		uint64_t s = atomic_load_explicit(last, memory_order_relaxed);
 
-		if (!vmm_timeline_done(adapter, t, s)) {
-			if (timeline)
-				*timeline = t;
-			if (sequence)
-				*sequence = s;
-			return true;
+		if (s <= atomic_load_explicit(&at->completed, memory_order_acquire))
+			continue;
+		if (vmm_unlikely(atomic_load_explicit(&at->ahead, memory_order_relaxed)) &&
+		    vmm_timeline_is_ahead(adapter, t, s)) {
+			s = older_use(instance, t, s, use);
+			if (!s)
+				continue;
 		}
+		if (timeline)
+			*timeline = t;
+		if (sequence)
+			*sequence = s;
+		return true;
 	}
 	return false;
 }
+
+bool vmm_instance_named(const struct vmm_instance *instance, bool *submitted)
+{
+	struct vmm_adapter *adapter = instance->allocation->adapter;
+	bool named = false;
+
+	*submitted = true;
+	vmm_os_mutex_lock(&adapter->state_lock);
+	for (uint32_t t = 0; t < adapter->node_count; t++) {
+		const struct vmm_list *link;
+
+		vmm_list_for_each (link, &adapter->timeline[t].work) {
+			const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+			if (!names(work, instance, VMM_USE_ANY))
+				continue;
+			named = true;
+			*submitted &= work->submitted;
+		}
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return named;
+}
+
+bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t timeline,
+				   uint64_t sequence)
+{
+	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_list *link;
+
+	if (vmm_timeline_passed(adapter, timeline, sequence))
+		return false;
+	if (timeline == adapter->paging_timeline)
+		return true;
+	vmm_list_for_each (link, &adapter->timeline[timeline].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		if (work->sequence > sequence)
+			break;
+		if (names(work, instance, VMM_USE_WRITE))
+			return true;
+	}
+	return false;
+}
+
+VMM_COLD static bool device_is_done(const struct vmm_device *device, uint32_t t, uint64_t sequence)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	const struct vmm_list *link;
+	bool done = true;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->timeline[t].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		done &= work->device != device || work->sequence > sequence;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return done;
+}
+
+bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence)
+{
+	return vmm_timeline_passed(device->adapter, timeline, sequence) ||
+	       (vmm_timeline_done(device->adapter, timeline, sequence) &&
+		device_is_done(device, timeline, sequence));
+}
+
+/* ---- waiting ---- */
 
 /* 0: nobody's but our own. */
 static uint32_t caller(struct vmm_adapter *adapter)
@@ -74,18 +290,17 @@ static bool waits_shortly(struct vmm_adapter *adapter, uint32_t timeline, uint64
 	return true;
 }
 
-vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			     uint32_t reason, uint64_t *waited_ns)
+static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			     bool all, uint32_t reason, uint64_t *waited_ns)
 {
-	if (reason == VIDMM_WAIT_LOCK && waits_shortly(adapter, timeline, sequence, waited_ns))
-		return VMM_OK;
 	uint64_t began = vmm_os_now_ns(adapter->os);
 	vmm_status status = VMM_OK;
 
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
-		bool done = vmm_timeline_done(adapter, timeline, sequence);
+		bool done = all ? vmm_timeline_passed(adapter, timeline, sequence)
+				: vmm_timeline_done(adapter, timeline, sequence);
 
 		/* LOCK-33: a waiter is released at once. In this order: an abandoned packet counts as done, too. */
 		if (atomic_load(&adapter->removed)) {
@@ -106,6 +321,20 @@ vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uin
 	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason, waited, timeline,
 		  sequence, 0);
 	return vmm_ok(status) ? VMM_OK : status;
+}
+
+vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			     uint32_t reason, uint64_t *waited_ns)
+{
+	if (reason == VIDMM_WAIT_LOCK && waits_shortly(adapter, timeline, sequence, waited_ns))
+		return VMM_OK;
+	return wait_until(adapter, timeline, sequence, false, reason, waited_ns);
+}
+
+vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
+				    uint64_t sequence, uint32_t reason)
+{
+	return wait_until(adapter, timeline, sequence, true, reason, NULL);
 }
 
 vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_t reason)

@@ -181,6 +181,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 		return STATUS_NO_MEMORY;
 	context->device = device;
 	context->flags = request->flags;
+	vmm_turn_init(context);
 	vmm_list_init(&context->link);
 	vmm_list_init(&context->free_dma);
 	status = choose_node(context, request);

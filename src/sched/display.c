@@ -251,12 +251,13 @@ uint64_t vmm_flip_overdue(struct vmm_adapter *adapter)
 
 /* ---- the worker shows what is due ---- */
 
+/* Packets of several contexts complete in any order: what writes to it is what counts. State lock held. */
 static bool is_ready(const struct vmm_adapter *adapter, const struct vmm_flip *flip)
 {
 	if (!flip->due || flip->set)
 		return false;
 	for (uint32_t t = 0; t <= adapter->node_count; t++)
-		if (!vmm_timeline_done(adapter, t, flip->after[t]))
+		if (vmm_instance_unwritten_locked(flip->instance, t, flip->after[t]))
 			return false;
 	return true;
 }
@@ -315,7 +316,7 @@ static bool enter_level_two(struct vmm_adapter *adapter)
 		    atomic_load(&adapter->recovering))
 			break;
 		vmm_prepare_pump_waiting(adapter);
-		vmm_sched_wait_idle(adapter, VIDMM_WAIT_PRESENT);
+		vmm_sched_feed_until_idle(adapter, VIDMM_WAIT_PRESENT);
 		vmm_paging_lock(adapter);
 		vmm_os_mutex_lock(&adapter->state_lock);
 		bool idle = !sched->hardware_total && !atomic_load(&sched->ready_count);

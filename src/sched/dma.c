@@ -21,7 +21,7 @@ static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 	vmm_free(dma->private_data);
 	vmm_free(dma->list);
 	vmm_free(dma->instances);
-	vmm_free(dma->offers);
+	vmm_free(dma->uses);
 	vmm_free(dma->patches);
 	vmm_free(dma);
 }
@@ -153,14 +153,18 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	vmm_list_init(&dma->mapped);
 	vmm_list_init(&dma->packet.link);
 	vmm_list_init(&dma->part.link);
+	vmm_list_init(&dma->work.link);
 	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
-	dma->offers = vmm_calloc(list_size, sizeof(*dma->offers));
+	dma->uses = vmm_calloc(list_size, sizeof(*dma->uses));
 	dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
+	dma->work.device = context->device;
+	dma->work.instances = dma->instances;
+	dma->work.writes = dma->uses;
 	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
 	if (context->dma_private_bytes)
 		dma->private_data = vmm_calloc(1, context->dma_private_bytes);
-	if (!dma->list || !dma->instances || !dma->offers || !dma->patches ||
+	if (!dma->list || !dma->instances || !dma->uses || !dma->patches ||
 	    (context->dma_private_bytes && !dma->private_data) ||
 	    !vmm_ok(dma_memory(context, dma))) {
 		dma_free(context->device->adapter, dma);
@@ -184,12 +188,12 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	*may_create = *may_create && !dma && context->dma_count < VMM_DMA_BUFFERS_PER_CONTEXT;
 	context->dma_count += *may_create;
 	*oldest = 0; /* another thread may hold one that it has not queued yet */
-	for (uint32_t i = 0; i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
-		uint64_t sequence = context->all[i] ? context->all[i]->packet.sequence : 0;
+	for (uint32_t i = 0; !dma && i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
+		const struct vmm_dma *at = context->all[i];
 
-		if (sequence && !vmm_timeline_done(adapter, context->node, sequence) &&
-		    (!*oldest || sequence < *oldest))
-			*oldest = sequence;
+		if (at && !vmm_list_empty(&at->work.link) &&
+		    (!*oldest || at->work.sequence < *oldest))
+			*oldest = at->work.sequence;
 	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	return dma;

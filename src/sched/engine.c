@@ -157,14 +157,14 @@ static void count(struct vmm_sched *sched, struct vmm_process *process,
 	uint64_t now = vmm_os_now_ns(sched->adapter->os);
 	struct vmm_list *link;
 
-	vmm_os_mutex_lock(&process->lock);
+	vmm_os_mutex_lock(&process->world->shared_lock);
 	uint32_t n = process->engine_resets++;
 	bool good = limit && (n < limit || now - process->engine_reset_ns[n % limit] >
 						   (uint64_t)sched->tdr.limit_time_ms * NS_PER_MS);
 
 	if (good)
 		process->engine_reset_ns[n % limit] = now;
-	vmm_os_mutex_unlock(&process->lock);
+	vmm_os_mutex_unlock(&process->world->shared_lock);
 	if (good)
 		return;
 	atomic_store(&process->denied, true);
@@ -234,7 +234,6 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 	}
 	vmm_port_at_interrupt(adapter->port, forget_reports, node);
 	unmask(sched, index);
-	vmm_preempt_renew(sched, node);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
 }

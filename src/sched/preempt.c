@@ -5,9 +5,10 @@
  *   somebody wants it (vmm_preempt_want_locked)           -> `wanted`
  *   whoever has the paging lock next                      DxgkDdiPreemptCommand; nothing is submitted to the node (PRE-02)
  *   the interrupt, perhaps before that returns (PRE-05)   the answer is recorded
- *   the DPC                                               completed packets retire, the others are taken back (PRE-04)
- *   whoever has the paging lock next, at PASSIVE_LEVEL    they are queued again: paging first, with the ids that it has; render
- *                                                         packets get new ids and are patched again (PRE-07, PAT-14)
+ *   the DPC                                               completed packets retire, the others are queued again (PRE-04), each
+ *                                                         before what its context, or paging, still has queued
+ *   whoever has the paging lock next                      paging goes first, with the ids that it has; render packets get new ids
+ *                                                         and are patched again, at PASSIVE_LEVEL (PRE-07, PAT-14, queue.c)
  *
  * What was taken back keeps its memory: it counts as in use until it completes, so its addresses are the same (PRE-08). Paging
  * never moves memory that a submitted packet uses, and may therefore pass render packets.
@@ -40,7 +41,7 @@ static void event(struct vmm_sched *sched, uint32_t what, uint32_t index, uint32
 }
 
 /* PRE-01 to PRE-03. The id is the newest of all, and the node hears of no older one before it has answered. */
-static void request(struct vmm_sched *sched, uint32_t index)
+void vmm_preempt_request(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_node *node = &sched->node[index];
@@ -48,7 +49,7 @@ static void request(struct vmm_sched *sched, uint32_t index)
 
 	vmm_os_mutex_lock(&adapter->state_lock);
 	if (node->preempt.wanted && !vmm_list_empty(&node->hardware))
-		node->preempt.fence = fence = vmm_fence_next(sched);
+		node->preempt.fence = node->newest = fence = vmm_fence_next(sched);
 	unwant_locked(sched, node);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!fence)
@@ -96,21 +97,29 @@ static bool is_good_answer(struct vmm_sched *sched, uint32_t index)
 	return false;
 }
 
-/* PRE-04: what is with the miniport still, was preempted. In its order, behind nothing else. */
+/* PRE-04: what is with the miniport still, was preempted. It goes before what has not been there. */
 static uint32_t take_back(struct vmm_sched *sched, struct vmm_node *node)
 {
 	uint32_t count = node->hardware_count;
 
-	while (!vmm_list_empty(&node->hardware)) {
-		struct vmm_list *link = node->hardware.next;
+	if (!count)
+		return 0;
+	struct vmm_packet *running = vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
-		vmm_list_remove(link);
-		vmm_list_push_back(&node->preempt.taken, link);
+	vmm_order_charge_locked(node, running, vmm_os_now_ns(sched->adapter->os) - node->since_ns);
+	if (!running->paging)
+		vmm_dma_of(running)->preempted++;
+	while (!vmm_list_empty(&node->hardware)) {
+		struct vmm_packet *packet =
+			vmm_container_of(node->hardware.prev, struct vmm_packet, link);
+
+		vmm_list_remove(&packet->link);
+		packet->submit.Flags.Resubmission = sched->caps->wddm2; /* SUB-21 */
+		vmm_order_again_locked(node, packet);
 	}
+	atomic_fetch_add(&sched->ready_count, count);
 	sched->hardware_total -= count;
 	node->hardware_count = 0;
-	if (count)
-		atomic_fetch_add(&sched->chores, 1);
 	return count;
 }
 
@@ -131,75 +140,6 @@ bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 	return true;
 }
 
-/* ---- again ---- */
-
-/* Moves all of a kind to the end of another list. */
-static void move(struct vmm_list *from, struct vmm_list *to, bool paging)
-{
-	struct vmm_list *link, *next;
-
-	vmm_list_for_each_safe (link, next, from) {
-		if (vmm_container_of(link, struct vmm_packet, link)->paging != paging)
-			continue;
-		vmm_list_remove(link);
-		vmm_list_push_back(to, link);
-	}
-}
-
-static uint32_t length(const struct vmm_list *list)
-{
-	const struct vmm_list *link;
-	uint32_t count = 0;
-
-	vmm_list_for_each (link, list)
-		count++;
-	return count;
-}
-
-/*
- * PRE-07: paging first; within each kind what was with the miniport comes before what was not. False: nothing was taken
- * back. Ids must rise along the queue (SUB-01), so every render packet in it needs a new one.
- */
-static bool queue_again_locked(struct vmm_sched *sched, struct vmm_node *node)
-{
-	struct vmm_list all;
-
-	if (vmm_list_empty(&node->preempt.taken))
-		return false;
-	atomic_fetch_add(&sched->ready_count, length(&node->preempt.taken));
-	vmm_list_init(&all);
-	move(&node->preempt.taken, &all, true);
-	move(&node->ready, &all, true);
-	move(&node->preempt.taken, &all, false);
-	move(&node->ready, &all, false);
-	while (!vmm_list_empty(&all)) {
-		struct vmm_list *link = all.next;
-
-		vmm_list_remove(link);
-		vmm_list_push_back(&node->ready, link);
-	}
-	atomic_fetch_sub(&sched->chores, 1);
-	return true;
-}
-
-void vmm_preempt_renew(struct vmm_sched *sched, struct vmm_node *node)
-{
-	struct vmm_list *link;
-
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool any = queue_again_locked(sched, node);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	if (!any)
-		return;
-	vmm_list_for_each (link, &node->ready) {
-		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
-
-		if (!packet->paging && !packet->cancelled &&
-		    !vmm_device_lost(vmm_dma_of(packet)->context->device)) /* TDR-12 */
-			vmm_prepare_renew(sched, packet);
-	}
-}
-
 void vmm_preempt_chores_locked(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -208,11 +148,11 @@ void vmm_preempt_chores_locked(struct vmm_sched *sched)
 	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
 			     !atomic_load(&adapter->recovering);
 	     n++) {
-		request(sched, n);
+		vmm_preempt_request(sched, n);
 		if (!passive)
 			continue;
 		vmm_engine_chore_locked(sched, n);
-		vmm_preempt_renew(sched, &sched->node[n]);
+		vmm_queue_renew_stale(sched, &sched->node[n]);
 	}
 }
 
@@ -236,5 +176,4 @@ uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *no
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 {
 	drop_request(sched, node);
-	(void)queue_again_locked(sched, node);
 }

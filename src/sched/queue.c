@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Node queues: prepared packets in order, what the hardware holds, and their retirement.
+ * Node queues: from prepared packets (order.c says which is next) to the hardware, and their retirement.
  *
  * Packets reach SubmitCommand only under the paging lock (the DDI's scheduler class is serialised). Whoever makes a
  * packet submittable, at DISPATCH or in a client's thread, tries that lock; if it is taken, its holder looks again
@@ -22,105 +22,168 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	struct vmm_adapter *adapter = sched->adapter;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_push_back(&sched->node[packet->node].ready, &packet->link);
+	vmm_order_ready_locked(&sched->node[packet->node], packet);
 	atomic_fetch_add(&sched->ready_count, 1);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-/*
- * PAG-21 on a link: as soon as one packet of a synchronous number is with the hardware no render packet follows it there until
- * the number is complete. So there must be none in front of another packet that this takes: not of that number, nor of one
- * before it.
- */
-static bool may_begin_alone(const struct vmm_sched *sched, const struct vmm_packet *packet)
+static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
-	const struct vmm_adapter *adapter = sched->adapter;
-	uint32_t parts = sched->paging_parts[packet->sequence % VMM_PAGING_PACKETS];
-
-	if (vmm_likely(adapter->physical_adapters == 1) || sched->alone == packet->sequence)
-		return true;
-	if (!vmm_timeline_done(adapter, packet->timeline, packet->sequence - 1))
-		return false;
-	for (uint32_t i = 0; i < adapter->physical_adapters; i++) {
-		const struct vmm_list *ready = &sched->node[vmm_paging_node_of(adapter, i)].ready;
-		const struct vmm_packet *first =
-			vmm_container_of(ready->next, struct vmm_packet, link);
-
-		parts -= ready->next != ready && first->paging &&
-			 first->sequence == packet->sequence;
-	}
-	return !parts;
-}
-
-static bool may_submit(const struct vmm_sched *sched, const struct vmm_node *node,
-		       const struct vmm_packet *packet)
-{
-	if (vmm_unlikely(node->preempt.fence)) /* PRE-02 */
+	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
 		return false;
 	if (node->hardware_count >= sched->caps->node_depth) /* SUB-16 */
 		return false;
-	if (sched->hardware_total >= sched->caps->dma_queue_entries) /* SUB-15 */
-		return false;
-	/* PAG-21, SUB-30 */
-	if (!packet->paging &&
-	    vmm_unlikely(!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
-					    sched->alone)))
-		return false;
-	if (vmm_unlikely(packet->synchronous) && !may_begin_alone(sched, packet))
-		return false;
-	/* SUB-03: paging work ran on another node; its completion, not its submission, is what counts. */
-	return vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
-				 packet->paging_needed);
+	return sched->hardware_total < sched->caps->dma_queue_entries; /* SUB-15 */
 }
 
-/* Cancelled packets at the head complete once everything before them has. State lock held. */
-static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *node)
+/* Cancelled packets of one context that are next complete once those before them have. */
+static uint32_t retire_cancelled_of(struct vmm_sched *sched, struct vmm_node *node,
+				    struct vmm_context *context)
 {
-	bool any = false;
+	uint32_t count = 0;
+	bool last = context->turn.running;
 
-	while (!vmm_list_empty(&node->ready) && vmm_list_empty(&node->hardware)) {
-		struct vmm_packet *packet =
-			vmm_container_of(node->ready.next, struct vmm_packet, link);
+	/* Having retired its last packet, we have seen the context for the last time. */
+	while (!last) {
+		struct vmm_packet *packet = vmm_order_first(context);
 
 		if (!packet->cancelled)
 			break;
-		vmm_list_remove(&packet->link);
+		vmm_order_take_locked(node, packet);
+		last = vmm_list_empty(&context->turn.ready);
 		packet->cancelled = false;
+		node->cancelled--;
 		atomic_fetch_sub(&sched->ready_count, 1);
 		vmm_packet_retired_locked(sched, packet);
-		any = true;
+		count++;
 	}
-	return any;
+	return count;
 }
 
-static struct vmm_packet *take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved)
+/* State lock held. */
+VMM_COLD static bool retire_cancelled(struct vmm_sched *sched, struct vmm_node *node)
+{
+	struct vmm_list *link, *next;
+	uint32_t count = 0;
+
+	vmm_list_for_each_safe (link, next, &node->contexts)
+		count += retire_cancelled_of(sched, node,
+					     vmm_container_of(link, struct vmm_context, turn.link));
+	return count;
+}
+
+static void give_to_hardware(struct vmm_sched *sched, struct vmm_node *node,
+			     struct vmm_packet *packet)
+{
+	vmm_order_take_locked(node, packet);
+	vmm_list_push_back(&node->hardware, &packet->link);
+	if (!node->hardware_count++)
+		vmm_watch_moved_locked(sched, node);
+	sched->hardware_total++;
+	node->last_submitted = packet->fence;
+	if (!vmm_fence_reached(node->newest, packet->fence))
+		node->newest = packet->fence;
+	if (vmm_unlikely(packet->synchronous))
+		sched->alone = packet->sequence;
+	atomic_fetch_sub(&sched->ready_count, 1);
+}
+
+/* At DISPATCH_LEVEL: somebody who may patch will be here. State lock held. */
+VMM_COLD static void note_stale(struct vmm_sched *sched, struct vmm_node *node)
+{
+	if (node->stale)
+		return;
+	node->stale = true;
+	atomic_fetch_add(&sched->chores, 1);
+}
+
+enum taking { TAKEN, STALE, NOTHING, URGENT };
+
+/* STALE: the packet is to be renewed first. */
+static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
+				    struct vmm_packet **packet)
 {
 	struct vmm_node *node = &sched->node[index];
-	struct vmm_packet *packet = NULL;
+	struct vmm_packet *stale = NULL;
+	enum taking taking = NOTHING;
+	bool urgent = false;
 
+	*packet = NULL;
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	/* What was taken back comes first (PRE-07). */
-	bool open = vmm_list_empty(&node->preempt.taken);
-	if (open)
+	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
-	if (open && !vmm_list_empty(&node->ready)) {
-		packet = vmm_container_of(node->ready.next, struct vmm_packet, link);
-		if (!packet->cancelled && may_submit(sched, node, packet)) {
-			vmm_list_remove(&packet->link);
-			vmm_list_push_back(&node->hardware, &packet->link);
-			if (!node->hardware_count++)
-				vmm_watch_moved_locked(sched, node);
-			sched->hardware_total++;
-			node->last_submitted = packet->fence;
-			if (vmm_unlikely(packet->synchronous))
-				sched->alone = packet->sequence;
-			atomic_fetch_sub(&sched->ready_count, 1);
+	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
+	     room = !idle && has_room(sched, node);
+	if (room || vmm_unlikely(!idle && sched->caps->preemption_aware))
+		*packet = vmm_order_next_locked(sched, node, &urgent, &stale);
+	if (*packet && urgent) { /* SCH-05: it does not wait for the end of what the node is at */
+		vmm_preempt_want_locked(sched, node);
+		taking = URGENT;
+	} else if (*packet && room) {
+		taking = TAKEN;
+	}
+	if (taking == TAKEN && vmm_unlikely(stale)) {
+		if (vmm_port_at_passive(sched->adapter->port)) {
+			*packet = stale;
+			taking = STALE;
 		} else {
-			packet = NULL;
+			note_stale(sched, node);
+			taking = stale == *packet ? NOTHING : TAKEN;
 		}
 	}
+	if (taking == TAKEN)
+		give_to_hardware(sched, node, *packet);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return packet;
+	return taking;
+}
+
+/* False: what belongs to a lost device is about to be cancelled (TDR-12). */
+VMM_COLD static bool renew(struct vmm_sched *sched, struct vmm_packet *packet)
+{
+	if (vmm_device_lost(vmm_dma_of(packet)->context->device))
+		return false;
+	vmm_prepare_renew(sched, packet);
+	return true;
+}
+
+void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node)
+{
+	struct vmm_packet *stale = NULL;
+	bool urgent = false;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	if (node->stale) {
+		node->stale = false;
+		atomic_fetch_sub(&sched->chores, 1);
+		(void)vmm_order_next_locked(sched, node, &urgent, &stale);
+	}
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	if (stale)
+		(void)renew(sched, stale);
+}
+
+static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet)
+{
+	/* The packet may retire, and be reused, as soon as the miniport has it. */
+	DXGKARG_SUBMITCOMMAND args = packet->submit;
+	uint32_t process = 0, handle = 0;
+
+	if (!packet->paging) {
+		const struct vmm_context *context =
+			vmm_dma_of((struct vmm_packet *)packet)->context;
+		process = context->device->process->id;
+		handle = context->handle;
+	}
+	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
+		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
+		  args.DmaBufferSubmissionEndOffset);
+	vmm_watch_submitted(sched);
+	(void)vmm_port_submit(sched->adapter->port, &args);
+}
+
+static bool is_stopped(const struct vmm_adapter *adapter)
+{
+	return atomic_load(&adapter->removed) || atomic_load(&adapter->recovering);
 }
 
 void vmm_queue_drain_locked(struct vmm_sched *sched)
@@ -130,32 +193,28 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (vmm_unlikely(atomic_load(&sched->chores)))
 		vmm_preempt_chores_locked(sched);
-	for (uint32_t n = 0; n < adapter->node_count && !atomic_load(&adapter->removed) &&
-			     !atomic_load(&adapter->recovering);
-	     n++) {
+	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
 		struct vmm_packet *packet;
+		enum taking taking;
 
-		while ((packet = take_submittable(sched, n, &moved)) != NULL) {
-			/* The packet may retire, and be reused, as soon as the miniport has it. */
-			DXGKARG_SUBMITCOMMAND submit = packet->submit;
-			uint32_t process = 0, handle = 0;
-
-			if (!packet->paging) {
-				const struct vmm_context *context = vmm_dma_of(packet)->context;
-				process = context->device->process->id;
-				handle = context->handle;
-			}
-			vmm_event(adapter->observe, VIDMM_EVENT_QUEUE, process, handle,
-				  packet->paging, packet->fence, n,
-				  submit.DmaBufferSubmissionStartOffset,
-				  submit.DmaBufferSubmissionEndOffset);
-			vmm_watch_submitted(sched);
-			(void)vmm_port_submit(adapter->port, &submit);
-			if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering))
+		while ((taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
+			if (taking == TAKEN)
+				submit(sched, n, packet);
+			else if (!renew(sched, packet))
+				break;
+			if (is_stopped(adapter))
 				return;
 		}
+		if (vmm_unlikely(taking == URGENT))
+			vmm_preempt_request(sched, n);
 	}
-	if (moved)
+	bool left =
+		vmm_unlikely(atomic_load(&sched->chores)) && !vmm_port_at_passive(adapter->port);
+
+	if (left)
+		vmm_worker_wake(sched);
+	/* The worker may be waiting for the GPU on behalf of the first packet to prepare; looking again, it does them. */
+	if (moved || left)
 		vmm_progress_signal(adapter);
 }
 
@@ -205,8 +264,7 @@ static void retire_paging(struct vmm_sched *sched, struct vmm_packet *packet)
 
 void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	_Atomic uint64_t *completed = &sched->adapter->timeline[packet->timeline].completed;
-	uint64_t sequence = packet->sequence;
+	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 
 	if (vmm_unlikely(packet->portion)) {
 		vmm_dma_of(packet)->part_busy =
@@ -217,32 +275,54 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 		retire_paging(sched, packet);
 		return;
 	}
-	vmm_dma_put(vmm_container_of(packet, struct vmm_dma, packet));
+	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
+
+	vmm_dma_put(dma);
 	/* Last: whoever sees that it is complete may free the context that it belongs to. */
-	atomic_store_explicit(completed, sequence, memory_order_release);
+	vmm_work_done_locked(timeline, &dma->work);
+}
+
+/* How many packets a completion of that fence covers. */
+static uint32_t covered(const struct vmm_node *node, uint32_t fence)
+{
+	const struct vmm_list *link;
+	uint32_t count = 0;
+
+	vmm_list_for_each (link, &node->hardware) {
+		if (!vmm_fence_reached(fence,
+				       vmm_container_of(link, struct vmm_packet, link)->fence))
+			break;
+		count++;
+	}
+	return count;
 }
 
 /* Retires what the node's newest report covers (SUB-06); state lock held. */
 uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence)
 {
-	uint32_t retired = 0;
+	uint32_t retired = 0, count = covered(node, fence);
 
-	while (!vmm_list_empty(&node->hardware)) {
+	node->last_completed = fence;
+	if (!count)
+		return 0;
+	uint64_t began_ns = node->since_ns;
+
+	vmm_watch_moved_locked(sched, node);
+	while (retired < count) {
 		struct vmm_packet *packet =
 			vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
-		if (!vmm_fence_reached(fence, packet->fence))
-			break;
 		vmm_list_remove(&packet->link);
+		/* Those that are told together have had equal parts of the time, as far as anybody knows. */
+		vmm_order_charge_locked(node, packet, (node->since_ns - began_ns) / count);
+		if (!packet->paging)
+			vmm_dma_of(packet)->context->turn.running--;
 		node->hardware_count--;
 		sched->hardware_total--;
 		node->last_device = packet->paging ? NULL : vmm_dma_of(packet)->context->device;
 		vmm_packet_retired_locked(sched, packet);
 		retired++;
 	}
-	node->last_completed = fence;
-	if (retired)
-		vmm_watch_moved_locked(sched, node);
 	return retired;
 }
 
@@ -410,8 +490,9 @@ static void sink_dpc(void *context)
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (preempted || atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched))
+	if (preempted || atomic_load(&sched->chores) || atomic_load(&adapter->zombies) ||
+	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -482,6 +563,20 @@ static void abandon_list(struct vmm_sched *sched, struct vmm_list *list)
 	}
 }
 
+static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
+{
+	abandon_list(sched, &node->paging);
+	while (!vmm_list_empty(&node->contexts)) {
+		struct vmm_packet *packet = vmm_order_first(
+			vmm_container_of(node->contexts.next, struct vmm_context, turn.link));
+
+		packet->cancelled = true;
+		vmm_order_take_locked(node, packet);
+		vmm_packet_retired_locked(sched, packet);
+	}
+	node->cancelled = 0;
+}
+
 void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -492,7 +587,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		abandon_list(sched, &sched->node[n].hardware);
 		vmm_engine_forget_locked(sched, &sched->node[n]);
 		vmm_preempt_forget_locked(sched, &sched->node[n]);
-		abandon_list(sched, &sched->node[n].ready);
+		abandon_ready(sched, &sched->node[n]);
 		sched->node[n].hardware_count = 0;
 	}
 	abandon_list(sched, &sched->prepare);

@@ -101,14 +101,16 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 	vmm_engine_forget_locked(sched, node);
 	vmm_preempt_forget_locked(sched, node);
 	vmm_list_for_each_safe (link, next, &node->hardware) {
-		vmm_list_remove(link);
-		vmm_packet_retired_locked(sched, vmm_container_of(link, struct vmm_packet, link));
-	}
-	vmm_list_for_each_safe (link, next, &node->ready) {
 		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
 
+		vmm_list_remove(link);
 		if (!packet->paging)
-			continue;
+			vmm_dma_of(packet)->context->turn.running--;
+		vmm_packet_retired_locked(sched, packet);
+	}
+	vmm_list_for_each_safe (link, next, &node->paging) {
+		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
 		vmm_list_remove(link);
 		atomic_fetch_sub(&sched->ready_count, 1);
 		vmm_packet_retired_locked(sched, packet);
@@ -171,23 +173,41 @@ static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 	(void)!NT_SUCCESS(vmm_port_cancel(sched->adapter->port, &args));
 }
 
-/* The lists change under the paging lock alone. They complete in their turn, when the queue is next looked at. */
+/* The next one is marked: it completes in its turn, when the queue is next looked at, which takes the paging lock. */
+static struct vmm_packet *mark_lost(struct vmm_sched *sched, struct vmm_node *node)
+{
+	struct vmm_packet *found = NULL;
+	struct vmm_list *link, *at;
+
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_list_for_each (link, &node->contexts) {
+		const struct vmm_context *context =
+			vmm_container_of(link, struct vmm_context, turn.link);
+
+		if (found || !vmm_device_lost(context->device))
+			continue;
+		vmm_list_for_each (at, &context->turn.ready) {
+			struct vmm_packet *packet = vmm_container_of(at, struct vmm_packet, link);
+
+			if (!found && !packet->cancelled)
+				found = packet;
+		}
+	}
+	if (found) {
+		found->cancelled = true;
+		node->cancelled++;
+	}
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return found;
+}
+
 void vmm_cancel_lost(struct vmm_sched *sched)
 {
 	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
-		struct vmm_list *link;
+		struct vmm_packet *packet;
 
-		vmm_list_for_each (link, &sched->node[n].ready) {
-			struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
-
-			if (packet->paging || packet->cancelled ||
-			    !vmm_device_lost(vmm_dma_of(packet)->context->device))
-				continue;
+		while ((packet = mark_lost(sched, &sched->node[n])) != NULL)
 			tell_cancelled(sched, packet);
-			vmm_os_mutex_lock(&sched->adapter->state_lock);
-			packet->cancelled = true;
-			vmm_os_mutex_unlock(&sched->adapter->state_lock);
-		}
 	}
 }
 

@@ -7,10 +7,9 @@
 #include "sched/submission.h"
 
 enum {
-	ENTRY_WRITE = 0x1,
+	ENTRY_WRITE = VMM_USES_WRITE,
 	ENTRY_DO_NOT_RETIRE = 0x2,
-	ENTRY_OFFER = 0x1C,
-	ENTRY_OFFER_SHIFT = 2,
+	ENTRY_OFFER = VMM_USES_OFFER,
 	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
 	RENDER_RESIZE_FLAGS = 0x7,
@@ -152,7 +151,7 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 			     "reserved bits are set (PAG-30)");
 	*out = (DXGK_ALLOCATIONLIST){0};
 	dma->instances[index] = NULL;
-	dma->offers[index] = 0;
+	dma->uses[index] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
 	if (!entry.hAllocation)
 		return STATUS_SUCCESS; /* DMA-15 */
 	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
@@ -163,9 +162,9 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
-		dma->offers[index] = (uint8_t)((entry.Value & ENTRY_OFFER) >> ENTRY_OFFER_SHIFT);
 		dma->offering = true;
-		status = check_offer(s, index, ref, dma->offers[index]);
+		status = check_offer(s, index, ref,
+				     (entry.Value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
 		if (!NT_SUCCESS(status))
 			return status;
 	}
@@ -372,9 +371,11 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 			vmm_rename_used(dma->instances[dma->patches[p].AllocationIndex], s->serial);
 	/* Of the pieces of one submission the last one to be queued counts. */
 	for (uint32_t i = 0; dma->offering && i < dma->list_count; i++)
-		if (dma->offers[i])
-			vmm_offer_after_locked(dma->instances[i], dma->offers[i], s->context->node,
-					       sequence);
+		if (dma->uses[i] & VMM_USES_OFFER)
+			vmm_offer_after_locked(dma->instances[i],
+					       (dma->uses[i] & VMM_USES_OFFER) >>
+						       VMM_USES_OFFER_SHIFT,
+					       s->context->node, sequence);
 }
 
 /* From here on the allocations are busy, the instances used, the packet in its queue. */
@@ -385,6 +386,7 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	uint64_t sequence =
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
+	dma->after = vmm_order_after(sched, dma);
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 
@@ -402,10 +404,14 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	}
 	vmm_os_mutex_lock(&s->adapter->state_lock);
 	dma->packet.node = dma->packet.timeline = t;
-	dma->packet.sequence = sequence;
+	dma->packet.sequence = dma->work.sequence = sequence;
+	dma->work.count = dma->list_count;
+	dma->work.prepared = dma->work.submitted = dma->shielded = false;
+	dma->preempted = 0;
 	dma->submission = s->serial;
+	vmm_order_queued(sched, dma, sequence);
 	atomic_store_explicit(&s->context->device->queued[t], sequence, memory_order_relaxed);
-	atomic_store_explicit(&s->adapter->timeline[t].queued, sequence, memory_order_relaxed);
+	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
 	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
@@ -441,7 +447,7 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 	for (uint32_t i = 0; i < from->list_count; i++) {
 		to->list[i] = from->list[i];
 		to->instances[i] = from->instances[i];
-		to->offers[i] = from->offers[i];
+		to->uses[i] = from->uses[i];
 	}
 }
 

@@ -32,11 +32,11 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	vmm_list_init(&sched->free_paging);
 	vmm_list_init(&sched->mapped_dma);
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
-		vmm_list_init(&sched->node[n].ready);
+		vmm_list_init(&sched->node[n].paging);
+		vmm_list_init(&sched->node[n].contexts);
 		vmm_list_init(&sched->node[n].hardware);
-		vmm_list_init(&sched->node[n].preempt.taken);
 		sched->node[n].last_completed = sched->node[n].last_submitted =
-			sched->next_fence - 1;
+			sched->node[n].newest = sched->next_fence - 1;
 		atomic_store(&sched->node[n].reported, sched->next_fence - 1);
 	}
 	for (uint32_t i = 0; i < VMM_PAGING_PACKETS; i++)
@@ -140,11 +140,9 @@ static void give_up_locked(struct vmm_adapter *adapter)
 	vmm_queue_abandon_locked(adapter);
 }
 
-void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-		    uint32_t reason)
+static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
 {
-	if (vmm_timeline_done(adapter, timeline, sequence) ||
-	    vmm_ok(vmm_wait_timeline(adapter, timeline, sequence, reason, NULL)))
+	if (vmm_ok(status))
 		return;
 	/* Under the paging lock nobody is in the middle of preparing what is abandoned. */
 	vmm_os_mutex_lock(&adapter->paging_lock);
@@ -152,10 +150,40 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 }
 
+void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+		    uint32_t reason)
+{
+	if (!vmm_timeline_done(adapter, timeline, sequence))
+		finish_waiting(adapter,
+			       vmm_wait_timeline(adapter, timeline, sequence, reason, NULL));
+}
+
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
-		vmm_sched_wait(adapter, t, atomic_load(&adapter->timeline[t].queued), reason);
+	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
+
+		if (!vmm_timeline_passed(adapter, t, sequence))
+			finish_waiting(adapter,
+				       vmm_wait_timeline_passed(adapter, t, sequence, reason));
+	}
+}
+
+/* The worker does what others leave to it meanwhile: nobody else would. */
+void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
+{
+	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
+
+		for (;;) {
+			uint32_t seen = atomic_load(&adapter->progress);
+
+			vmm_sched_kick(adapter);
+			if (vmm_timeline_passed(adapter, t, sequence))
+				break;
+			finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));
+		}
+	}
 }
 
 /* Packets are numbered when they join the list, and prepared in its order. */
@@ -178,7 +206,7 @@ static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline)
 	return last;
 }
 
-/* Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
+/* For that packet and all before it, whosesoever. Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason)
 {
@@ -189,7 +217,7 @@ static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, ui
 		if (vmm_unlikely(atomic_load(&adapter->recovering)))
 			return VMM_DEVICE_REMOVED;
 		vmm_queue_drain_locked(adapter->sched);
-		if (vmm_timeline_done(adapter, timeline, sequence))
+		if (vmm_timeline_passed(adapter, timeline, sequence))
 			return VMM_OK;
 		vmm_status status = vmm_wait_progress(adapter, seen, reason);
 		if (!vmm_ok(status))

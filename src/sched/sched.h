@@ -85,6 +85,21 @@ struct vmm_device *vmm_sched_context_device(const struct vmm_context *context);
 void *vmm_sched_context_live(const struct vmm_context *context);
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context);
 
+/*
+ * Priorities (priority.c); each takes effect with the next packet that is chosen, and a higher one preempts what runs, where
+ * the miniport can (SCH-05). Set: STATUS_INVALID_PARAMETER outside the range, STATUS_ACCESS_DENIED without the privilege;
+ * nothing changes then.
+ */
+NTSTATUS vmm_sched_set_priority(struct vmm_context *context, int32_t priority) VMM_MUST_CHECK;
+int32_t vmm_sched_priority(const struct vmm_context *context);
+NTSTATUS vmm_sched_set_in_process_priority(struct vmm_context *context,
+					   int32_t priority) VMM_MUST_CHECK;
+int32_t vmm_sched_in_process_priority(const struct vmm_context *context);
+NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t class) VMM_MUST_CHECK;
+/* STATUS_INVALID_PARAMETER: the options. NULL: the defaults. Before vmm_sched_start. */
+vmm_status vmm_sched_configure(struct vmm_adapter *adapter,
+			       const struct vidmm_scheduling_options *options) VMM_MUST_CHECK;
+
 struct vmm_render_request {
 	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
 	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */

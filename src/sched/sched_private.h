@@ -28,6 +28,10 @@ struct vmm_packet {
 /* One DMA buffer with everything that travels with it; belongs to a context's pool. */
 struct vmm_dma {
 	struct vmm_packet packet;
+	struct vmm_work work; /* while it is queued */
+	uint64_t after; /* submitted once everything up to there has been (order.c); 0: whenever */
+	uint32_t preempted; /* how often it was running when its node was preempted */
+	bool shielded;      /* not again (SCH-06) */
 	struct vmm_context *context;
 	struct vmm_list
 		pool; /* in context->free_dma while nobody uses it; guarded by the state lock */
@@ -45,7 +49,7 @@ struct vmm_dma {
 	void *private_data;
 	DXGK_ALLOCATIONLIST *list;
 	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
-	uint8_t *offers;                 /* parallel to list: what its completion offers (DMA-24) */
+	uint8_t *uses;                   /* parallel to list: VMM_USE_* */
 	D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t list_count, patch_count, used_bytes, private_used;
 	/*
@@ -87,8 +91,31 @@ struct vmm_flip {
 	uint64_t address, set_ns;
 };
 
+enum {
+	VMM_USES_WRITE = 0x1, /* it may be written */
+	VMM_USES_OFFER =
+		0x1C, /* the priority at which the buffer's completion offers it (DMA-24) */
+	VMM_USES_OFFER_SHIFT = 2,
+};
+
+/*
+ * How a context's packets get their turn (order.c). Guarded by the state lock, but for what clients set.
+ */
+struct vmm_turn {
+	_Atomic int32_t priority;    /* -7 to 7, or an absolute level (SCH-01, SCH-02) */
+	_Atomic uint32_t in_process; /* 0 or 1 (SCH-03) */
+	struct vmm_list ready;       /* its prepared packets, in order */
+	struct vmm_list link;        /* in the node's contexts while it has some */
+	uint32_t running;            /* packets of it with the miniport */
+	uint32_t level;              /* its effective priority when that was last looked at */
+	uint64_t used_ns;            /* of the node's time, as the clock of its level counts it */
+	uint64_t cost_ns;            /* of its last packet */
+	uint64_t waits_since_ns;     /* of the node's busy time: its turn was then, or it came */
+};
+
 struct vmm_context {
 	struct vmm_device *device;
+	struct vmm_turn turn;
 	struct vmm_list link; /* in device->contexts */
 	void *live;           /* hContext of its callbacks (live.h) */
 	void *kmd_context;
@@ -125,21 +152,36 @@ struct vmm_engine {
 
 /* Of a node (preempt.c). Guarded by the state lock, but for the answer: the interrupt writes it, the DPC reads it. */
 struct vmm_preempt {
-	bool wanted;           /* a request is to be made */
-	uint32_t fence;        /* of the request that is outstanding, 0: none */
-	uint64_t since_ns;     /* wanted since */
-	struct vmm_list taken; /* taken back from the miniport, to be queued again */
+	bool wanted;       /* a request is to be made */
+	uint32_t fence;    /* of the request that is outstanding, 0: none */
+	uint64_t since_ns; /* wanted since */
 	uint32_t answer, answer_last;
 	_Atomic bool answered;
 	bool reset; /* the adapter was, when that was the newest id: answers up to it are late ones */
 	uint32_t reset_fence;
 };
 
+/* Effective priorities (order.c): 6 of idle contexts, 84 relative ones, 15 of real time. */
+#define VMM_LEVELS 105u
+
 struct vmm_node {
-	struct vmm_list ready; /* prepared packets in submission order; guarded by the state lock */
+	/* Guarded by the state lock; they lose packets, but to the miniport's answers, under the paging lock alone. */
+	struct vmm_list paging;   /* paging packets in submission order */
+	struct vmm_list contexts; /* vmm_turn.link of those that have prepared packets */
 	struct vmm_list hardware; /* with the miniport; guarded by the state lock */
 	uint32_t hardware_count;
-	_Atomic uint32_t reported; /* newest completed fence the interrupt told; DIRQL */
+	uint32_t cancelled; /* packets in `contexts` that will not run */
+	uint32_t newest;    /* the newest id that the miniport has heard of here */
+	bool stale; /* what is next needs a newer one, and with it PASSIVE_LEVEL: one of the chores */
+	uint64_t busy_ns; /* its time that completed packets took */
+	uint64_t clock_ns[VMM_LEVELS];
+	const struct vmm_context *holder; /* whose slice it is; only compared */
+	/* Who queued what here; under the submit lock. Contexts are only compared: one that is gone has nothing queued. */
+	const struct vmm_context *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
+	const struct vmm_context *newest_owner;
+	uint64_t newest_of_others;         /* the newest packet that is not the newest owner's */
+	uint64_t flipped[VMM_SOURCES_MAX]; /* the newest flip of each source here; submit lock */
+	_Atomic uint32_t reported;         /* newest completed fence the interrupt told; DIRQL */
 	_Atomic uint32_t report_pending;
 	struct vmm_fault fault[VMM_FAULTS_MAX]; /* ring: written at DIRQL, read by the DPC */
 	_Atomic uint32_t fault_head, fault_tail;
@@ -177,8 +219,9 @@ struct vmm_sched {
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
-	uint32_t next_fence;   /* guarded by the paging lock */
-	uint64_t preparations; /* guarded by the paging lock */
+	uint32_t next_fence;            /* guarded by the paging lock */
+	uint64_t preparations;          /* guarded by the paging lock */
+	uint64_t slice_ns, patience_ns; /* SCH-06 */
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
@@ -205,6 +248,34 @@ static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
 {
 	return (int32_t)(completed - fence) >= 0; /* ids wrap */
 }
+/* order.c */
+void vmm_turn_init(struct vmm_context *context);
+/* Is the GPU at, or waiting for, somebody else's work on the node? Then what the piece must not overtake. Submit lock held. */
+uint64_t vmm_order_after(struct vmm_sched *sched, const struct vmm_dma *dma);
+void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64_t sequence);
+/* State lock held: */
+void vmm_order_ready_locked(struct vmm_node *node, struct vmm_packet *packet);
+void vmm_order_again_locked(struct vmm_node *node, struct vmm_packet *packet);
+void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet);
+/*
+ * Which packet is next, of those that may run; NULL: none. `urgent`: what the node is at should make room for it (SCH-05).
+ * `stale`: that packet, or the one that only paging goes before, was overtaken: ids rise on a node (SUB-01), so it needs a new
+ * one and must be patched again for it (PAT-14).
+ */
+struct vmm_packet *vmm_order_next_locked(struct vmm_sched *sched, struct vmm_node *node,
+					 bool *urgent, struct vmm_packet **stale);
+/* The packet has had that much of the node's time. */
+void vmm_order_charge_locked(struct vmm_node *node, const struct vmm_packet *packet, uint64_t ns);
+static inline struct vmm_packet *vmm_order_first(const struct vmm_context *context)
+{
+	return vmm_container_of(context->turn.ready.next, struct vmm_packet, link);
+}
+/* priority.c */
+uint32_t vmm_priority_level(const struct vmm_context *context);
+/* May it wait for ever while others have work? */
+bool vmm_level_may_starve(uint32_t level);
+/* Does it yield to nobody, however long they wait? */
+bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
 void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
@@ -224,9 +295,13 @@ void vmm_engine_chore_locked(struct vmm_sched *sched,
 			     uint32_t index); /* paging lock, PASSIVE_LEVEL */
 /* The adapter was reset, or nothing completes any more. State lock held. */
 void vmm_engine_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
+/* Paging lock held, PASSIVE_LEVEL: a packet that waits for its new id gets it. */
+void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node);
 /* preempt.c */
 /* State lock held: the node is to be preempted by whoever has the paging lock next. Nothing on a miniport that is not aware. */
 void vmm_preempt_want_locked(struct vmm_sched *sched, struct vmm_node *node);
+/* Paging lock held. Makes the request, if one is wanted. */
+void vmm_preempt_request(struct vmm_sched *sched, uint32_t index) VMM_COLD;
 void vmm_preempt_chores_locked(struct vmm_sched *sched) VMM_COLD; /* paging lock held */
 void vmm_preempt_record(struct vmm_sched *sched,
 			const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data); /* DIRQL */
@@ -234,11 +309,11 @@ void vmm_preempt_record(struct vmm_sched *sched,
 bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index);
 /* The engine was reset: what is with the miniport is taken back; how many. Paging and state lock held. */
 uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *node);
-/* What was taken back is queued again. Paging lock held, PASSIVE_LEVEL. */
-void vmm_preempt_renew(struct vmm_sched *sched, struct vmm_node *node);
-/* The adapter was reset; what was taken back is in the ready queue. Paging and state lock held. */
+/* The adapter was reset. Paging and state lock held. */
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
+/* Everything queued is complete, or the adapter given up. On the worker; the submit lock held at most. */
+void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,

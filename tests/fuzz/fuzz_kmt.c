@@ -393,6 +393,30 @@ static NTSTATUS render(struct refusal *r)
 	return D3DKMTRender(&args);
 }
 
+static NTSTATUS priorities(struct refusal *r)
+{
+	const D3DKMT_HANDLE bad = refusal_bad_handle(r), context = bad == r->kmt_context ? 0 : bad;
+	const INT priority = (INT)refusal_wide(r);
+	D3DKMT_SETCONTEXTSCHEDULINGPRIORITY set = {context, priority};
+	D3DKMT_GETCONTEXTSCHEDULINGPRIORITY get = {context, priority};
+	D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY set_in = {context, priority};
+	D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY get_in = {context, priority};
+
+	switch (r->detail = refusal_draw(r, 5)) {
+	case 0:
+		return D3DKMTSetContextSchedulingPriority(&set);
+	case 1:
+		return D3DKMTGetContextSchedulingPriority(&get);
+	case 2:
+		return D3DKMTSetContextInProcessSchedulingPriority(&set_in);
+	case 3:
+		return D3DKMTGetContextInProcessSchedulingPriority(&get_in);
+	default:
+		return D3DKMTSetProcessSchedulingPriorityClass(
+			NULL, (D3DKMT_SCHEDULINGPRIORITYCLASS)priority);
+	}
+}
+
 /* Without sources every flip is wrong, and so is what has not the allocations that it needs. */
 static NTSTATUS present(struct refusal *r)
 {
@@ -530,6 +554,7 @@ static void step(struct refusal *r)
 		{"adapters", adapters},
 		{"devices", devices},
 		{"D3DKMTRender", render},
+		{"priorities", priorities},
 		{"D3DKMTPresent", present},
 		{"limits of presents", limits},
 		{"shares", shares},

@@ -54,6 +54,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.physical_adapters = o->physical_adapters,
 		.features = o->features,
 		.verify = o->verify,
+		.scheduling = o->scheduling,
 		.tdr = !o->tdr && o->kind == VIDMM_HOST_LINUX ? &client_no_tdr : o->tdr,
 	};
 	assert_int_equal(vidmm_host_create(&host, &client->host), 0);

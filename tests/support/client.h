@@ -34,6 +34,7 @@ struct client_options {
 	 * likes, and a GPU in software with it.
 	 */
 	const struct vidmm_tdr_options *tdr;
+	const struct vidmm_scheduling_options *scheduling; /* NULL: the defaults */
 };
 
 /* No timeouts. */

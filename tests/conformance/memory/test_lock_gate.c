@@ -152,15 +152,15 @@ static void plain_locks_take_no_lock(void **state)
 	assert_non_null(device);
 	vmm_os_mutex_lock(&device->adapter->submit_lock);
 	vmm_os_mutex_lock(&device->adapter->paging_lock);
-	vmm_os_mutex_lock(&device->adapter->state_lock);
 	vmm_os_mutex_lock(&device->process->lock);
+	vmm_os_mutex_lock(&device->adapter->state_lock);
 	vmm_os_mutex_lock(&device->process->world->shared_lock);
 	unsigned wrong = 0;
 	for (unsigned i = 0; i < TIMES; i++)
 		wrong += plain(&l, 0) + thunked(&l) + turned_away(&l);
 	vmm_os_mutex_unlock(&device->process->world->shared_lock);
-	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_os_mutex_unlock(&device->adapter->state_lock);
+	vmm_os_mutex_unlock(&device->process->lock);
 	vmm_os_mutex_unlock(&device->adapter->paging_lock);
 	vmm_os_mutex_unlock(&device->adapter->submit_lock);
 	vmm_live_leave(&visit);

@@ -232,6 +232,88 @@ static void prs_04_another_nodes_picture_is_waited_for(void **state)
 	show_stop(&s);
 }
 
+/* What another context of the node is at matters only if it draws that picture. */
+static void prs_04_sch_05_what_does_not_draw_it_is_not_waited_for(void **state)
+{
+	struct show s;
+
+	show_start(&s, state, NULL);
+	D3DKMT_HANDLE shown[] = {show_allocate(&s, 0), show_allocate(&s, 0)};
+	D3DKMT_HANDLE from = show_allocate(&s, UINT32_MAX), to = show_allocate(&s, UINT32_MAX);
+	D3DKMT_CREATECONTEXT context = {.hDevice = s.device};
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	D3DKMT_PRESENT args = show_blt(&s, from, to);
+	args.hContext = context.hContext;
+	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
+	world_run(&s.w);
+	show_now(&s, 0, shown[0]);
+	show_now(&s, 0, shown[1]);
+	for (uint32_t draws = 0; draws < 2; draws++) {
+		uint32_t before = addresses(&s);
+
+		args.hDestination = draws ? shown[draws] : to;
+		assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
+		assert_int_equal(scripted_outstanding(s.w.m, 0), 1);
+		expect_flip(&s, 0, shown[draws]);
+		assert_int_equal(scripted_outstanding(s.w.m, 0), 1);
+		assert_int_equal(addresses(&s), before + !draws);
+		world_run(&s.w);
+		vidmm_settle(s.w.client.host);
+		assert_int_equal(addresses(&s), before + 1);
+		show_vsync(&s, 0);
+	}
+	show_stop(&s);
+}
+
+/* A source shows what was flipped to last, whatever the priorities of those that flip. */
+static void prs_04_sch_05_flips_of_a_source_keep_their_order(void **state)
+{
+	struct show s;
+
+	show_start(&s, state, show_dma);
+	D3DKMT_HANDLE a = show_allocate(&s, 0), b = show_allocate(&s, 0);
+	D3DKMT_HANDLE busy = world_allocate(&s.w, 64 * KIB, WORLD_MEMORY);
+	show_now(&s, 0, a);
+	world_submit_use(&s.w.context, busy);
+	world_run(&s.w);
+	const void *first =
+		world_nth_of(&s.w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.hContext;
+
+	struct show other = s;
+	D3DKMT_CREATEDEVICE device = {.hAdapter = s.adapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	other.device = device.hDevice;
+	D3DKMT_CREATECONTEXT context = {.hDevice = device.hDevice};
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	other.context = context.hContext;
+	const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY priority = {context.hContext, 7};
+	assert_int_equal(D3DKMTSetContextSchedulingPriority(&priority), STATUS_SUCCESS);
+	D3DKMT_HANDLE c = show_allocate(&other, 0);
+	/* Both are in memory, and the miniport has all that it takes. */
+	D3DKMT_PRESENT args = show_blt(&s, show_allocate(&s, UINT32_MAX), b);
+	assert_int_equal(show_present(&s, &args), STATUS_SUCCESS);
+	args = show_blt(&other, show_allocate(&other, UINT32_MAX), c);
+	assert_int_equal(show_present(&other, &args), STATUS_SUCCESS);
+	world_run(&s.w);
+	for (uint32_t had = 0; scripted_outstanding(s.w.m, 0) >= had; had++)
+		world_submit_use(&s.w.context, busy);
+	expect_flip(&s, 0, b);
+	expect_flip(&other, 0, c);
+	scripted_forget(s.w.m);
+	world_run(&s.w);
+	const struct scripted_call *call;
+	uint32_t flips = 0;
+	for (uint32_t i = 0;
+	     (call = world_nth_of(&s.w, VIDMM_DDI_SUBMIT_COMMAND, false, i)) != NULL; i++)
+		if (call->in.submit.Flags.Flip)
+			assert_true((call->in.submit.hContext == first) == (flips++ == 0));
+	assert_int_equal(flips, 2);
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = other.device};
+	s.w.m->settings.complete_at_once = true;
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	show_stop(&s);
+}
+
 static void prs_05_a_vsync_tells_what_is_shown(void **state)
 {
 	struct show s;
@@ -546,6 +628,8 @@ int main(void)
 		ON_BOTH(prs_04_at_dirql_when_the_picture_is_complete),
 		ON_BOTH(prs_04_a_refusal_leaves_what_was_shown),
 		ON_BOTH(prs_04_another_nodes_picture_is_waited_for),
+		ON_BOTH(prs_04_sch_05_what_does_not_draw_it_is_not_waited_for),
+		ON_BOTH(prs_04_sch_05_flips_of_a_source_keep_their_order),
 		ON_BOTH(prs_05_a_vsync_tells_what_is_shown),
 		ON_BOTH(prs_05_a_vsync_inside_the_call),
 		ON_SIM(prs_05_a_vsync_that_never_comes),
