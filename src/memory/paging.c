@@ -650,20 +650,47 @@ static bool map_coherent(struct vmm_memory *memory, uint32_t segment, uint32_t f
 	return (flags & 0x4) && vmm_memory_segment(memory, segment)->port->flags.CacheCoherent;
 }
 
-vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
-			       const struct vmm_paging_part *part)
+/* From 2.9 on a miniport may ask for a list of addresses instead of an MDL (ALF-29). NULL instance: a DMA buffer (DMA-05). */
+static DXGKARG_BUILDPAGINGBUFFER map_operation(struct vmm_memory *memory,
+					       const struct vmm_instance *instance, void *mdl,
+					       const struct vmm_paging_part *part)
 {
 	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+	const struct vmm_allocation *a = instance ? instance->allocation : NULL;
+	bool coherent = a && map_coherent(memory, part->segment, a->flags);
 
-	args.MapApertureSegment.hDevice = instance->allocation->kmd_device;
-	args.MapApertureSegment.hAllocation = instance->allocation->kmd_allocation;
+	if (vmm_unlikely(memory->caps->map_aperture2)) {
+		args.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT2;
+		args.MapApertureSegment2.hDevice = a ? a->kmd_device : NULL;
+		args.MapApertureSegment2.hAllocation = a ? a->kmd_allocation : NULL;
+		args.MapApertureSegment2.SegmentId = part->segment;
+		args.MapApertureSegment2.OffsetInPages = part->at >> VMM_PAGE_SHIFT;
+		args.MapApertureSegment2.NumberOfPages = part->size_bytes >> VMM_PAGE_SHIFT;
+		vmm_port_describe_pages(mdl, &args.MapApertureSegment2.Adl);
+		args.MapApertureSegment2.AdlOffset = (ULONG)(part->offset >> VMM_PAGE_SHIFT);
+		args.MapApertureSegment2.Flags.CacheCoherent = coherent;
+		if (a && (a->flags & VMM_ALLOCATION_MAP_CPU_VISIBLE))
+			args.MapApertureSegment2.CpuVisibleAddress =
+				instance->backing.address + part->offset;
+		return args;
+	}
+	args.MapApertureSegment.hDevice = a ? a->kmd_device : NULL;
+	args.MapApertureSegment.hAllocation = a ? a->kmd_allocation : NULL;
 	args.MapApertureSegment.SegmentId = part->segment;
 	args.MapApertureSegment.OffsetInPages = part->at >> VMM_PAGE_SHIFT;
 	args.MapApertureSegment.NumberOfPages = part->size_bytes >> VMM_PAGE_SHIFT;
-	args.MapApertureSegment.pMdl = vmm_link_mdl(instance, part->physical);
+	args.MapApertureSegment.pMdl = mdl;
 	args.MapApertureSegment.MdlOffset = (ULONG)(part->offset >> VMM_PAGE_SHIFT);
-	args.MapApertureSegment.Flags.CacheCoherent =
-		map_coherent(memory, part->segment, instance->allocation->flags);
+	args.MapApertureSegment.Flags.CacheCoherent = coherent;
+	return args;
+}
+
+vmm_status vmm_paging_map_part(struct vmm_memory *memory, struct vmm_instance *instance,
+			       const struct vmm_paging_part *part)
+{
+	DXGKARG_BUILDPAGINGBUFFER args =
+		map_operation(memory, instance, vmm_link_mdl(instance, part->physical), part);
+
 	vmm_status status = build_on(memory, &memory->lane[part->physical], &args, instance);
 	if (vmm_ok(status))
 		passage_event(memory, instance, VIDMM_PAGING_MAP_APERTURE,
@@ -803,13 +830,10 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, uint32_t physical,
 				 const struct vmm_backing *backing, uint32_t segment,
 				 uint64_t offset)
 {
-	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_MAP_APERTURE_SEGMENT};
+	const struct vmm_paging_part part = {
+		.size_bytes = backing->size_bytes, .segment = segment, .at = offset};
+	DXGKARG_BUILDPAGINGBUFFER args = map_operation(memory, NULL, backing->mdl, &part);
 
-	/* DMA-05: a DMA buffer is mapped with hAllocation NULL. */
-	args.MapApertureSegment.SegmentId = segment;
-	args.MapApertureSegment.OffsetInPages = offset >> VMM_PAGE_SHIFT;
-	args.MapApertureSegment.NumberOfPages = backing->size_bytes >> VMM_PAGE_SHIFT;
-	args.MapApertureSegment.pMdl = backing->mdl;
 	return build_on(memory, &memory->lane[physical], &args, NULL);
 }
 

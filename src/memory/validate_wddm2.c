@@ -10,7 +10,6 @@ enum {
 	DISABLE_LARGE_PAGE_MAPPING = 0x80, /* 2.1 */
 	CREATE_IN_VPR = 0x400,             /* 2.1 */
 	RESERVED_ALWAYS = (int)0xFFF81800,
-	MAP_APERTURE_CPU_VISIBLE = 0x2000, /* 2.9 */
 	HARDWARE_PROTECTED = 0x20000,
 	/* the same bits as before */
 	CPU_VISIBLE = 0x1,
@@ -31,7 +30,7 @@ static uint32_t reserved_bits(uint32_t version)
 	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_1)
 		reserved |= CREATE_IN_VPR | DISABLE_LARGE_PAGE_MAPPING;
 	if (version < DXGKDDI_INTERFACE_VERSION_WDDM2_9)
-		reserved |= MAP_APERTURE_CPU_VISIBLE;
+		reserved |= VMM_ALLOCATION_MAP_CPU_VISIBLE;
 	return reserved;
 }
 
@@ -44,7 +43,7 @@ struct vmm_flags_verdict vmm_flags_check_wddm2(const struct vmm_memory *memory, 
 		return (struct vmm_flags_verdict){
 			"ALF-25",
 			"ExplicitResidencyNotification without AccessedPhysically"}; /* VA-14 */
-	if ((flags & MAP_APERTURE_CPU_VISIBLE) && !memory->caps->map_aperture2)
+	if ((flags & VMM_ALLOCATION_MAP_CPU_VISIBLE) && !memory->caps->map_aperture2)
 		return (struct vmm_flags_verdict){
 			"ALF-29",
 			"MapApertureCpuVisible on an adapter without MapAperture2Supported"};
@@ -101,7 +100,8 @@ uint32_t vmm_flags_built_wddm2(void)
 	       VMM_ALLOCATION_PROTECTED | FROM_END_OF_SEGMENT | DISABLE_LARGE_PAGE_MAPPING |
 	       OVERLAY | CAPTURE | VMM_ALLOCATION_ACCESSED_PHYSICALLY |
 	       VMM_ALLOCATION_NOTIFY_RESIDENCY | HARDWARE_PROTECTED |
-	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND | HISTORY_BUFFER | CREATE_IN_VPR;
+	       VMM_ALLOCATION_CPU_VISIBLE_ON_DEMAND | HISTORY_BUFFER | CREATE_IN_VPR |
+	       VMM_ALLOCATION_MAP_CPU_VISIBLE;
 }
 
 bool vmm_flags_in_vpr(const struct vmm_memory *memory, uint32_t flags)

@@ -184,3 +184,18 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 	vmm_port_pass(&port->paging_gate);
 	return call_release(port, args);
 }
+
+void vmm_port_describe_pages(const void *mdl, DXGK_ADL *adl)
+{
+	const MDL *list = mdl;
+	PFN_NUMBER *frames = MmGetMdlPfnArray((MDL *)(uintptr_t)mdl);
+	UINT count = (UINT)((list->ByteOffset + (uint64_t)list->ByteCount + PAGE_SIZE - 1) >>
+			    PAGE_SHIFT);
+
+	*adl = (DXGK_ADL){.PageCount = count, .Pages = frames};
+	for (UINT i = 1; i < count; i++)
+		if (frames[i] != frames[0] + i)
+			return;
+	adl->Flags.Contiguous = 1;
+	adl->BasePageNumber = frames[0];
+}

@@ -318,6 +318,8 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
  * bounds.
  */
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args);
+/* The pages of an MDL as a list of their numbers, which stays the MDL's; or as one run. */
+void vmm_port_describe_pages(const void *mdl, DXGK_ADL *adl);
 /*
  * may_change: RangeSize and CPUTranslatedAddress in args are what the miniport made of them (SWZ-24); otherwise a change is
  * a refusal (SWZ-03).

@@ -82,6 +82,7 @@ struct flags_case random_case(const struct random *r, const struct item *item)
 		.hidden = s->write_set & HIDDEN,
 		.coherent = r->coherent,
 		.ranges = r->ranges,
+		.map_aperture2 = r->lists,
 		.vpr = r->vpr && (s->write_set & MEMORY),
 	};
 }

@@ -67,8 +67,7 @@ enum flags_verdict flags_judge(const struct flags_case *c, char rules[128])
 		breaks(rules, c->flags2 & ~1u ? "ALF-02" : "ALF-30", true);
 	if (*rules)
 		return FLAGS_BAD;
-	if ((wddm2 && HAS(MAP_VISIBLE)) ||
-	    ((c->memory || c->kernel_memory) && !HAS(EXISTING | EXISTING_KERNEL)))
+	if ((c->memory || c->kernel_memory) && !HAS(EXISTING | EXISTING_KERNEL))
 		return FLAGS_NOT_BUILT;
 	return FLAGS_GOOD;
 }

@@ -198,6 +198,11 @@ static bool is_coherent(uint64_t seed)
 	return seed / VERSIONS % 2 == 0;
 }
 
+static bool has_lists(uint64_t seed)
+{
+	return version_of(seed) >= DXGKDDI_INTERFACE_VERSION_WDDM2_9 && seed / VERSIONS % 4 != 3;
+}
+
 static void with_protected_range(struct scripted_segment *s)
 {
 	s->flags |= (DXGK_SEGMENTFLAGS){.VprSupported = 1}.Value;
@@ -228,6 +233,7 @@ static void set_up(struct scripted_miniport *m)
 		with_protected_range(&s->segment[0]);
 	if (!flags_is_wddm2(version))
 		s->caps.NumberOfSwizzlingRanges = has_ranges(seed_now) ? 4 : 0;
+	s->caps.MemoryManagementCaps.MapAperture2Supported = has_lists(seed_now);
 	s->paging_bytes = seed_now % 3 ? 64 * KIB : 4 * KIB;
 	s->transfer_chunk_bytes = seed_now % 5 == 0 ? 8 * KIB : 0;
 }
@@ -258,7 +264,8 @@ void random_begin(struct random *r, uint64_t seed)
 	r->ranges = !r->wddm2 && has_ranges(r->seed);
 	r->vpr = r->version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1;
 	r->known = flags_known(r->version);
-	if (r->wddm2)
+	r->lists = has_lists(r->seed);
+	if (r->wddm2 && !r->lists)
 		r->known &= ~(uint32_t)MAP_VISIBLE;
 	world_start_with(&r->w, &kind, set_up, &options);
 	r->w.m->hook = answer;

@@ -80,7 +80,7 @@ struct random {
 	struct world w;
 	uint64_t seed, random, gpu_random, step;
 	uint32_t version;
-	bool wddm2, coherent, ranges, vpr;
+	bool wddm2, coherent, ranges, vpr, lists;
 	uint32_t known; /* properties that may be drawn */
 	struct client_context second;
 	D3DDDICB_CREATEPAGINGQUEUE queue; /* 2.x */

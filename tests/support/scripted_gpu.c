@@ -202,12 +202,25 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 /*
  * The pages go into the buffer, as many as fit: nobody promises that the MDL is still there later.
  */
+/* The number of a page to be mapped, of an MDL or, from 2.9 on, of a list. */
+static uint64_t page_to_map(const DXGKARG_BUILDPAGINGBUFFER *args, uint64_t index)
+{
+	if (args->Operation == DXGK_OPERATION_MAP_APERTURE_SEGMENT)
+		return MmGetMdlPfnArray(
+			args->MapApertureSegment.pMdl)[args->MapApertureSegment.MdlOffset + index];
+	const DXGK_ADL *adl = &args->MapApertureSegment2.Adl;
+
+	index += args->MapApertureSegment2.AdlOffset;
+	if (index >= adl->PageCount)
+		abort();
+	return adl->Flags.Contiguous ? adl->BasePageNumber + index : adl->Pages[index];
+}
+
+/* Both operations begin alike: device, allocation, segment, place and number of pages. */
 static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	uint64_t done = args->MultipassOffset, left = args->MapApertureSegment.NumberOfPages - done,
 		 count;
-	const PFN_NUMBER *pfn = MmGetMdlPfnArray(args->MapApertureSegment.pMdl) +
-				args->MapApertureSegment.MdlOffset + done;
 	struct scripted_command *command;
 	uint64_t *page;
 
@@ -223,7 +236,7 @@ static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 	command->count = count;
 	page = (uint64_t *)(void *)(command + 1);
 	for (uint64_t i = 0; i < count; i++)
-		page[i] = (uint64_t)pfn[i] << PAGE_SHIFT;
+		page[i] = page_to_map(args, done + i) << PAGE_SHIFT;
 	args->MultipassOffset += (UINT)count;
 	return count < left ? STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER : STATUS_SUCCESS;
 }
@@ -252,6 +265,7 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_FILL:
 		return put_fill(m, args);
 	case DXGK_OPERATION_MAP_APERTURE_SEGMENT:
+	case DXGK_OPERATION_MAP_APERTURE_SEGMENT2:
 		return put_map(args);
 	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
 		return put_unmap(args);

@@ -188,18 +188,63 @@ static void alf_28_large_pages_do_not_matter_without_page_tables(void **state)
 
 static void alf_29_cpu_visible_maps_need_the_capability(void **state)
 {
-	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
-						 .flags = PHYSICAL | 0x2000};
 	struct world w;
-	D3DKMT_HANDLE handle;
 
 	world_start(&w, state, wddm2_9);
 	refuse(&w, PHYSICAL | 0x2000, "ALF-29");
+	accept(&w, PHYSICAL);
 	world_stop(&w);
-	/* With it the combination is right; the operation it would be mapped with is not built, and says so. */
 	world_start(&w, state, wddm2_9_with_map_aperture2);
-	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &handle), E_NOTIMPL);
-	assert_int_equal(w.client.findings, 0);
+	accept(&w, PHYSICAL | 0x2000);
+	world_stop(&w);
+}
+
+/* What the CPU wrote is what the GPU finds behind the pages of the list; nobody is asked to map an MDL any more. */
+static void map_and_look(struct world *w, uint32_t flags, uint32_t pattern)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = PHYSICAL | WORLD_CPU_VISIBLE | flags,
+					   .read_set = WORLD_APERTURE,
+					   .write_set = WORLD_APERTURE};
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w->device);
+	uint32_t before = wddm2_operations(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT2), word;
+	D3DKMT_HANDLE a;
+
+	assert_int_equal(wddm2_try_allocate(&w->device, &spec, &a), S_OK);
+	D3DDDICB_LOCK2 lock = {.hAllocation = a};
+	assert_int_equal(w->device.cb->pfnLock2Cb(w->device.handle, &lock), S_OK);
+	((uint32_t *)lock.pData)[16 * 1024 - 1] = pattern;
+	wddm2_make(w, &w->device, &queue, &a, 1);
+	assert_int_equal(wddm2_operations(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT2), before + 1);
+	assert_int_equal(wddm2_operations(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT), 0);
+	const struct scripted_call *call =
+		scripted_nth(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER,
+			     scripted_count(w->m, VIDMM_DDI_BUILD_PAGING_BUFFER) - 1);
+	const DXGKARG_BUILDPAGINGBUFFER *map = &call->in.paging;
+	assert_int_equal(map->Operation, DXGK_OPERATION_MAP_APERTURE_SEGMENT2);
+	assert_int_equal(map->MapApertureSegment2.NumberOfPages, 16);
+	assert_true(map->MapApertureSegment2.Adl.PageCount >= 16);
+	assert_int_equal(map->MapApertureSegment2.CpuVisibleAddress != NULL, flags != 0);
+	if (flags) /* the same bytes */
+		assert_int_equal(
+			((uint32_t *)map->MapApertureSegment2.CpuVisibleAddress)[16 * 1024 - 1],
+			pattern);
+	assert_true(scripted_gpu_access(
+		w->m, 2,
+		SCRIPTED_APERTURE_BASE + (map->MapApertureSegment2.OffsetInPages + 16) * 4096 - 4,
+		&word, sizeof(word), false));
+	assert_int_equal(word, pattern);
+	D3DDDICB_UNLOCK2 unlock = {.hAllocation = a};
+	assert_int_equal(w->device.cb->pfnUnlock2Cb(w->device.handle, &unlock), S_OK);
+}
+
+static void alf_29_pag_06_apertures_are_mapped_by_lists_of_pages(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_9_with_map_aperture2);
+	map_and_look(&w, 0x2000, 0x29000000);
+	map_and_look(&w, 0, 0x29000001);
 	world_stop(&w);
 }
 
@@ -264,6 +309,7 @@ int main(void)
 		ON_BOTH(alf_25_explicit_notification_needs_physical_access),
 		ON_BOTH(alf_28_large_pages_do_not_matter_without_page_tables),
 		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),
+		ON_BOTH(alf_29_pag_06_apertures_are_mapped_by_lists_of_pages),
 		ON_BOTH(capabilities_of_contexts_are_not_built),
 		ON_BOTH(seg_25_hidden_memory_needs_the_aperture_for_the_cpu),
 	};
