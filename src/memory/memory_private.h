@@ -50,6 +50,13 @@ struct vmm_arena {
 #define VMM_CLASS_PINNED ((uint32_t)VMM_POLICY_CLASS_COUNT)
 #define VMM_CLASS_COUNT  ((uint32_t)VMM_POLICY_CLASS_COUNT + 1)
 
+/* What a process has in a segment (fair.c). */
+#define VMM_SHARES 48u
+struct vmm_fair_share {
+	uint32_t owner; /* process */
+	uint64_t bytes;
+};
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
@@ -64,7 +71,15 @@ struct vmm_segment {
 	uint64_t resident_bytes, peak_bytes;
 	uint32_t residents;
 	struct vmm_list lru[VMM_CLASS_COUNT]; /* head: least recently used */
+	struct vmm_fair_share share[VMM_SHARES];
+	uint32_t share_count;
 };
+
+/* ---- fair.c: SEG-27 ---- */
+void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *allocation);
+void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *allocation);
+/* The process that has the most; 0: there are not two. */
+uint32_t vmm_fair_largest(const struct vmm_segment *segment);
 
 /* A range of a segment, taken. */
 struct vmm_room {

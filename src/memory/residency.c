@@ -52,6 +52,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->not_written = false; /* what was said of its last stay */
 	instance->newest = 0;
 	segment->resident_bytes += instance->allocation->size_bytes;
+	vmm_fair_enter(segment, instance->allocation);
 	segment->residents++;
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
 	memory->resident_total += instance->allocation->size_bytes;
@@ -71,6 +72,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
+	vmm_fair_leave(segment, instance->allocation);
 	segment->residents--;
 	memory->resident_total -= instance->allocation->size_bytes;
 	instance->segment = 0;

@@ -62,49 +62,70 @@ static bool still_needed(const struct vmm_instance *instance)
 	return instance->allocation->offer && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 }
 
-static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
+/* May it leave? What speaks against it, and may pass, is noted in the search. */
+static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, bool spare)
 {
-	struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
-				       .now = search->memory->use_counter,
-				       .locked_allowed = search->locked_allowed};
+	const struct vmm_policy_need need = {.size_bytes = search->request.size_bytes,
+					     .now = search->memory->use_counter,
+					     .locked_allowed = search->locked_allowed};
+	bool active = !vmm_instance_unused(i);
+	/* On a residency list: only if nobody else can leave (RES-08). */
+	bool spared =
+		spare && (still_needed(i) || (i->allocation->listed && !i->allocation->offer));
+	bool fragile = vmm_eviction_loses_content(search->memory, i) && !content_is_dead(i) &&
+		       !may_discard(i);
+	const struct vmm_policy_victim victim = {
+		.size_bytes = i->allocation->size_bytes,
+		.idle_since = i->last_use,
+		.priority = i->allocation->priority,
+		.busy = active || spared,
+		.pinned = (fragile && !search->loss_allowed) || locked_stays(search->memory, i),
+		.locked = vmm_locks_now(i) != 0,
+		.wanted = i->wanted == search->preparation,
+	};
 
-	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT; c++) {
-		struct vmm_list *link;
+	if (vmm_policy_take(&victim, &need))
+		return true;
+	search->blocked |= active && !victim.wanted;
+	search->spared |= spared;
+	search->fragile |= fragile;
+	return false;
+}
 
-		vmm_list_for_each (link, &search->segment->lru[c]) {
-			struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
+/* The least recently used of a class that may leave; of one process, if `owner` is not 0. */
+static struct vmm_instance *look_in(struct vmm_search *search, uint32_t class_index, uint32_t owner,
+				    bool spare)
+{
+	struct vmm_list *link;
 
-			/* Outside the window it is in nobody's way. */
-			if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
-				    search->request.low ||
-			    (search->request.high && i->offset >= search->request.high))
-				continue;
-			bool active = !vmm_instance_unused(i);
-			/* On a residency list: only if nobody else can leave (RES-08). */
-			bool spared = spare && (still_needed(i) ||
-						(i->allocation->listed && !i->allocation->offer));
-			bool fragile = vmm_eviction_loses_content(search->memory, i) &&
-				       !content_is_dead(i) && !may_discard(i);
-			struct vmm_policy_victim victim = {
-				.size_bytes = i->allocation->size_bytes,
-				.idle_since = i->last_use,
-				.priority = i->allocation->priority,
-				.busy = active || spared,
-				.pinned = (fragile && !search->loss_allowed) ||
-					  vmm_allocation_is_shown(i->allocation) ||
-					  locked_stays(search->memory, i),
-				.locked = vmm_locks_now(i) != 0,
-				.wanted = i->wanted == search->preparation,
-			};
+	vmm_list_for_each (link, &search->segment->lru[class_index]) {
+		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 
-			if (vmm_policy_take(&victim, &need))
-				return i;
-			search->blocked |= active && !victim.wanted;
-			search->spared |= spared;
-			search->fragile |= fragile;
-		}
+		if (owner && i->allocation->owner != owner)
+			continue;
+		/* Outside the window it is in nobody's way. */
+		if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
+			    search->request.low ||
+		    (search->request.high && i->offset >= search->request.high))
+			continue;
+		if (is_victim(search, i, spare))
+			return i;
 	}
 	return NULL;
+}
+
+static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
+{
+	uint32_t largest = vmm_fair_largest(search->segment); /* SEG-27 */
+	struct vmm_instance *victim = NULL;
+
+	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT && !victim; c++) {
+		if (vmm_unlikely(largest != 0))
+			victim = look_in(search, c, largest, spare);
+		if (!victim)
+			victim = look_in(search, c, 0, spare);
+	}
+	return victim;
 }
 
 /* Who can leave and keep what it has; what queued work still needs goes last. */

@@ -61,7 +61,7 @@ static NTSTATUS check_flip(const struct vmm_context *context, const struct vmm_p
 	const struct vmm_port_caps *caps = context->device->adapter->sched->caps;
 	bool immediate = r->interval == D3DDDI_FLIPINTERVAL_IMMEDIATE;
 
-	uint32_t made_for;
+	uint32_t made_for = 0;
 	NTSTATUS status = vmm_present_source_of(context, r->source, &made_for);
 
 	if (!NT_SUCCESS(status))

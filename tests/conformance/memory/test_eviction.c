@@ -330,6 +330,95 @@ static void pag_17_content_survives_many_ways_out(void **state)
 	world_stop(&w);
 }
 
+/* ---- who loses (SEG-27) ---- */
+
+enum { PIECES = 8 };
+
+static void submit_use(struct client_context *context, D3DKMT_HANDLE a)
+{
+	client_reference(context, a, true);
+	client_submit(context);
+	client_idle(context->device->client);
+}
+
+static uint32_t residents(struct client_device *device, const D3DKMT_HANDLE *list, uint32_t count)
+{
+	uint32_t there = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		there += client_residency(device, list[i]) == IN_VRAM;
+	return there;
+}
+
+/* One with little keeps it, though it is the oldest; two with as much take turns. */
+static void seg_27_each_process_has_its_share_of_a_segment(void **state)
+{
+	struct client_device other;
+	struct client_context context;
+	D3DKMT_HANDLE mine[PIECES], theirs[2 * PIECES];
+	struct world w;
+
+	world_start(&w, state, &small);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &context);
+	for (uint32_t i = 0; i < PIECES; i++)
+		mine[i] = allocate_in(&w.device, 512 * KIB, CPU, VRAM);
+	for (uint32_t i = 0; i < 2 * PIECES; i++)
+		theirs[i] = allocate_in(&other, 512 * KIB, CPU, VRAM);
+	use_now(&w, mine[0], true); /* the oldest of all */
+	for (uint32_t i = 0; i < 2 * PIECES; i++)
+		submit_use(&context, theirs[i]);
+	assert_int_equal(client_residency(&w.device, mine[0]), IN_VRAM);
+	/* It comes to half of it at the other's cost, and then loses as often as that. */
+	for (uint32_t i = 1; i < PIECES; i++) {
+		uint32_t before = residents(&other, theirs, 2 * PIECES), kept;
+
+		use_now(&w, mine[i], true);
+		kept = residents(&other, theirs, 2 * PIECES);
+		assert_true(kept == before || kept == before - 1);
+	}
+	uint32_t half = residents(&w.device, mine, PIECES);
+	assert_true(half >= 3 && half <= 4);
+	for (uint32_t i = 0; i < PIECES; i++) {
+		submit_use(&context, theirs[i]);
+		use_now(&w, mine[i], true);
+		assert_true(residents(&w.device, mine, PIECES) >= 3);
+		assert_true(residents(&other, theirs, 2 * PIECES) >= 3);
+	}
+	client_context_end(&context);
+	client_close(&other);
+	world_stop(&w);
+}
+
+/* A higher priority is kept, however much its process has. */
+static void seg_27_priority_goes_before_shares(void **state)
+{
+	UINT high[4] = {0xA0000000, 0xA0000000, 0xA0000000, 0xA0000000};
+	struct client_device other;
+	struct client_context context;
+	D3DKMT_HANDLE mine[4], theirs[4];
+	struct world w;
+
+	world_start(&w, state, &small);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &context);
+	for (uint32_t i = 0; i < 4; i++) {
+		mine[i] = allocate_in(&w.device, 768 * KIB, CPU, VRAM);
+		theirs[i] = allocate_in(&other, 512 * KIB, CPU, VRAM);
+	}
+	D3DDDICB_SETPRIORITY args = {.NumAllocations = 4, .HandleList = mine, .pPriorities = high};
+	assert_int_equal(w.device.cb->pfnSetPriorityCb(w.device.handle, &args), S_OK);
+	for (uint32_t i = 0; i < 4; i++)
+		use_now(&w, mine[i], true);
+	for (uint32_t i = 0; i < 4; i++)
+		submit_use(&context, theirs[i]);
+	assert_int_equal(residents(&w.device, mine, 4), 4);
+	assert_true(residents(&other, theirs, 4) <= 2);
+	client_context_end(&context);
+	client_close(&other);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +431,8 @@ int main(void)
 		BOTH(pag_17_a_lock_waits_for_the_way_out_of_a_hidden_segment),
 		BOTH(pag_17_content_survives_many_ways_out),
 		BOTH(seg_20_what_no_aperture_of_the_set_can_hold_goes_straight),
+		BOTH(seg_27_each_process_has_its_share_of_a_segment),
+		BOTH(seg_27_priority_goes_before_shares),
 	};
 
 	return cmocka_run_group_tests_name("eviction", tests, NULL, NULL);
