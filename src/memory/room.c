@@ -79,7 +79,8 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 		.idle_since = i->last_use,
 		.priority = i->allocation->priority,
 		.busy = active || spared,
-		.pinned = (fragile && !search->loss_allowed) || locked_stays(search->memory, i),
+		.pinned = (fragile && !search->loss_allowed) ||
+			  vmm_allocation_is_shown(i->allocation) || locked_stays(search->memory, i),
 		.locked = vmm_locks_now(i) != 0,
 		.wanted = i->wanted == search->preparation,
 	};

@@ -110,7 +110,7 @@ void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
-/* DMA-32: nothing for the hardware. It completes when all before it has; then the flip is due. */
+/* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
 static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_prepare_unqueue(sched, dma);
