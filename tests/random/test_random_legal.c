@@ -76,7 +76,7 @@ static void a_million_legal_operations_keep_every_byte(void **state)
 	assert_int_equal(totals.properties[0], 0x7FFF);
 	assert_int_equal(totals.properties[1], 0x7F | PINNED | NO_LARGE_PAGES | IN_VPR | PHYSICAL |
 						       NOTIFY | HARDWARE_PROTECTED | ON_DEMAND |
-						       HISTORY);
+						       HISTORY | MAP_VISIBLE);
 	assert_int_equal(totals.lock_flags[0], LOCK_FLAGS);
 	assert_int_equal(totals.lock_flags[1],
 			 LOCK_FLAGS & ~(uint32_t)(ACQUIRE_APERTURE | USE_ALTERNATE_VA));
