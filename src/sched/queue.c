@@ -177,6 +177,8 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
 		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
 		  args.DmaBufferSubmissionEndOffset);
+	if (vmm_unlikely(sched->adapter->verify) && !packet->paging)
+		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), &args);
 	vmm_watch_submitted(sched);
 	(void)vmm_port_submit(sched->adapter->port, &args);
 }
@@ -267,8 +269,8 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 
 	if (vmm_unlikely(packet->portion)) {
-		vmm_dma_of(packet)->part_busy =
-			false; /* SPL-07: the last portion completes the buffer */
+		/* SPL-07: the last portion completes the buffer */
+		vmm_dma_buffer(vmm_dma_of(packet))->parts_busy--;
 		return;
 	}
 	if (packet->paging) {
@@ -577,6 +579,19 @@ static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
 	node->cancelled = 0;
 }
 
+static void abandon_prepare(struct vmm_sched *sched)
+{
+	while (!vmm_list_empty(&sched->prepare)) {
+		struct vmm_dma *dma =
+			vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
+
+		vmm_list_remove(&dma->packet.link);
+		while (!vmm_list_empty(&dma->copies))
+			vmm_packet_retired_locked(sched, &vmm_copy_of(dma->copies.next)->packet);
+		vmm_packet_retired_locked(sched, &dma->packet);
+	}
+}
+
 void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -590,7 +605,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		abandon_ready(sched, &sched->node[n]);
 		sched->node[n].hardware_count = 0;
 	}
-	abandon_list(sched, &sched->prepare);
+	abandon_prepare(sched);
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);

@@ -137,16 +137,16 @@ static void settle_queues(struct vmm_sched *sched)
 
 /* ---- packets that will never run (TDR-12) ---- */
 
-static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma)
+static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct vmm_context *owner)
 {
 	return (DXGKARG_CANCELCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.pDmaBuffer = dma->backing.address,
-		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSize = owner->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,
 		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSize = owner->dma_private_bytes,
 		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
 		.pAllocationList = dma->list,
 		.AllocationListSize = dma->list_count,
@@ -159,8 +159,8 @@ static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma)
 
 static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	const struct vmm_dma *dma = vmm_dma_of(packet);
-	DXGKARG_CANCELCOMMAND args = cancel_of(dma);
+	struct vmm_dma *dma = vmm_dma_of(packet);
+	DXGKARG_CANCELCOMMAND args = cancel_of(dma, vmm_dma_buffer(dma)->context);
 
 	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
 		return;
@@ -213,12 +213,13 @@ void vmm_cancel_lost(struct vmm_sched *sched)
 
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
+	struct vmm_list *link;
+
+	vmm_broadcast_follow(dma);
 	tell_cancelled(sched, &dma->packet);
-	vmm_prepare_unqueue(sched, dma);
-	dma->packet.cancelled = true;
-	dma->packet.paging_needed = 0;
-	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_list_for_each (link, &dma->copies)
+		tell_cancelled(sched, &vmm_copy_of(link)->packet);
+	vmm_prepare_cancelled(sched, dma);
 }
 
 /* ---- the reset ---- */

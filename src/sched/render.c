@@ -135,6 +135,18 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 	return STATUS_SUCCESS;
 }
 
+/* An offer counts from the completion of one packet, and of these there are several. */
+VMM_COLD static NTSTATUS not_offered(const struct vmm_submission *s, uint32_t index)
+{
+	vmm_reason(
+		s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id,
+		s->context->handle,
+		"DMA-10: render on context 0x%08x: to offer allocation list entry %u (DMA-24) by a "
+		"buffer that is broadcast is not built",
+		s->context->handle, index);
+	return STATUS_NOT_SUPPORTED;
+}
+
 static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
 {
 	/* Read once: the list is the client's memory (DMA-14). */
@@ -167,6 +179,8 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 				     (entry.Value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
 		if (!NT_SUCCESS(status))
 			return status;
+		if (vmm_unlikely(s->broadcast != NULL))
+			return not_offered(s, index);
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->kept_by = s->serial;
@@ -378,15 +392,13 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 					       s->context->node, sequence);
 }
 
-/* From here on the allocations are busy, the instances used, the packet in its queue. */
-static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
+/* From here on the allocations are busy with the next packet of the timeline, whose number this is. */
+static uint64_t mark_uses(const struct vmm_submission *s, struct vmm_dma *dma, uint32_t t)
 {
-	struct vmm_sched *sched = s->adapter->sched;
-	uint32_t t = s->context->node;
 	uint64_t sequence =
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
-	dma->after = vmm_order_after(sched, dma);
+	dma->after = vmm_order_after(s->adapter->sched, dma);
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 
@@ -397,23 +409,59 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 			atomic_store_explicit(&instance->written[t], sequence,
 					      memory_order_relaxed);
 	}
-	if (dma->renamed | dma->offering) {
-		vmm_paging_lock(s->adapter);
-		commit_uses(s, dma, sequence);
-		vmm_paging_unlock(s->adapter);
-	}
-	vmm_os_mutex_lock(&s->adapter->state_lock);
+	return sequence;
+}
+
+/* It is one of its context's submissions. State lock held. */
+static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, uint64_t sequence)
+{
+	struct vmm_context *context = dma->context;
+	uint32_t t = context->node;
+
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = dma->work.sequence = sequence;
 	dma->work.count = dma->list_count;
 	dma->work.prepared = dma->work.submitted = dma->shielded = false;
 	dma->preempted = 0;
 	dma->submission = s->serial;
-	vmm_order_queued(sched, dma, sequence);
-	atomic_store_explicit(&s->context->device->queued[t], sequence, memory_order_relaxed);
+	vmm_order_queued(s->adapter->sched, dma, sequence);
+	atomic_store_explicit(&context->device->queued[t], sequence, memory_order_relaxed);
 	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
-	s->context->last_sequence = s->sequence = sequence;
-	s->queued = ++s->context->queued;
+	context->last_sequence = sequence;
+	context->queued++;
+}
+
+/* DMA-10: of one timeline they have higher numbers than the buffer itself. */
+VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	struct vmm_list *link;
+
+	vmm_broadcast_lend_locked(dma);
+	vmm_list_for_each (link, &dma->copies) {
+		struct vmm_dma *copy = vmm_copy_of(link);
+
+		number_locked(s, copy, mark_uses(s, copy, copy->context->node));
+	}
+}
+
+/* The instances are used, the packet is in its queue. */
+static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
+{
+	struct vmm_sched *sched = s->adapter->sched;
+	uint32_t t = s->context->node;
+	uint64_t sequence = mark_uses(s, dma, t);
+
+	if (dma->renamed | dma->offering) {
+		vmm_paging_lock(s->adapter);
+		commit_uses(s, dma, sequence);
+		vmm_paging_unlock(s->adapter);
+	}
+	vmm_os_mutex_lock(&s->adapter->state_lock);
+	number_locked(s, dma, sequence);
+	s->sequence = sequence;
+	s->queued = s->context->queued;
+	if (vmm_unlikely(!vmm_list_empty(&dma->copies)))
+		commit_copies_locked(s, dma);
 	vmm_list_push_back(&sched->prepare, &dma->packet.link);
 	atomic_fetch_add(&sched->prepare_count, 1);
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
@@ -516,6 +564,9 @@ static NTSTATUS translate_all(struct vmm_submission *s)
 			return status;
 		copy_list(next, dma);
 		s->piece[s->pieces++] = next;
+		status = vmm_broadcast_equip(s->broadcast, next);
+		if (!NT_SUCCESS(status))
+			return status;
 	}
 }
 
@@ -528,6 +579,11 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	if (!NT_SUCCESS(status))
 		return status;
 	s->pieces = 1;
+	status = vmm_broadcast_equip(s->broadcast, s->piece[0]);
+	if (!NT_SUCCESS(status)) {
+		vmm_dma_give_back(s->piece[0]);
+		return status;
+	}
 	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
@@ -560,6 +616,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 				   .adapter = adapter,
 				   .what = "render",
 				   .request = request,
+				   .broadcast = request->broadcast,
 				   .entries = context->user.allocations,
 				   .entry_count = request->allocation_count};
 	NTSTATUS status = check_request(&s);

@@ -140,7 +140,7 @@ static void give_up_locked(struct vmm_adapter *adapter)
 	vmm_queue_abandon_locked(adapter);
 }
 
-static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
+void vmm_sched_finish_waiting(struct vmm_adapter *adapter, vmm_status status)
 {
 	if (vmm_ok(status))
 		return;
@@ -154,8 +154,8 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 		    uint32_t reason)
 {
 	if (!vmm_timeline_done(adapter, timeline, sequence))
-		finish_waiting(adapter,
-			       vmm_wait_timeline(adapter, timeline, sequence, reason, NULL));
+		vmm_sched_finish_waiting(
+			adapter, vmm_wait_timeline(adapter, timeline, sequence, reason, NULL));
 }
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
@@ -164,8 +164,8 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		if (!vmm_timeline_passed(adapter, t, sequence))
-			finish_waiting(adapter,
-				       vmm_wait_timeline_passed(adapter, t, sequence, reason));
+			vmm_sched_finish_waiting(
+				adapter, vmm_wait_timeline_passed(adapter, t, sequence, reason));
 	}
 }
 
@@ -181,9 +181,24 @@ void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 			vmm_sched_kick(adapter);
 			if (vmm_timeline_passed(adapter, t, sequence))
 				break;
-			finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));
+			vmm_sched_finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));
 		}
 	}
+}
+
+/* What comes before the first of the submissions of a buffer on the timeline; UINT64_MAX: it has none there. */
+static uint64_t before_first_of(const struct vmm_dma *dma, uint32_t timeline)
+{
+	uint64_t before = dma->packet.timeline == timeline ? dma->packet.sequence - 1 : UINT64_MAX;
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &dma->copies) {
+		const struct vmm_dma *copy = vmm_container_of(link, const struct vmm_dma, copy);
+
+		if (copy->packet.timeline == timeline)
+			before = vmm_min_u64(before, copy->packet.sequence - 1);
+	}
+	return before;
 }
 
 /* Packets are numbered when they join the list, and prepared in its order. */
@@ -197,8 +212,10 @@ static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline)
 	vmm_list_for_each (at, &sched->prepare) {
 		const struct vmm_dma *dma = vmm_container_of(at, const struct vmm_dma, packet.link);
 
-		if (dma->packet.timeline == timeline) {
-			last = dma->packet.sequence - 1;
+		uint64_t before = before_first_of(dma, timeline);
+
+		if (before != UINT64_MAX) {
+			last = before;
 			break;
 		}
 	}

@@ -55,13 +55,14 @@ struct vmm_dma {
 	/*
 	 * The portion that is being prepared: its patch locations and its bytes; all there is unless the buffer is split
 	 * (SPL-01, SPL-02). Then `part` carries each portion but the last, while the buffer stays at the head of the prepare
-	 * queue. Guarded by the paging lock, part_busy by the state lock.
+	 * queue. Guarded by the paging lock, parts_busy by the state lock.
 	 */
 	uint32_t patch_start, patch_end, start, end;
 	uint32_t part_patch_start; /* of `part` */
 	uint32_t short_of;         /* the patch location whose allocation found no room */
 	bool split;                /* the portions before `start` are with the GPU, or done */
-	bool part_busy;            /* the last of them is not done */
+	uint32_t
+		parts_busy; /* submissions of the last of them that are not done; more than one of a broadcast */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
 	bool renamed;        /* some entry's allocation has more than one instance */
@@ -70,6 +71,16 @@ struct vmm_dma {
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
 	struct vmm_flip *flip;  /* is due when this completes; NULL for most */
+	/*
+	 * Broadcast (broadcast.c). Of a buffer: the copies that other contexts run, of a copy: its place among them, and the
+	 * buffer whose memory it has. Until all are complete (`users`; 0: it is not broadcast) the buffer is not free. State lock.
+	 */
+	struct vmm_list copies, copy;
+	struct vmm_dma *owner;
+	uint32_t users;
+	bool summed; /* what the portion that begins at sum_start contains (SPL-16); paging lock */
+	uint32_t sum_start;
+	uint64_t sum;
 };
 
 enum { VMM_PRESENT_PACKET = 1, VMM_PRESENT_MMIO = 2 };
@@ -127,6 +138,9 @@ struct vmm_context {
 	struct vmm_context_buffers user;
 	struct vmm_list free_dma; /* guarded by the state lock, like the two counts */
 	uint32_t dma_count, queued;
+	struct vmm_list free_copies; /* vmm_dma.pool of copies of others' buffers; likewise */
+	_Atomic uint32_t lent;     /* its buffers that others run, too, and that are not free yet */
+	_Atomic uint32_t borrowed; /* calls that broadcast to it are under way */
 	uint64_t last_sequence;
 	struct vmm_dma *all[VMM_DMA_BUFFERS_PER_CONTEXT];
 };
@@ -314,6 +328,8 @@ void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
 /* Everything queued is complete, or the adapter given up. On the worker; the submit lock held at most. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason);
+/* Waiting for the GPU ended with that: unless VMM_OK, nothing completes any more, and everything is abandoned. No lock held. */
+void vmm_sched_finish_waiting(struct vmm_adapter *adapter, vmm_status status);
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
 DXGKARG_PATCH vmm_patch_of(const DXGKARG_SUBMITCOMMAND *submit, void *dma_buffer);
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
@@ -321,6 +337,8 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
+/* First in the prepare queue, it completes unexecuted, in its turn; so do its copies. Paging lock held. */
+void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma);
 /* Off the prepare queue. */
 void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
@@ -354,6 +372,29 @@ static inline struct vmm_dma *vmm_dma_of(struct vmm_packet *packet)
 	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
 			       : vmm_container_of(packet, struct vmm_dma, packet);
 }
+/* broadcast.c */
+static inline struct vmm_dma *vmm_copy_of(struct vmm_list *link)
+{
+	return vmm_container_of(link, struct vmm_dma, copy);
+}
+/* Whose memory it is. */
+static inline struct vmm_dma *vmm_dma_buffer(struct vmm_dma *dma)
+{
+	return vmm_unlikely(dma->owner != NULL) ? dma->owner : dma;
+}
+/* Copies for a buffer that is to be queued. `b` NULL: none. STATUS_NO_MEMORY: give the buffer back. */
+NTSTATUS vmm_broadcast_equip(const struct vmm_broadcast *b, struct vmm_dma *dma) VMM_MUST_CHECK;
+void vmm_broadcast_release_locked(struct vmm_dma *dma); /* it was not queued; state lock held */
+void vmm_broadcast_lend_locked(struct vmm_dma *dma);    /* it is being; state lock held */
+/* The portion of the buffer, and its place, are those of its copies. Paging lock held. */
+void vmm_broadcast_follow(struct vmm_dma *dma) VMM_COLD;
+/* SPL-16, on request: what a submission of it is to run is what the others run. Paging lock held. */
+void vmm_broadcast_verify(struct vmm_sched *sched, struct vmm_dma *dma,
+			  const DXGKARG_SUBMITCOMMAND *submit) VMM_COLD;
+/* The context ends: nobody is about to broadcast to it; nobody runs its buffers any more. No lock held. */
+void vmm_broadcast_await_calls(const struct vmm_context *context);
+void vmm_broadcast_await_copies(struct vmm_context *context);
+void vmm_broadcast_free_copies(struct vmm_context *context);
 /* watch.c */
 /* The node's first packet is another one now, or its first: state lock held. */
 static inline void vmm_watch_moved_locked(struct vmm_sched *sched, struct vmm_node *node)
@@ -425,6 +466,7 @@ void vmm_display_close_device(struct vmm_device *device);
 /* The context ends: the miniport is not told of it any more. No lock held. */
 void vmm_display_close_context(struct vmm_context *context);
 /* dma.c */
+void vmm_dma_init_links(struct vmm_dma *dma);
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */
 void vmm_dma_give_back(struct vmm_dma *dma);

@@ -481,6 +481,15 @@ static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, U
 	return pointer != NULL;
 }
 
+/* What each adapter of a link has a part of, or a copy. */
+static void choose_engine(struct scripted_command *c, uint32_t engine)
+{
+	if (c->source.engine == SCRIPTED_EACH)
+		c->source.engine = engine;
+	if (c->destination.engine == SCRIPTED_EACH)
+		c->destination.engine = engine;
+}
+
 static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s)
 {
 	UINT offset = s->DmaBufferSubmissionStartOffset;
@@ -496,8 +505,10 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 		command = malloc(head.size_bytes);
 		if (!command)
 			abort();
-		if (fetch(m, s, offset, command, head.size_bytes) &&
-		    (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
+		bool good = fetch(m, s, offset, command, head.size_bytes);
+
+		choose_engine(command, s->EngineOrdinal);
+		if (good && (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
 			run_command(m, command);
 		else
 			fault(m);

@@ -636,12 +636,19 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 
 		if (!a->hDeviceSpecificAllocation)
 			continue; /* PAT-09: unbinds its slot */
-		place->segment = a->SegmentId;
-		place->engine =
-			((const struct open_allocation *)a->hDeviceSpecificAllocation)->on_each
-				? args->EngineOrdinal
-				: 0;
-		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
+		const struct scripted_place now = {
+			.segment = a->SegmentId,
+			.engine = ((const struct open_allocation *)a->hDeviceSpecificAllocation)
+						  ->on_each
+					  ? SCRIPTED_EACH
+					  : 0,
+			.address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset,
+		};
+
+		/* Of a buffer that is broadcast another engine may be reading it. */
+		if (place->segment != now.segment || place->engine != now.engine ||
+		    place->address != now.address)
+			*place = now;
 	}
 	return scripted_end(m, call, NULL);
 }

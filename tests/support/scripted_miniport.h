@@ -77,9 +77,11 @@ enum scripted_op {
  * Commands follow each other; Render copies them and emits one patch location for each USE and
  * WRITE.
  */
+#define SCRIPTED_EACH UINT32_MAX /* so a buffer that is broadcast has one content (SPL-16) */
 struct scripted_place {
 	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
-	uint32_t engine;  /* of a link: whose segment it is */
+	uint32_t
+		engine; /* of a link: whose segment it is; SCRIPTED_EACH: that of the adapter which executes it */
 	uint64_t address;
 };
 struct scripted_command {

@@ -196,14 +196,24 @@ static void give_buffers(D3DKMT_RENDER *data, const struct vmm_context *context)
 	data->NewPatchLocationListSize = u->patch_count;
 }
 
-static NTSTATUS check_broadcast(const struct vmm_kmt_call *call, uint32_t count)
+/* DMA-10. The array is read once, and only if it is used. */
+VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_RENDER *data,
+				   uint32_t count, struct vmm_render_request *request)
 {
-	if (!count)
-		return STATUS_SUCCESS;
-	vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-		   "render to %u broadcast contexts (DMA-10) is not built", count);
-	return count > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER
-						    : STATUS_NOT_SUPPORTED;
+	uint32_t numbers[VMM_BROADCAST_MAX] = {0};
+	const struct vmm_broadcast_names names = {.count = count, .number = numbers};
+	struct vmm_broadcast to;
+
+	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
+		numbers[i] = data->BroadcastContext[i];
+	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	request->broadcast = &to;
+	status = vmm_sched_render(context, request);
+	vmm_broadcast_end(context, &to);
+	return status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
@@ -213,7 +223,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTRender", "no argument");
-	/* The members used, read once; the broadcast array alone would be half a kilobyte. */
+	/* The members used, read once. */
 	struct vmm_render_request request = {
 		.command_length = pData->CommandLength,
 		.command_offset = pData->CommandOffset,
@@ -221,14 +231,13 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 		.patch_count = pData->PatchLocationCount,
 	};
 	D3DKMT_HANDLE handle = pData->hContext;
-	uint32_t broadcast = pData->BroadcastContextCount;
+	uint32_t others = pData->BroadcastContextCount;
 
 	memcpy(&request.flags, &pData->Flags, sizeof(request.flags));
 	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, &context);
 	if (NT_SUCCESS(status))
-		status = check_broadcast(&call, broadcast);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_render(context, &request);
+		status = vmm_unlikely(others) ? broadcast(context, pData, others, &request)
+					      : vmm_sched_render(context, &request);
 	if (context)
 		give_buffers(pData, context);
 	if (NT_SUCCESS(status))
