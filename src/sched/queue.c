@@ -370,6 +370,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
 			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED &&
+	    data->DmaPageFaulted.NodeOrdinal < adapter->node_count &&
+	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data))
+		return;
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
 		return;
@@ -407,7 +411,7 @@ static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fenc
 }
 
 /* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
-static void refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	const struct vmm_node *node = &sched->node[index];
 
@@ -430,7 +434,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 		return 0;
 	packet = on_hardware(node, fence);
 	if (!packet) {
-		refuse_report(sched, index, fence);
+		vmm_queue_refuse_report(sched, index, fence);
 		return 0;
 	}
 	if (fault)
@@ -442,7 +446,8 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
-	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
+	uint32_t tail = atomic_load(&node->fault_tail), retired = vmm_page_faults(sched, index),
+		 count;
 
 	while (tail != atomic_load(&node->fault_head)) {
 		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
@@ -487,7 +492,7 @@ static void sink_dpc(void *context)
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
-	if (!retired && !preempted)
+	if (!retired && !preempted && !atomic_load(&sched->chores))
 		return;
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

@@ -57,6 +57,11 @@ vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE 
 				POWER_ACTION action) VMM_MUST_CHECK;
 void vmm_sched_power_up(struct vmm_adapter *adapter);
 
+/* TDRS-15: it is lost, and nothing is done to the hardware; one that already is, or is in error, stays as it is. No lock held. */
+NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason) VMM_MUST_CHECK;
+/* TDR-19: of the page fault that it was lost with; zeros: of none. */
+void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record);
+
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {
 	void *commands;

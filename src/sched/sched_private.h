@@ -149,7 +149,14 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+#define VMM_PAGE_FAULTS_MAX 8u /* a power of two */
+struct vmm_page_fault {
+	uint32_t fence, flags; /* DXGK_PAGE_FAULT_FLAGS */
+	struct vmm_page_fault_record record;
+};
+
 struct vmm_timeout {
+	bool fault; /* it is none, but a page fault that asks for a reset (TDR-19) */
 	uint32_t node, fence;
 	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
 	uint64_t running_ns;
@@ -159,6 +166,7 @@ struct vmm_timeout {
 struct vmm_engine {
 	bool wanted, running; /* since then */
 	bool failed;          /* the adapter's reset is next */
+	bool lost; /* a device was: what it had queued is to be cancelled; one of the chores */
 	uint64_t since_ns;
 	struct vmm_timeout timeout; /* why */
 	bool masked;                /* what its interrupts say takes no effect meanwhile */
@@ -199,6 +207,8 @@ struct vmm_node {
 	_Atomic uint32_t report_pending;
 	struct vmm_fault fault[VMM_FAULTS_MAX]; /* ring: written at DIRQL, read by the DPC */
 	_Atomic uint32_t fault_head, fault_tail;
+	struct vmm_page_fault page_fault[VMM_PAGE_FAULTS_MAX]; /* likewise */
+	_Atomic uint32_t page_fault_head, page_fault_tail;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
 	/* Of the packet that is first in `hardware`; guarded by the state lock (watch.c). */
@@ -232,7 +242,8 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
-	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
+	uint32_t losing; /* nodes whose engine.lost is set; state lock */
+	uint64_t alone;  /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;            /* guarded by the paging lock */
 	uint64_t preparations;          /* guarded by the paging lock */
 	uint64_t slice_ns, patience_ns; /* SCH-06 */
@@ -302,7 +313,29 @@ void vmm_packet_retired_locked(struct vmm_sched *sched,
 uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence);
 /* All reports of the node take effect, as in the DPC. State lock held. */
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
+/* SUB-12: the miniport reported an id that is not with the hardware. State lock held. */
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence);
+/* page_fault.c */
+/* DIRQL: records. False: more than there is room for. */
+bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* They take effect; how many packets are complete with that. State lock held. */
+uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index);
+static inline uint32_t vmm_page_faults(struct vmm_sched *sched, uint32_t index)
+{
+	const struct vmm_node *node = &sched->node[index];
+
+	return vmm_likely(atomic_load(&node->page_fault_tail) ==
+			  atomic_load(&node->page_fault_head))
+		       ? 0
+		       : vmm_page_faults_locked(sched, index);
+}
+void vmm_page_faults_forget(struct vmm_node *node); /* DIRQL */
 /* engine.c */
+/* A page fault asks for the reset of the node's engine, or of the adapter. State lock held. */
+void vmm_engine_fault_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout,
+			     bool adapter);
+/* A device was lost outside a reset. State lock held. */
+void vmm_engine_cancel_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* On the watchdog. False: it is for the adapter's reset. */
 bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 void vmm_engine_chore_locked(struct vmm_sched *sched,

@@ -697,6 +697,34 @@ void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fen
 	raise_interrupt(&r);
 }
 
+void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t flags)
+{
+	struct scripted_node *n = &m->node[node];
+	struct report r = {.m = m};
+
+	scripted_guard(m);
+	if (n->count && n->queue[n->head].submit.SubmissionFenceId == fence &&
+	    !(flags &
+	      (DXGK_PAGE_FAULT_ADAPTER_RESET_REQUIRED | DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED))) {
+		n->completed_fence = n->reported_fence = fence; /* it goes on with the next */
+		n->head = (n->head + 1) % SCRIPTED_QUEUE_MAX;
+		n->count--;
+	}
+	scripted_unguard(m);
+	r.data.InterruptType = DXGK_INTERRUPT_DMA_PAGE_FAULTED;
+	r.data.DmaPageFaulted.FaultedFenceId = fence;
+	r.data.DmaPageFaulted.FaultedPrimitiveAPISequenceNumber = 0x1122334455667788;
+	r.data.DmaPageFaulted.FaultedPipelineStage = DXGK_RENDER_PIPELINE_STAGE_PIXEL_SHADER;
+	r.data.DmaPageFaulted.FaultedBindTableEntry = 17;
+	r.data.DmaPageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)flags;
+	r.data.DmaPageFaulted.FaultedVirtualAddress = 0xABCDE000;
+	r.data.DmaPageFaulted.FaultErrorCode.IsDeviceSpecificCode = 1;
+	r.data.DmaPageFaulted.FaultErrorCode.GeneralErrorCode = 99;
+	r.data.DmaPageFaulted.NodeOrdinal = node % nodes_each(m);
+	r.data.DmaPageFaulted.EngineOrdinal = node / nodes_each(m);
+	raise_interrupt(&r);
+}
+
 void scripted_gpu_preempt(struct scripted_miniport *m, uint32_t node, uint32_t fence)
 {
 	scripted_preempted(m, node, fence, m->node[node].completed_fence);

@@ -326,6 +326,12 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
 /* Answers a preemption request: drops what has not been completed and reports both fences. */
 void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
+/*
+ * Reports a page fault: DXGK_PAGE_FAULT_FLAGS, id 0 with FENCE_INVALID. If it is the oldest packet's and asks for no reset,
+ * that one is over.
+ */
+void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fence,
+			 uint32_t flags);
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);

@@ -126,7 +126,7 @@ static void dma_37_each_status_of_present(void **state)
 	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, 1);
 	assert_int_equal(show_present(&s, &args), STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE);
 	assert_int_equal(show_present(&s, &args),
-			 STATUS_DEVICE_REMOVED); /* the device is in error */
+			 STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE); /* the device is in error */
 	show_stop(&s);
 }
 
