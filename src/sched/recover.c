@@ -294,7 +294,8 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		return;
 	}
 	vmm_os_mutex_lock(&adapter->paging_lock);
-	if (!is_still_owed(sched, timeout))
+	if (atomic_load(&adapter->removed) /* meanwhile (PNP-08) */ ||
+	    !is_still_owed(sched, timeout))
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	else if (!may_reset(sched))
 		fatal(sched, timeout, "TDR-13", "the adapter has been reset too often");

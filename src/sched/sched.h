@@ -57,6 +57,12 @@ vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE 
 				POWER_ACTION action) VMM_MUST_CHECK;
 void vmm_sched_power_up(struct vmm_adapter *adapter);
 
+/*
+ * PNP-08: the device is gone. On return every call on it answers DEVICE_REMOVED, nobody waits for the GPU, and nothing runs on
+ * it. As vmm_port_notify_removal. Any thread, no lock held.
+ */
+vmm_status vmm_sched_remove(struct vmm_adapter *adapter,
+			    DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
 /* TDRS-15: it is lost, and nothing is done to the hardware; one that already is, or is in error, stays as it is. No lock held. */
 NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason) VMM_MUST_CHECK;
 /* TDR-19: of the page fault that it was lost with; zeros: of none. */

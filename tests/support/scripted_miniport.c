@@ -309,6 +309,16 @@ static VOID dpc_routine(IN_CONST_PVOID adapter)
 	m->services.DxgkCbNotifyDpc(m->services.DeviceHandle);
 }
 
+static NTSTATUS notify_removal(PVOID adapter, DXGK_SURPRISE_REMOVAL_TYPE type)
+{
+	struct scripted_miniport *m = adapter;
+	const UINT kind = (UINT)type;
+
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL, NULL, &kind, sizeof(kind)),
+		NULL);
+}
+
 static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_STATE state,
 				POWER_ACTION action)
 {
@@ -812,6 +822,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiDpcRoutine = dpc_routine,
 	.DxgkDdiUnload = unload,
 	.DxgkDdiSetPowerState = set_power_state,
+	.DxgkDdiNotifySurpriseRemoval = notify_removal,
 	.DxgkDdiQueryAdapterInfo = query_adapter_info,
 	.DxgkDdiCreateDevice = create_device,
 	.DxgkDdiDestroyDevice = destroy_device,

@@ -175,6 +175,7 @@ struct scripted_call {
 		DXGKARG_QUERYENGINESTATUS engine_status;
 		DXGKARG_QUERYDEPENDENTENGINEGROUP engine_group;
 		DXGK_START_INFO start;
+		UINT removal; /* DXGK_SURPRISE_REMOVAL_TYPE */
 		struct {
 			ULONG uid;
 			DEVICE_POWER_STATE state;
