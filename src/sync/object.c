@@ -135,11 +135,6 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			   names[request->type]);
 		return VMM_NOT_SUPPORTED;
 	}
-	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE) {
-		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-			   "create monitored fence: TopOfPipeline is not built");
-		return VMM_NOT_SUPPORTED;
-	}
 	return VMM_OK;
 }
 
@@ -147,7 +142,7 @@ void vmm_sync_put(struct vmm_sync_object *object)
 {
 	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
 		return;
-	vmm_assert(!object->heap);
+	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
 	vmm_sync_slot_give(object->world, &object->slot);
 	vmm_free(object);
 }
@@ -172,6 +167,9 @@ static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t f
 	object->flags = flags;
 	object->luid = device->adapter->luid;
 	atomic_init(&object->references, 1);
+	vmm_list_init(&object->awaited);
+	vmm_list_init(&object->queue);
+	vmm_list_init(&object->held);
 	object->word =
 		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
 	/* SFL-20: what no GPU stores is of 64 bits everywhere. */

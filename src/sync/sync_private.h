@@ -2,6 +2,7 @@
 #ifndef VMM_SYNC_SYNC_PRIVATE_H
 #define VMM_SYNC_SYNC_PRIVATE_H
 
+#include "sync/packet.h"
 #include "sync/sync.h"
 
 /* ---- where the values of fences lie (page.c) ---- */
@@ -45,6 +46,9 @@ struct vmm_sync_object {
 	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
 	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
+	struct vmm_list awaited;    /* in world->sync_awaited while there are any; likewise */
+	/* All other types: vmm_sync_node.link of who waits, oldest first; in the list of its owner (type.h). Sync lock. */
+	struct vmm_list queue, held;
 };
 
 /* What a handle names. */
@@ -105,35 +109,11 @@ void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
 
 /* ---- waits (wait.c) ---- */
 
-/* One fence and value of a wait. */
-struct vmm_sync_node {
-	struct vmm_sync_object *object; /* a reference of the wait's */
-	struct vmm_sync_wait *wait;
-	uint64_t value;
-	struct vmm_sync_node *left, *right, *parent; /* in object->heap */
-	uint32_t rank;                               /* 0: it is not there */
-};
-
-/* Guarded by the sync lock until it is done. */
-struct vmm_sync_wait {
-	struct vmm_world *world;
-	struct vmm_sync_node *nodes;
-	uint32_t count, missing; /* nodes in heaps */
-	bool any, done;
-	bool of_cpu; /* the end of a fence ends it (SFL-27) */
-	vmm_status status;
-	/* A thread that sleeps, or else who is told, with no sync lock held. */
-	struct vmm_sleeper *sleeper;
-	void (*tell)(struct vmm_sync_wait *wait);
-	struct vmm_list link; /* with `tell`: in a list of its owner's, or of those to be told */
-	int event;
-};
-
 /* Those whose waits have ended under the lock, to be woken without it. */
 #define VMM_SYNC_BATCH 32u
 struct vmm_sync_batch {
 	struct vmm_os *os;
-	_Atomic uint32_t *words[VMM_SYNC_BATCH];
+	_Atomic uint32_t *words[VMM_SYNC_BATCH]; /* NULL: somebody who is told */
 	uint32_t count;
 	struct vmm_list told;
 };
@@ -160,6 +140,12 @@ bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_bat
 bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch);
 /* The event waits of a device that ends. */
 void vmm_sync_cancel_events(struct vmm_device *device);
+
+/* The next wait that is not by value and can take all it names does so, oldest first (type.c). Sync lock held. */
+struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object);
+/* Both for waits that are not by value. Sync lock held. */
+bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait);
+void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait);
 
 /* ---- keyed mutexes (keyed.c) ---- */
 void vmm_keyed_end_process(struct vmm_process *process);
