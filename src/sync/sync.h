@@ -70,6 +70,7 @@ bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 struct vmm_sync_request {
 	uint32_t type, flags;
 	bool first_form;
+	bool owned;                /* mutexes: from the beginning (MTX-01) */
 	uint32_t max_count, count; /* semaphores */
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */

@@ -45,6 +45,10 @@ struct vmm_sync_object {
 	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
 	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
+	_Atomic uint64_t value;     /* the word of a fence that has no page (FEN-04) */
+	/* Mutexes, which have one unit, and semaphores; guarded by the sync lock. */
+	uint32_t units, units_max;
+	int event; /* CPU notifications: our descriptor of the client's event; -1: none */
 };
 
 /* What a handle names. */
@@ -64,6 +68,12 @@ static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
 {
 	return object->type == VMM_SYNC_MONITORED_FENCE ||
 	       object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE;
+}
+
+/* Has it a value that waits compare with theirs? */
+static inline bool vmm_sync_is_fence(const struct vmm_sync_object *object)
+{
+	return object->type == VMM_SYNC_FENCE || vmm_sync_is_monitored(object);
 }
 
 static inline void vmm_sync_get(struct vmm_sync_object *object)

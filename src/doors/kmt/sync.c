@@ -33,7 +33,9 @@ D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
 		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
 	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = args.Info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = args.Info.Semaphore.MaxCount;
 		request.count = args.Info.Semaphore.InitialCount;
 	}
@@ -50,6 +52,9 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 					   .flags = info->Flags.Value};
 
 	switch (info->Type) {
+	case D3DDDI_SYNCHRONIZATION_MUTEX:
+		request.owned = info->SynchronizationMutex.InitialState != 0;
+		break;
 	case D3DDDI_SEMAPHORE:
 		request.max_count = info->Semaphore.MaxCount;
 		request.count = info->Semaphore.InitialCount;
