@@ -8,6 +8,15 @@ void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32
 	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
 }
 
+const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait)
+{
+	if (object->type == VMM_SYNC_MUTEX)
+		return "MTX-07";
+	if (vmm_sync_is_drivers(object))
+		return "CPN-05";
+	return wait && object->type == VMM_SYNC_CPU_NOTIFICATION ? "CPN-04" : "MFN-22";
+}
+
 struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
 				      const char *what)
 {
@@ -109,9 +118,7 @@ static vmm_status check_built(const struct vmm_device *device,
 {
 	const char *what = NULL;
 
-	if (request->flags & VMM_SYNC_SIGNAL_BY_KMD)
-		what = "a CPU notification that the miniport signals";
-	else if (request->flags & VMM_SYNC_TOP_OF_PIPELINE)
+	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE)
 		what = "a monitored fence with TopOfPipeline";
 	else if ((request->flags & VMM_SYNC_SHARED) && !(request->flags & VMM_SYNC_NT_SECURITY))
 		what = "a global handle of a synchronization object (Shared without "
@@ -233,7 +240,13 @@ static vmm_status map_own(struct vmm_sync *sync)
 	return VMM_OK;
 }
 
-/* Not published yet; takes a reference of its own. Only monitored fences are a device's (SYN-14), and have addresses (FEN-04). */
+/* SYN-14, CPN-06 */
+static bool is_devices(const struct vmm_sync_object *object)
+{
+	return vmm_sync_is_monitored(object) || vmm_sync_is_drivers(object);
+}
+
+/* Not published yet; takes a reference of its own. Only monitored fences have addresses (FEN-04). */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
 {
@@ -244,11 +257,11 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	vmm_list_init(&sync->link);
 	sync->object = object;
 	sync->process = process;
-	sync->device = vmm_sync_is_monitored(object) ? device : NULL;
+	sync->device = is_devices(object) ? device : NULL;
 	sync->flags = flags;
 	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
-	else if (sync->device && !vmm_ok(map_own(sync))) {
+	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
 		vmm_os_view_release(&sync->view);
 		vmm_free(sync);
 		return NULL;
@@ -319,6 +332,12 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 	struct vmm_sync *sync = make(device, request, event);
 	if (!sync)
 		return VMM_NO_MEMORY;
+	if (vmm_sync_is_drivers(sync->object))
+		status = vmm_sync_begin_driver(sync);
+	if (!vmm_ok(status)) {
+		vmm_sync_end(sync);
+		return status;
+	}
 	return publish(sync, &request->handle, &request->cpu_address);
 }
 
@@ -339,6 +358,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	if (sync->driver_event)
+		vmm_sync_end_driver(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
@@ -368,11 +389,28 @@ static void unlink_locked(struct vmm_sync *sync)
 	vmm_os_mutex_unlock(lock);
 }
 
-vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
+/* Those that are not the caller's to destroy, in this way. */
+static bool is_kept(const struct vmm_sync *sync, const struct vmm_device *inside)
+{
+	if (sync->owned)
+		vmm_sync_refuse(sync->process, "MFN-35", sync->handle,
+				"destroy synchronization object: the fence of a paging queue ends "
+				"with its queue");
+	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
+		vmm_sync_refuse(sync->process, "CPN-06", sync->handle,
+				"destroy synchronization object: what the miniport signals is its "
+				"device's, which is another one or ends");
+	else
+		return false;
+	return true;
+}
+
+vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
+			    uint32_t handle)
 {
 	vmm_os_mutex_lock(&process->lock);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool ours = sync && sync->owned;
+	bool kept = sync && is_kept(sync, inside);
 
 	if (!sync)
 		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
@@ -380,14 +418,10 @@ vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
 			    "%u (%s)",
 			    handle, process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
-	else if (ours)
-		vmm_sync_refuse(process, "MFN-35", handle,
-				"destroy synchronization object: the fence of a paging queue ends "
-				"with its queue");
-	else
+	else if (!kept)
 		unlink_locked(sync);
 	vmm_os_mutex_unlock(&process->lock);
-	if (!sync || ours)
+	if (!sync || kept)
 		return VMM_INVALID_PARAMETER;
 	vmm_sync_end(sync);
 	return VMM_OK;

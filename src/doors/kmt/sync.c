@@ -120,8 +120,12 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_HANDLE handle = pData->hSyncObject;
 	NTSTATUS status = begin(&call, VIDMM_DOOR_DESTROY_SYNC);
-	if (NT_SUCCESS(status))
-		status = vmm_sync_destroy(call.process, handle);
+	if (!NT_SUCCESS(status))
+		return status;
+	void *live = vmm_sync_driver_device(call.process, handle);
+	if (vmm_unlikely(live)) /* CPN-06: the miniport is told */
+		call.device = vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, live);
+	status = vmm_sync_destroy(call.process, call.device, handle);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 

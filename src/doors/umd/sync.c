@@ -32,7 +32,7 @@ static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZA
 	uint32_t handle = data ? data->hSyncObject : 0;
 
 	if (NT_SUCCESS(status))
-		status = data ? vmm_sync_destroy(call.device->process, handle)
+		status = data ? vmm_sync_destroy(call.device->process, call.device, handle)
 			      : STATUS_INVALID_PARAMETER;
 	return vmm_umd_leave(&call, status, handle, 1, 0);
 }

@@ -212,20 +212,22 @@ static void mtx_07_mfn_22_cpn_04_the_cpu_waits_for_monitored_fences_only(void **
 			.ObjectCount = 2,
 			.ObjectHandleArray = both,
 			.FenceValueArray = (const UINT64 *)values};
+		const char *waits = type == 1 ? "MTX-07" : type == 4 ? "CPN-04" : "MFN-22";
+		const char *signals = type == 1 ? "MTX-07" : "MFN-22";
 
 		assert_int_equal(sync_wait(s.device, object, 0), STATUS_INVALID_PARAMETER);
-		sync_found(&s, "MFN-22");
+		sync_found(&s, waits);
 		assert_int_equal(sync_wait_event(s.device, object, 0, event),
 				 STATUS_INVALID_PARAMETER);
-		sync_found(&s, "MFN-22");
+		sync_found(&s, waits);
 		assert_int_equal(sync_signal(s.device, object, 1), STATUS_INVALID_PARAMETER);
-		sync_found(&s, "MFN-22");
+		sync_found(&s, signals);
 		assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&two),
 				 STATUS_INVALID_PARAMETER);
-		sync_found(&s, "MFN-22");
+		sync_found(&s, signals);
 		assert_int_equal(*good.value, 1); /* SYN-22 */
 		assert_int_equal(D3DKMTCreateSyncFile(&file), STATUS_INVALID_PARAMETER);
-		sync_found(&s, "MFN-22");
+		sync_found(&s, waits);
 	}
 	assert_int_equal(sync_events(event), 0);
 	close(event);
