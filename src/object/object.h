@@ -51,17 +51,19 @@ struct vmm_world {
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
 	struct vmm_os_mutex
-		shared_lock; /* rank SHARED: guards the four members below, and what says so */
+		shared_lock; /* rank SHARED: guards the members below, and what says so */
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
-	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
+	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
+	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
 	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;   /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
-		abandoned; /* a miniport is not entered any more, so it frees no objects either */
+		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
+	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
 };
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
@@ -236,7 +238,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -264,8 +266,9 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle; /* guarded by world->shared_lock */
-	uint32_t references;    /* resources that name it; guarded by world->shared_lock */
+	uint32_t global_handle; /* 0: it is shared by NT handles; guarded by world->shared_lock */
+	uint32_t references; /* resources and bundles that name it; guarded by world->shared_lock */
+	struct vmm_list orphan_link; /* in memory->orphans; guarded by world->shared_lock */
 	struct vmm_adapter *adapter;
 	uint32_t count;
 	struct vmm_allocation **allocations; /* each holds a reference of its own */

@@ -34,10 +34,15 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_SIGNAL) {
-		vmm_finding(observe, sync->owned ? "MFN-35" : "SFL-15", sync->process->id,
-			    sync->handle, "signal: 0x%08x %s", sync->handle,
+		vmm_finding(observe,
+			    sync->owned                         ? "MFN-35"
+			    : sync->denied & VMM_SYNC_NO_SIGNAL ? "SHR-10"
+								: "SFL-15",
+			    sync->process->id, sync->handle, "signal: 0x%08x %s", sync->handle,
 			    sync->owned ? "is the fence of a paging queue"
-					: "was made or opened with NoSignal");
+			    : sync->denied & VMM_SYNC_NO_SIGNAL
+				    ? "was opened from an NT handle without the right to signal"
+				    : "was made or opened with NoSignal");
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,

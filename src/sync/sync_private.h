@@ -61,9 +61,10 @@ struct vmm_sync {
 	struct vmm_process *process;
 	struct vmm_device *device; /* NULL: of no device (SYN-14) */
 	uint32_t handle;
-	uint32_t flags;          /* of this opening (SFL-17a) */
-	bool owned;              /* by us: clients can only wait for it (MFN-35) */
-	void *address;           /* of the value in the client */
+	uint32_t flags;  /* of this opening (SFL-17a), with what is denied to it */
+	uint32_t denied; /* by the rights of the NT handle (SHR-10): of NO_WAIT and NO_SIGNAL */
+	bool owned;      /* by us: clients can only wait for it (MFN-35) */
+	void *address;   /* of the value in the client */
 	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
 	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
 	/* Of a notification that the miniport signals: its event, and who is telling the miniport about it. */
@@ -87,11 +88,11 @@ static inline void vmm_sync_get(struct vmm_sync_object *object)
 {
 	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
 }
-void vmm_sync_put(struct vmm_sync_object *object);
 
-/* Another opening of the object, published. */
+/* Another opening of the object, published. denied: what the NT handle does not allow, of NO_WAIT and NO_SIGNAL (SHR-10). */
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
-				struct vmm_sync_open *open, uint32_t flags) VMM_MUST_CHECK;
+				struct vmm_sync_open *open, uint32_t flags,
+				uint32_t denied) VMM_MUST_CHECK;
 /* ---- what the miniport signals (driver.c) ---- */
 
 static inline bool vmm_sync_is_drivers(const struct vmm_sync_object *object)
@@ -103,8 +104,6 @@ vmm_status vmm_sync_begin_driver(struct vmm_sync *sync) VMM_MUST_CHECK;
 /* CPN-06: nobody finds it any more. */
 void vmm_sync_end_driver(struct vmm_sync *sync);
 
-/* Objects that only NT handles kept, and of which none is left (share.c). */
-void vmm_sync_shares_collect(struct vmm_world *world);
 
 /* ---- values (fence.c) ---- */
 
@@ -173,6 +172,7 @@ void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait);
 
 /* ---- keyed mutexes (keyed.c) ---- */
 void vmm_keyed_end_process(struct vmm_process *process);
+void vmm_keyed_end_device(struct vmm_device *device);
 
 /* ---- the heap (heap.c) ---- */
 void vmm_sync_heap_insert(struct vmm_sync_node **heap, struct vmm_sync_node *node);

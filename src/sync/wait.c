@@ -228,8 +228,12 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_WAIT) {
-		vmm_finding(observe, "SFL-16", sync->process->id, sync->handle,
-			    "wait: 0x%08x was made or opened with NoWait", sync->handle);
+		bool denied = sync->denied & VMM_SYNC_NO_WAIT;
+
+		vmm_finding(observe, denied ? "SHR-10" : "SFL-16", sync->process->id, sync->handle,
+			    "wait: 0x%08x was %s", sync->handle,
+			    denied ? "opened from an NT handle without the right to wait"
+				   : "made or opened with NoWait");
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
