@@ -101,7 +101,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 
 	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
-	if (options->features & ~VIDMM_FEATURE_SHARE_BACKING_STORE)
+	if (options->features & ~(VIDMM_FEATURE_SHARE_BACKING_STORE | VIDMM_FEATURE_HWSCH))
 		return VMM_NOT_SUPPORTED;
 	if (options->report)
 		*options->report =
