@@ -147,11 +147,11 @@ static const struct entry for_swizzling[] = {ENTRY(AcquireSwizzlingRange),
 					     ENTRY(ReleaseSwizzlingRange)};
 
 static const struct entry for_hw_queues[] = {
-	ENTRY(CreateHwContext),      ENTRY(DestroyHwContext),
-	ENTRY(CreateHwQueue),        ENTRY(DestroyHwQueue),
+	ENTRY(CreateHwContext),        ENTRY(DestroyHwContext),
+	ENTRY(CreateHwQueue),          ENTRY(DestroyHwQueue),
 	ENTRY(SubmitCommandToHwQueue), ENTRY(ResetHwEngine),
-	ENTRY(SetupPriorityBands),   ENTRY(SetContextSchedulingProperties),
-	ENTRY(SuspendContext),       ENTRY(ResumeContext),
+	ENTRY(SetupPriorityBands),     ENTRY(SetContextSchedulingProperties),
+	ENTRY(SuspendContext),         ENTRY(ResumeContext),
 	ENTRY(ResumeHwEngine),
 };
 

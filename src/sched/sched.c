@@ -96,6 +96,8 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	sched->caps = vmm_port_caps(adapter->port);
 	status = vmm_display_create(adapter);
 	if (vmm_ok(status))
+		status = vmm_hw_start(sched);
+	if (vmm_ok(status))
 		status = create_system_objects(sched);
 	if (!vmm_ok(status))
 		return status;
@@ -127,6 +129,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
 		   atomic_load(&sched->ready_count) == 0);
 	adapter->sched = NULL;
+	vmm_hw_destroy(sched);
 	vmm_display_destroy(sched);
 	vmm_free(sched->slots);
 	vmm_free(sched);
@@ -160,7 +163,7 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		if (!vmm_timeline_passed(adapter, t, sequence))
@@ -172,7 +175,7 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 /* The worker does what others leave to it meanwhile: nobody else would. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		for (;;) {
