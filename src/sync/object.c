@@ -504,6 +504,35 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 		vmm_sync_deliver(sync->object);
 }
 
+/* What is stored in 32 bits is the nearest value to what was there before (MFN-07). */
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	uint64_t value = vmm_sync_value(object);
+
+	if (object->narrow && !atomic_load(&object->at_maximum))
+		atomic_store(&object->last, value);
+	return value;
+}
+
+void *vmm_sync_owned_word(const struct vmm_sync *sync)
+{
+	return (void *)(uintptr_t)sync->object->word;
+}
+
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
+{
+	vmm_sync_get(sync->object);
+	return sync->object;
+}
+
+void vmm_sync_owned_tell(struct vmm_sync_object *object)
+{
+	if (atomic_load(&object->waiters))
+		vmm_sync_deliver(object);
+	vmm_sync_put(object);
+}
+
 void vmm_sync_end_owned(struct vmm_sync *sync)
 {
 	if (sync->handle) {

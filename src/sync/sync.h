@@ -243,6 +243,15 @@ vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK;
 void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
+/*
+ * One whose value the GPU stores: what it is, the word for the miniport to store into, and telling who waits that it moved (with
+ * no sync or state lock held; the object by a reference, which goes).
+ */
+struct vmm_sync_object;
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync);
+void *vmm_sync_owned_word(const struct vmm_sync *sync);
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync);
+void vmm_sync_owned_tell(struct vmm_sync_object *object);
 void vmm_sync_end_owned(struct vmm_sync *sync); /* frees who waits */
 
 #endif
