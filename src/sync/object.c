@@ -177,6 +177,7 @@ static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t f
 	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
 	object->narrow = device->adapter->narrow_fences && !(flags & VMM_SYNC_NO_GPU_ACCESS);
 	atomic_init(&object->last, value);
+	atomic_init(&object->step, 1);
 	if (object->narrow)
 		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
 	else
@@ -213,6 +214,9 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	sync->process = process;
 	sync->device = device;
 	sync->flags = flags;
+	if (device && vmm_sync_is_monitored(object) && !object->narrow)
+		sync->quick = (flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
 	if (!(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
 	else if (device && !vmm_ok(map_own(sync))) {
@@ -298,6 +302,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	if (sync->shown)
+		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
@@ -321,7 +327,7 @@ static void unlink_locked(struct vmm_sync *sync)
 {
 	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
 
-	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
 	vmm_os_mutex_unlock(lock);
