@@ -23,7 +23,11 @@ struct hand_off {
 	struct vmm_process process;
 	pthread_t partner;
 	bool has_partner;
-	uint32_t next, packets_a_step;
+	uint32_t packets_a_step;
+	/* Written by the one thread, apart from what the other reads. */
+	char apart_before[128];
+	uint32_t next;
+	char apart_next[128];
 	_Atomic uint32_t
 		goal; /* packets to be answered so far; between runs the partner sleeps on it */
 	char apart[128];
