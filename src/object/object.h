@@ -152,9 +152,12 @@ struct vmm_adapter {
 	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
+	/* Not in one cache line with what those read who look for a packet's end without sleeping. */
+	char apart_before[64];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	char apart_after[64];
 	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t

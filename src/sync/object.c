@@ -192,6 +192,7 @@ static void set_state(struct vmm_sync_object *object, const struct vmm_sync_requ
 		break;
 	default: /* FEN-01, MFN-02 */
 		atomic_init(&object->last, request->value);
+		atomic_init(&object->step, 1);
 		if (object->narrow)
 			atomic_store((_Atomic uint32_t *)(void *)object->word,
 				     (uint32_t)request->value);
@@ -262,6 +263,9 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	sync->process = process;
 	sync->device = is_devices(object) ? device : NULL;
 	sync->flags = flags;
+	if (device && vmm_sync_is_monitored(object) && !object->narrow)
+		sync->quick = (flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
 	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
 	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
@@ -366,6 +370,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 
 	if (sync->driver_event)
 		vmm_sync_end_driver(sync);
+	if (sync->shown)
+		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
@@ -389,7 +395,7 @@ static void unlink_locked(struct vmm_sync *sync)
 {
 	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
 
-	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
 	vmm_os_mutex_unlock(lock);

@@ -172,6 +172,18 @@ struct vmm_sync_caller {
 	struct vmm_device *device;
 	uint32_t device_handle;
 };
+/*
+ * One fence and value, and its device, without a lock. VMM_OK: that was all of it. VMM_PENDING: nothing has changed, and it
+ * takes vmm_sync_signal, or vmm_sync_poll, to say what is to be done. Allocates nothing.
+ */
+struct vmm_sync_one {
+	uint32_t device, handle;
+	uint64_t value;
+};
+vmm_status vmm_sync_signal_one(const struct vmm_process *process,
+			       const struct vmm_sync_one *one) VMM_MUST_CHECK;
+vmm_status vmm_sync_poll_one(const struct vmm_process *process,
+			     const struct vmm_sync_one *one) VMM_MUST_CHECK;
 /* MFN-20. All of it or, for whatever is wrong with one entry, nothing. Allocates nothing. */
 vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller,
 			   const struct vmm_sync_list *list) VMM_MUST_CHECK;

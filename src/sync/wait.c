@@ -254,6 +254,7 @@ static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
 		return refuse(sync, value);
+	vmm_sync_show_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
 }
