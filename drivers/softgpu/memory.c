@@ -128,7 +128,7 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 	uint64_t done = 0;
 
 	while (done < length) {
-		const struct softgpu_surface *surface;
+		const struct softgpu_surface *surface = NULL;
 		uint64_t run = length - done, rows;
 		char *out = NULL;
 
@@ -164,7 +164,7 @@ static uint64_t copy_rows(const struct softgpu_memory *memory, struct softgpu_si
 {
 	const struct softgpu_surface *surface = NULL;
 	uint64_t rows = 0, run, row_bytes;
-	char *linear, *other;
+	char *linear = NULL, *other;
 	int is_read = 0;
 
 	if (!source.is_host)
@@ -245,8 +245,8 @@ static int copy_tile_rows(const struct softgpu_memory *memory,
 static int tiled_is_linear(const struct softgpu_memory *memory,
 			   const struct softgpu_paging_copy *copy, struct softgpu_side *tiled)
 {
-	const struct softgpu_surface *surface;
-	char *linear;
+	const struct softgpu_surface *surface = NULL;
+	char *linear = NULL;
 
 	if (tiled->is_host ||
 	    linear_rows(memory, tiled->address, UINT64_MAX, &linear, &surface) <
