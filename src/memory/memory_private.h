@@ -500,6 +500,8 @@ static inline void vmm_swizzle_release(struct vmm_memory *memory, struct vmm_ins
 	if (vmm_unlikely(instance->range_count))
 		vmm_swizzle_release_all(memory, instance);
 }
+/* Those of a swizzled allocation that show it where it is. It has no lock. */
+void vmm_swizzle_release_in_place(struct vmm_memory *memory, struct vmm_instance *instance);
 uint32_t vmm_swizzle_memory_set(const struct vmm_allocation *allocation); /* where a range may be */
 struct vmm_swizzling_range *vmm_swizzle_find(struct vmm_memory *memory,
 					     const struct vmm_instance *instance,
