@@ -76,7 +76,21 @@ static bool is_due(const struct vmm_step *step)
 				       : steps->done);
 }
 
-/* The first step, if something can be done about it now. */
+/* A buffer need not wait for signals that come before it, as they wait for the buffers before them. */
+static struct vmm_step *buffer_behind_signals(const struct vmm_steps *steps)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &steps->queue) {
+		struct vmm_step *step = vmm_container_of(link, struct vmm_step, link);
+
+		if (step->kind != VMM_STEP_SIGNAL)
+			return step->kind == VMM_STEP_BUFFER ? step : NULL;
+	}
+	return NULL;
+}
+
+/* The step about which something can be done now: the first, or a buffer. */
 static struct vmm_step *actionable(const struct vmm_context *context)
 {
 	const struct vmm_steps *steps = &context->steps;
@@ -90,7 +104,10 @@ static struct vmm_step *actionable(const struct vmm_context *context)
 		can = is_due(step) || is_hopeless(context);
 	else if (step->kind == VMM_STEP_WAIT && step->begun)
 		can = step->told || (!step->over && (steps->ending || is_hopeless(context)));
-	return can ? step : NULL;
+	if (can)
+		return step;
+	return step->kind == VMM_STEP_SIGNAL && steps->holding ? buffer_behind_signals(steps)
+							       : NULL;
 }
 
 static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
