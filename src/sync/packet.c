@@ -194,13 +194,18 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	return status;
 }
 
-bool vmm_sync_has_values(struct vmm_process *process, uint32_t handle)
+enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle)
 {
+	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
+
 	vmm_os_mutex_lock(&process->lock);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool has = sync && vmm_sync_is_monitored(sync->object);
+	if (sync && vmm_sync_is_monitored(sync->object))
+		values = VMM_SYNC_VALUES_ARRAY;
+	else if (sync && sync->object->type == VMM_SYNC_FENCE)
+		values = VMM_SYNC_VALUES_SCALAR;
 	vmm_os_mutex_unlock(&process->lock);
-	return has;
+	return values;
 }
 
 /* ---- when they are reached ---- */
