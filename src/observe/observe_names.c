@@ -98,6 +98,8 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_CREATE_CPU_EVENT] = "create_cpu_event",
 	[VIDMM_DDI_DESTROY_CPU_EVENT] = "destroy_cpu_event",
 	[VIDMM_DDI_ESCAPE] = "escape",
+	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = "create_periodic_frame_notification",
+	[VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION] = "destroy_periodic_frame_notification",
 };
 
 static const char *const callback_names[] = {

@@ -372,6 +372,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		vmm_display_record(sched, data);
 		return;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -485,6 +489,7 @@ static void sink_dpc(void *context)
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_periodic_pass_on(sched);
 	if (!retired && !preempted)
 		return;
 	atomic_fetch_add(&sched->kicks, 1);
