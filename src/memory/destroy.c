@@ -159,6 +159,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 	bool any = !vmm_list_empty(&ready);
 	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+	vmm_shares_reap(memory);
 	if (any)
 		vmm_progress_signal(adapter);
 }

@@ -436,8 +436,7 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 
 		if (!is_needed(set, ref) || ref->instance->prepared != set->preparation)
 			continue;
-		atomic_store_explicit(&ref->instance->active[timeline], sequence,
-				      memory_order_relaxed);
+		vmm_instance_activate(ref->instance, timeline, sequence);
 		paged = vmm_max_u64(paged, vmm_resident_paged(ref->instance));
 	}
 	return paged;

@@ -51,15 +51,19 @@ struct vmm_world {
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
 	struct vmm_os_mutex
-		shared_lock; /* rank SHARED: guards the four members below, and what says so */
+		shared_lock; /* rank SHARED: guards the members below, and what says so */
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
-	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
-	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
+	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
+	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
+	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
-		abandoned; /* a miniport is not entered any more, so it frees no objects either */
+		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
+	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
 };
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
@@ -92,6 +96,7 @@ struct vmm_work {
 	uint32_t count;
 	bool prepared;  /* what it names is in memory for it */
 	bool submitted; /* the miniport has it */
+	bool held;      /* it comes behind a wait of its context that is not satisfied */
 };
 
 /* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
@@ -233,7 +238,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -261,8 +266,9 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle; /* guarded by world->shared_lock */
-	uint32_t references;    /* resources that name it; guarded by world->shared_lock */
+	uint32_t global_handle; /* 0: it is shared by NT handles; guarded by world->shared_lock */
+	uint32_t references; /* resources and bundles that name it; guarded by world->shared_lock */
+	struct vmm_list orphan_link; /* in memory->orphans; guarded by world->shared_lock */
 	struct vmm_adapter *adapter;
 	uint32_t count;
 	struct vmm_allocation **allocations; /* each holds a reference of its own */
@@ -526,6 +532,19 @@ static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uin
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
+/*
+ * Another prepared packet has its memory. One that came behind a wait is prepared after packets with higher numbers: the highest is
+ * what counts, the others are looked for (vmm_instance_busy).
+ */
+static inline void vmm_instance_activate(struct vmm_instance *instance, uint32_t timeline,
+					 uint64_t sequence)
+{
+	if (vmm_likely(sequence >
+		       atomic_load_explicit(&instance->active[timeline], memory_order_relaxed)))
+		atomic_store_explicit(&instance->active[timeline], sequence, memory_order_relaxed);
+}
+/* Is a packet with a higher number than that prepared and not complete? State lock not held. */
+bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
 /* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
@@ -552,7 +571,10 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
-/* The same for that packet and all before it. */
+/* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
+bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			bool prepared);
+/* The same for that packet and all before it; what is held by a wait of its context is not waited for. */
 vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
 				    uint64_t sequence, uint32_t reason) VMM_MUST_CHECK;
 /* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */

@@ -134,7 +134,7 @@ void vmm_sync_put(struct vmm_sync_object *object)
 {
 	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
 		return;
-	vmm_assert(!object->heap);
+	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		vmm_sync_end_periodic(object);
 	vmm_sync_slot_give(object->world, &object->slot);
@@ -201,8 +201,12 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	object->type = request->type;
 	object->flags = request->flags;
 	object->luid = device->adapter->luid;
+	object->process = device->process->id;
 	object->word = object->type == VMM_SYNC_FENCE ? &object->value : NULL;
 	atomic_init(&object->references, 1);
+	vmm_list_init(&object->awaited);
+	vmm_list_init(&object->queue);
+	vmm_list_init(&object->held);
 	if (vmm_sync_is_monitored(object) && !vmm_ok(take_page(device, object))) {
 		vmm_free(object);
 		return NULL;
@@ -334,11 +338,14 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 }
 
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
-				struct vmm_sync_open *open, uint32_t flags)
+				struct vmm_sync_open *open, uint32_t flags, uint32_t denied)
 {
-	struct vmm_sync *sync = make_opening(process, open->device, object, flags);
+	struct vmm_sync *sync = make_opening(process, open->device, object, flags | denied);
 
-	return sync ? publish(sync, &open->handle, &open->cpu_address) : VMM_NO_MEMORY;
+	if (!sync)
+		return VMM_NO_MEMORY;
+	sync->denied = denied;
+	return publish(sync, &open->handle, &open->cpu_address);
 }
 
 /* ---- the end ---- */
@@ -365,7 +372,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 	if (object->flags & VMM_SYNC_NT_SECURITY)
-		vmm_sync_shares_collect(object->world);
+		vmm_nt_collect(object->world);
 	vmm_os_view_release(&sync->view);
 	vmm_sync_put(object);
 	vmm_free(sync);
@@ -442,6 +449,8 @@ void vmm_sync_begin_device(struct vmm_device *device)
 	vmm_list_init(&device->syncs);
 	vmm_list_init(&device->sync_pages);
 	vmm_list_init(&device->sync_waits);
+	vmm_list_init(&device->sync_owners);
+	vmm_list_init(&device->keyed);
 }
 
 void vmm_sync_end_device(struct vmm_device *device)
@@ -449,6 +458,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 	end_list(device->process, &device->syncs);
 	vmm_sync_cancel_events(device);
 	vmm_sync_pages_end(device);
+	vmm_keyed_end_device(device);
 }
 
 void vmm_sync_end_process(struct vmm_process *process)

@@ -127,6 +127,10 @@ const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what)
 		*what = "is a periodic fence: only the display signals it";
 		return "PMF-04";
 	}
+	if (sync->denied & VMM_SYNC_NO_SIGNAL) {
+		*what = "was opened from an NT handle without the right to signal";
+		return "SHR-10";
+	}
 	*what = "was made or opened with NoSignal";
 	return "SFL-15";
 }

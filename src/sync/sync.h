@@ -10,7 +10,7 @@
 #define VMM_SYNC_SYNC_H
 
 #include "base/base.h"
-#include "object/object.h"
+#include "object/nt_handle.h"
 
 enum vmm_sync_type {
 	VMM_SYNC_MUTEX = 1,
@@ -141,26 +141,28 @@ void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
 /* SYN-15 */
 void vmm_sync_end_process(struct vmm_process *process);
+/* TDRS-13: the mutexes that its contexts hold are free; paging and state locks held at most. */
+void vmm_sync_lose_owners(struct vmm_device *device);
 /* TDRS-01: its fences have their largest value; paging and state locks held at most. */
 void vmm_sync_lose_device(struct vmm_device *device);
 
-/* ---- sharing by NT handles (share.c) ---- */
+/* ---- sharing (share.c) ---- */
 
-/* Ours; length in units, 0: no name. */
-struct vmm_sync_name {
-	const uint16_t *text;
-	uint32_t length;
-};
-#define VMM_SYNC_NAME_MAX 32767u
+#define VMM_SYNC_ACCESS_WAIT   0x1u /* of an NT handle (SHR-10) */
+#define VMM_SYNC_ACCESS_SIGNAL 0x2u
 /*
- * A new NT handle, the caller's to close. VMM_INVALID_PARAMETER and a finding: not an object that may be shared (SHR-06);
- * VMM_OBJECT_NAME_COLLISION: the name is in use (SHR-24); VMM_NO_MEMORY.
+ * What an NT handle of it would name, with a reference that the caller puts. VMM_INVALID_PARAMETER and a finding: not an
+ * object that may be shared (SHR-06).
  */
-vmm_status vmm_sync_share(struct vmm_process *process, uint32_t object,
-			  const struct vmm_sync_name *name, uint64_t *handle) VMM_MUST_CHECK;
-/* Another handle for what has the name (SHR-21): VMM_OBJECT_NAME_NOT_FOUND, VMM_ACCESS_DENIED. */
-vmm_status vmm_sync_handle_of_name(struct vmm_process *process, const struct vmm_sync_name *name,
-				   uint32_t access, uint64_t *handle) VMM_MUST_CHECK;
+vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
+			   struct vmm_nt_target *target) VMM_MUST_CHECK;
+/* For what keeps an object with others (SHR-07): a reference to one that may be shared; NULL and a finding: it may not. */
+struct vmm_sync_object;
+struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+void vmm_sync_put(struct vmm_sync_object *object);
+/* A handle of the process for it; fences are the device's. */
+vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *device,
+			      struct vmm_sync_object *object, uint32_t *handle) VMM_MUST_CHECK;
 struct vmm_sync_open {
 	uint64_t nt_handle;
 	struct vmm_device
@@ -170,11 +172,9 @@ struct vmm_sync_open {
 	uint32_t handle;
 	void *cpu_address; /* NULL: it has none */
 };
-/* VMM_INVALID_HANDLE: not an NT handle of a synchronization object (SHR-13). */
+/* With a finding: VMM_INVALID_HANDLE, VMM_OBJECT_TYPE_MISMATCH: not an NT handle of a synchronization object (SHR-13, SHR-15). */
 vmm_status vmm_sync_open_shared(struct vmm_process *process,
 				struct vmm_sync_open *open) VMM_MUST_CHECK;
-/* No process is left: whatever handles are still open name nothing any more. */
-void vmm_sync_end_world(struct vmm_world *world);
 
 /* ---- signals and waits of the CPU ---- */
 
@@ -226,9 +226,24 @@ struct vmm_keyed_request {
 };
 vmm_status vmm_keyed_create(struct vmm_process *process,
 			    struct vmm_keyed_request *request) VMM_MUST_CHECK;
-/* By its global handle; with_data: data_bytes is what the caller says it has (KMX-08). VMM_INVALID_PARAMETER and a finding. */
-vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool with_data,
-			  uint32_t data_bytes, uint32_t *handle) VMM_MUST_CHECK;
+struct vmm_keyed_open {
+	uint32_t global;     /* its global handle */
+	bool with_data;      /* the caller has a buffer for private data, ... */
+	uint32_t data_bytes; /* ... and says that it is so large (KMX-08) */
+	uint32_t handle;     /* out */
+};
+/* VMM_INVALID_PARAMETER and a finding (KMX-03, KMX-08); VMM_NO_MEMORY. */
+vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *open) VMM_MUST_CHECK;
+/*
+ * For what keeps one with others (SHR-07): a reference to one made with NtSecuritySharing; NULL and a finding: it is none. The
+ * handle is tied to the device, of whose resource it goes into a bundle: with that one, acquires fail (KMX-23).
+ */
+struct vmm_keyed;
+struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
+void vmm_keyed_put(struct vmm_keyed *keyed);
+/* The same as vmm_keyed_open without a global handle. device: NULL: tied to none. */
+vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
+			       struct vmm_keyed *keyed, struct vmm_keyed_open *open) VMM_MUST_CHECK;
 vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 struct vmm_keyed_access {
 	uint64_t key, fence;  /* fence: out of an acquire, into a release */
@@ -238,6 +253,7 @@ struct vmm_keyed_access {
 };
 /*
  * VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: its holder ended without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile;
+ * VMM_DEVICE_REMOVED: the device, or the adapter, of its bundle's resource is lost (KMX-23);
  * VMM_INVALID_PARAMETER and a finding.
  */
 vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
