@@ -57,8 +57,8 @@ struct vmm_world {
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
 	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
 	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
-	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
-	struct vmm_list sync_awaited;   /* of sync: fences that somebody waits for; guarded by it */
+	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
@@ -250,7 +250,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits, keyed;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */

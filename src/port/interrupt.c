@@ -191,6 +191,23 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	return STATUS_SUCCESS;
 }
 
+/* PMF-07; the payload exists since 2.2. */
+static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
+		return STATUS_NOT_SUPPORTED;
+	port->told_of_display = true;
+	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
+		vmm_finding(port->observe, "PMF-07", 0, 0,
+			    "interrupt 14 of target %u: the adapter has %u sources",
+			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
+			    port->caps.source_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
@@ -222,6 +239,8 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 		port->sink->interrupt(port->sink_context, data);
 		return STATUS_SUCCESS;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
+		return notify_periodic(port, data);
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

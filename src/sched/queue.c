@@ -376,6 +376,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	}
 	if (vmm_hw_record(sched, data))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -490,6 +494,7 @@ static void sink_dpc(void *context)
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_pass_on(sched);
 	if (!retired && !preempted)
 		return;
 	vmm_sync_reread(adapter->world); /* MFN-26 */

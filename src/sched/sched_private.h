@@ -6,7 +6,7 @@
 #include "sync/packet.h"
 #include "sync/sync.h"
 
-extern const struct vmm_sync_driver vmm_sched_sync_driver; /* cpu_event.c */
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* sync_driver.c */
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
@@ -282,8 +282,9 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device;         /* its contexts are the adapter's paging_context */
-	struct vmm_display *display; /* NULL: the adapter shows nothing */
+	void *system_device;           /* its contexts are the adapter's paging_context */
+	struct vmm_display *display;   /* NULL: the adapter shows nothing */
+	struct vmm_periodic *periodic; /* likewise */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;
@@ -509,6 +510,20 @@ void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at mo
 /* Its DMA buffer, or the last of them, is complete: state lock held. */
 void vmm_present_done_locked(struct vmm_dma *dma);
 void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit);
+/* periodic.c */
+vmm_status vmm_periodic_create(struct vmm_sched *sched) VMM_MUST_CHECK;
+/* The worker has ended, the miniport is still there. */
+void vmm_periodic_stop(struct vmm_sched *sched);
+uint32_t vmm_periodic_target_count(const struct vmm_adapter *adapter);
+vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+			      struct vmm_sync_beat **result) VMM_MUST_CHECK;
+/* DIRQL; the interrupt of a target that is there. */
+void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* DISPATCH. The paging lock held at most. */
+void vmm_periodic_pass_on(struct vmm_sched *sched);
+/* The worker, with no lock. */
+void vmm_periodic_work(struct vmm_adapter *adapter);
+
 /* display.c */
 struct vmm_submission;
 struct vmm_translated;
