@@ -43,6 +43,7 @@ struct vmm_view_state;
 struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
+struct vmm_sync_driver;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -121,7 +122,8 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link; /* guarded by world->shared_lock */
+	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
+	struct vmm_list world_link;                /* guarded by world->shared_lock */
 	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */

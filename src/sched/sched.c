@@ -94,6 +94,7 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	vmm_status status;
 
 	sched->caps = vmm_port_caps(adapter->port);
+	adapter->sync_driver = &vmm_sched_sync_driver;
 	status = vmm_display_create(adapter);
 	if (vmm_ok(status))
 		status = create_system_objects(sched);

@@ -5,6 +5,8 @@
 #include "sched/sched.h"
 #include "sync/sync.h"
 
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* cpu_event.c */
+
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
 #define VMM_FAULTS_MAX \

@@ -45,6 +45,10 @@ struct vmm_sync_object {
 	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
 	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
+	_Atomic uint64_t value;     /* the word of a fence that has no page (FEN-04) */
+	/* Mutexes, which have one unit, and semaphores; guarded by the sync lock. */
+	uint32_t units, units_max;
+	int event; /* CPU notifications: our descriptor of the client's event; -1: none */
 };
 
 /* What a handle names. */
@@ -59,12 +63,21 @@ struct vmm_sync {
 	void *address;   /* of the value in the client */
 	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
 	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
+	/* Of a notification that the miniport signals: its event, and who is telling the miniport about it. */
+	void *driver_event;
+	_Atomic uint32_t driver_users;
 };
 
 static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
 {
 	return object->type == VMM_SYNC_MONITORED_FENCE ||
 	       object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE;
+}
+
+/* Has it a value that waits compare with theirs? */
+static inline bool vmm_sync_is_fence(const struct vmm_sync_object *object)
+{
+	return object->type == VMM_SYNC_FENCE || vmm_sync_is_monitored(object);
 }
 
 static inline void vmm_sync_get(struct vmm_sync_object *object)
@@ -76,6 +89,16 @@ static inline void vmm_sync_get(struct vmm_sync_object *object)
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
 				struct vmm_sync_open *open, uint32_t flags,
 				uint32_t denied) VMM_MUST_CHECK;
+/* ---- what the miniport signals (driver.c) ---- */
+
+static inline bool vmm_sync_is_drivers(const struct vmm_sync_object *object)
+{
+	return vmm_unlikely(object->flags & VMM_SYNC_SIGNAL_BY_KMD);
+}
+/* CPN-08: an opening that nobody knows yet. The miniport's failure. */
+vmm_status vmm_sync_begin_driver(struct vmm_sync *sync) VMM_MUST_CHECK;
+/* CPN-06: nobody finds it any more. */
+void vmm_sync_end_driver(struct vmm_sync *sync);
 
 /* ---- values (fence.c) ---- */
 
@@ -176,6 +199,8 @@ struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t hand
 /* *device for a caller that names it by its handle. VMM_PENDING: it is paused. */
 vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 				       struct vmm_device **device);
+/* Which rule a wait or signal of the CPU breaks on what is no monitored fence. */
+const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait);
 void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
 		     const char *what);
 void vmm_sync_end(struct vmm_sync *sync); /* it is in no table and no list any more */
