@@ -91,7 +91,7 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	NTSTATUS status = create(&call, args.hDevice, &request);
 	if (NT_SUCCESS(status)) {
 		pData->hSyncObject = request.handle;
-		pData->Info.SharedHandle = 0; /* SFL-01, SFL-06 */
+		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
 		if (request.type == VMM_SYNC_MONITORED_FENCE) {
 			pData->Info.MonitoredFence.FenceValueCPUVirtualAddress =
 				request.cpu_address;
