@@ -40,11 +40,6 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
-	/*
-	 * The last packet of the timeline that is prepared: those behind it may wait for paging, and so cannot be waited for by
-	 * whoever pages. Paging lock held.
-	 */
-	uint64_t (*last_prepared)(struct vmm_adapter *adapter, uint32_t timeline);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -380,6 +375,7 @@ struct vmm_residency_set {
 	struct vmm_instance *const *named;
 	uint32_t named_count;
 	uint64_t preparation;
+	bool writes; /* nobody says what it writes: all of it may be */
 };
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
 /* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */

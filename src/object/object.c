@@ -17,6 +17,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_list_init(&world->adapters);
 	vmm_list_init(&world->nt_handles);
 	vmm_list_init(&world->bundles);
+	vmm_list_init(&world->sync_awaited);
 	return VMM_OK;
 }
 
