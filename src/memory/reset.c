@@ -12,6 +12,7 @@ typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
 
 static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *fn)
 {
+	vmm_recency_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		if (memory->segment[s].aperture != aperture)
 			continue;

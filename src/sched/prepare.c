@@ -45,6 +45,33 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 	return needed;
 }
 
+/* The same of a list that is in its place: its addresses are the final ones. */
+static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	const struct vmm_use_in_place use = {
+		.instances = dma->instances,
+		.patches = dma->patches,
+		.first = dma->patch_start,
+		.end = dma->patch_end,
+		.timeline = dma->packet.timeline,
+		.sequence = dma->packet.sequence,
+		.preparation = preparation,
+	};
+	uint64_t needed = vmm_max_u64(dma->mapped_by, vmm_memory_use_in_place(adapter, &use));
+
+	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+
+		if (!(dma->uses[i] & VMM_USES_WRITE) || !instance ||
+		    instance->prepared != preparation)
+			continue;
+		instance->gpu_wrote = true;                       /* PAG-31 */
+		instance->newest = (uint8_t)dma->context->engine; /* PAG-22 */
+		instance->not_written = false;
+	}
+	return needed;
+}
+
 /* RES-08: all of the list is there while the packet runs, and its content before. */
 static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma *dma,
 			    uint64_t needed)
@@ -149,7 +176,9 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (vmm_unlikely(!last && !dma->split) && is_overtaken(sched, dma))
 		return VMM_PENDING;
 	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
-	packet->paging_needed = settle_addresses(adapter, dma, sched->preparations);
+	packet->paging_needed = vmm_gather_is_needless(dma)
+					? use_in_place(adapter, dma, sched->preparations)
+					: settle_addresses(adapter, dma, sched->preparations);
 	if (adapter->wddm2)
 		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
 	/* The paging work goes to its node before the packet that depends on it. */

@@ -107,8 +107,11 @@ struct vmm_dma {
 	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
-	bool renamed;        /* some entry's allocation has more than one instance */
-	bool offering;       /* some entry has an offer */
+	uint64_t placements; /* adapter->placements when the list was captured */
+	bool in_place; /* all that is listed was there, and nothing to be done before its use (memory.h) */
+	bool writing;  /* some entry is written */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
@@ -434,6 +437,13 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter);  /* goes on with pagi
 /* gather.c; paging lock held */
 /* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Is all that is listed in its place since the list was captured? Then nothing is to be brought in, and no address has changed. */
+static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
+{
+	return vmm_likely(dma->in_place &&
+			  dma->placements == dma->context->device->adapter->placements &&
+			  !dma->split);
+}
 /* What a packet of a 2.x device needs, as of sched->preparations. */
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
 /* split.c; paging lock held */
