@@ -273,6 +273,22 @@ typedef struct _DXGKARGCB_QUERYFEATURESUPPORT {
 	BOOLEAN Enabled;
 } DXGKARGCB_QUERYFEATURESUPPORT;
 
+/*
+ * With CpuEventObject hDxgkProcess is 0 and hEvent what DxgkDdiCreateCpuEvent was given (since 3.0); otherwise the event is
+ * one of a virtual machine's process. Any IRQL up to DISPATCH_LEVEL. Since 2.5; members in the order of the page.
+ */
+typedef struct _DXGKARGCB_SIGNALEVENT {
+	HANDLE hDxgkProcess;
+	HANDLE hEvent;
+	union {
+		struct {
+			UINT CpuEventObject : 1; /* 0x00000001 */
+			UINT Reserved : 31;      /* 0xFFFFFFFE */
+		};
+		UINT Flags;
+	};
+} DXGKARGCB_SIGNALEVENT;
+
 typedef struct _DXGKARGCB_RELEASEHANDLEDATA {
 	HANDLE ReleaseHandle;
 	DXGK_HANDLE_TYPE Type;

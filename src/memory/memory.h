@@ -40,11 +40,6 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
-	/*
-	 * The last packet of the timeline that is prepared: those behind it may wait for paging, and so cannot be waited for by
-	 * whoever pages. Paging lock held.
-	 */
-	uint64_t (*last_prepared)(struct vmm_adapter *adapter, uint32_t timeline);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */

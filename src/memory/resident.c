@@ -436,8 +436,7 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 
 		if (!is_needed(set, ref) || ref->instance->prepared != set->preparation)
 			continue;
-		atomic_store_explicit(&ref->instance->active[timeline], sequence,
-				      memory_order_relaxed);
+		vmm_instance_activate(ref->instance, timeline, sequence);
 		if (set->writes) {
 			ref->instance->gpu_wrote = true; /* PAG-31 */
 			ref->instance->not_written = false;

@@ -16,6 +16,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_os_mutex_init(&world->sync_lock, os, VMM_RANK_SYNC, "synchronization objects");
 	vmm_list_init(&world->adapters);
 	vmm_list_init(&world->sync_shares);
+	vmm_list_init(&world->sync_awaited);
 	return VMM_OK;
 }
 

@@ -44,6 +44,7 @@ struct vmm_view_state;
 struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
+struct vmm_sync_driver;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -56,6 +57,8 @@ struct vmm_world {
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
 	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
 	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list sync_awaited;   /* of sync: fences that somebody waits for; guarded by it */
+	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -92,6 +95,7 @@ struct vmm_work {
 	uint32_t count;
 	bool prepared;  /* what it names is in memory for it */
 	bool submitted; /* the miniport has it */
+	bool held;      /* it comes behind a wait of its context that is not satisfied */
 };
 
 /* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
@@ -120,7 +124,8 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link; /* guarded by world->shared_lock */
+	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
+	struct vmm_list world_link;                /* guarded by world->shared_lock */
 	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
@@ -537,6 +542,19 @@ static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uin
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
+/*
+ * Another prepared packet has its memory. One that came behind a wait is prepared after packets with higher numbers: the highest is
+ * what counts, the others are looked for (vmm_instance_busy).
+ */
+static inline void vmm_instance_activate(struct vmm_instance *instance, uint32_t timeline,
+					 uint64_t sequence)
+{
+	if (vmm_likely(sequence >
+		       atomic_load_explicit(&instance->active[timeline], memory_order_relaxed)))
+		atomic_store_explicit(&instance->active[timeline], sequence, memory_order_relaxed);
+}
+/* Is a packet with a higher number than that prepared and not complete? State lock not held. */
+bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
 /* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
@@ -563,7 +581,10 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
-/* The same for that packet and all before it. */
+/* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
+bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			bool prepared);
+/* The same for that packet and all before it; what is held by a wait of its context is not waited for. */
 vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
 				    uint64_t sequence, uint32_t reason) VMM_MUST_CHECK;
 /* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */

@@ -49,6 +49,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
 	[VIDMM_DOOR_PRESENT] = "present",
 	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
+	[VIDMM_DOOR_ESCAPE] = "escape",
 	[VIDMM_DOOR_HW_QUEUE] = "hw_queue",
 };
 
@@ -95,6 +96,9 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_PRESENT] = "present",
 	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = "set_vidpn_source_address",
 	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = "set_vidpn_source_visibility",
+	[VIDMM_DDI_CREATE_CPU_EVENT] = "create_cpu_event",
+	[VIDMM_DDI_DESTROY_CPU_EVENT] = "destroy_cpu_event",
+	[VIDMM_DDI_ESCAPE] = "escape",
 	[VIDMM_DDI_GET_NODE_METADATA] = "get_node_metadata",
 	[VIDMM_DDI_CREATE_HW_CONTEXT] = "create_hw_context",
 	[VIDMM_DDI_DESTROY_HW_CONTEXT] = "destroy_hw_context",

@@ -137,6 +137,7 @@ static const DXGKRNL_INTERFACE declared = {
 	.DxgkCbReserveGpuVirtualAddressRange = reserve_gpu_virtual_address_range,
 	.DxgkCbAcquireHandleData = acquire_handle_data,
 	.DxgkCbReleaseHandleData = release_handle_data,
+	.DxgkCbSignalEvent = vmm_port_cb_signal_event,
 	.DxgkCbHardwareContentProtectionTeardown = hardware_content_protection_teardown,
 	.DxgkCbMultiPlaneOverlayDisabled = multi_plane_overlay_disabled,
 	.DxgkCbIsFeatureEnabled = is_feature_enabled,
@@ -165,7 +166,6 @@ void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
 	s->DxgkCbMapMdlToIoMmu = undeclared;
 	s->DxgkCbUnmapMdlFromIoMmu = undeclared;
 	s->DxgkCbReportDiagnostic = undeclared;
-	s->DxgkCbSignalEvent = undeclared;
 	s->DxgkCbSaveMemoryForHotUpdate = undeclared;
 	s->DxgkCbNotifyCursorSupportChange = undeclared;
 	s->DxgkCbCreatePhysicalMemoryObject = undeclared;

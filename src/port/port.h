@@ -285,6 +285,22 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 				   const HANDLE *open_allocations, UINT count);
 
+/* ---- events of clients that the miniport sets (ddi_event.c); PASSIVE_LEVEL ---- */
+
+struct vmm_port_cpu_event;
+/*
+ * DxgkDdiCreateCpuEvent; keeps a duplicate of the event. STATUS_NOT_SUPPORTED: the miniport has no such entry; otherwise its
+ * failure, whatever it is (CPN-08).
+ */
+NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int event,
+				   struct vmm_port_cpu_event **result);
+/* DxgkDdiDestroyCpuEvent (CPN-06). Once it is back nothing sets the event any more. */
+void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event);
+/* DxgkDdiEscape with a record about such an event, in which the miniport finds its own handle (CPN-10). */
+NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
+				   const struct vmm_port_cpu_event *event,
+				   D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record);
+
 /*
  * DxgkDdiRender. Bounds of pDmaBuffer, pPatchLocationListOut and private data are checked after it
  * (DMA-28: fatal 0x10E); the status is one of DMA-29/31 or becomes STATUS_INVALID_PARAMETER with a

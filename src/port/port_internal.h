@@ -249,6 +249,9 @@ VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,
 				  IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data);
 VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle);
 
+/* ---- ddi_event.c ---- */
+NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data);
+
 /* ---- ddi_object.c ---- */
 void vmm_port_devices_forget(struct vmm_port *port);
 

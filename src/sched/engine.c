@@ -246,6 +246,7 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 	unmask(sched, index);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
+	vmm_steps_look(sched);
 }
 
 void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)

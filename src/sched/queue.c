@@ -213,6 +213,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (left)
 		vmm_worker_wake(sched);
+	vmm_steps_look(sched); /* SYN-27, and what was cancelled */
 	/* The worker may be waiting for the GPU on behalf of the first packet to prepare; looking again, it does them. */
 	if (moved || left)
 		vmm_progress_signal(adapter);
@@ -277,6 +278,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	}
 	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
 
+	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
 	vmm_dma_put(dma);
 	/* Last: whoever sees that it is complete may free the context that it belongs to. */
 	vmm_work_done_locked(timeline, &dma->work);
@@ -490,12 +492,14 @@ static void sink_dpc(void *context)
 	preempted |= vmm_hw_reported(sched);
 	if (!retired && !preempted)
 		return;
+	vmm_sync_reread(adapter->world); /* MFN-26 */
+	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (preempted || atomic_load(&sched->chores) || atomic_load(&adapter->zombies) ||
-	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work) ||
-	    vmm_display_waits(sched) || vmm_hw_waits(sched))
+	if (preempted || released || atomic_load(&sched->chores) ||
+	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -610,6 +614,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_steps_look(sched);
 	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -247,6 +247,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_memory_restart_locked(adapter);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
+	vmm_steps_look(sched); /* TDRS-11 */
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
 }
 

@@ -3,12 +3,53 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sync/packet.h"
 #include "sync/sync.h"
+
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* cpu_event.c */
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
 #define VMM_FAULTS_MAX \
 	64u /* a power of two, not less than what may be outstanding on a node (SUB-15) */
+
+/*
+ * What a context's queue has that is not at once for the GPU (steps.c): waits, signals, and DMA buffers that are behind a
+ * wait. Guarded by the state lock.
+ */
+enum vmm_step_kind { VMM_STEP_BUFFER, VMM_STEP_WAIT, VMM_STEP_SIGNAL };
+struct vmm_step {
+	struct vmm_list link; /* in context->steps.queue */
+	uint8_t kind;         /* enum vmm_step_kind */
+	bool begun, told;     /* a wait: it has been reached; it is over, and that has been told */
+	bool over;            /* its end came before it could be withdrawn: it will be told */
+	struct vmm_context *context;
+	struct vmm_software *software; /* of a wait or signal */
+	uint64_t after; /* a signal: the context's packet that it comes after; 0: none */
+};
+
+/* A wait, or a signal, which several contexts may have to reach. */
+struct vmm_software {
+	struct vmm_sync_packet sync;
+	struct vmm_step own;            /* the first context's */
+	struct vmm_step *more;          /* the other contexts'; NULL for most */
+	uint32_t left;                  /* steps that are not done; guarded by the state lock */
+	bool dropped;                   /* a context that is lost, or ended, was to reach it */
+	struct vmm_software *next_told; /* in sched->told */
+	struct vmm_list free;           /* in sched->free_software; guarded by the state lock */
+};
+
+/* Of a context (steps.c). Guarded by the state lock. */
+struct vmm_steps {
+	struct vmm_list queue;
+	struct vmm_list link;  /* in sched->stepping while there are some */
+	uint32_t holding;      /* waits and buffers in the queue: what comes now is behind them */
+	bool advancing;        /* somebody is at it */
+	bool ending;           /* a wait that is not satisfied, and all behind it, is given up */
+	_Atomic bool given_up; /* that has happened */
+	uint64_t done, submitted; /* its newest packet that is complete, that the GPU has had */
+	struct vmm_sync_owner owner;
+};
 
 /* What the hardware executes. */
 struct vmm_packet {
@@ -29,12 +70,14 @@ struct vmm_packet {
 struct vmm_dma {
 	struct vmm_packet packet;
 	struct vmm_work work; /* while it is queued */
+	struct vmm_step step; /* while it is held behind a wait */
 	uint64_t after; /* submitted once everything up to there has been (order.c); 0: whenever */
 	uint32_t preempted; /* how often it was running when its node was preempted */
 	bool shielded;      /* not again (SCH-06) */
 	struct vmm_context *context;
 	struct vmm_list
 		pool; /* in context->free_dma while nobody uses it; guarded by the state lock */
+	struct vmm_list all; /* in context->all_dma; likewise */
 	struct vmm_list
 		mapped; /* in sched->mapped_dma while it has a place; guarded by the paging lock */
 	struct vmm_backing backing;
@@ -125,10 +168,11 @@ struct vmm_context {
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
 	struct vmm_context_buffers user;
-	struct vmm_list free_dma; /* guarded by the state lock, like the two counts */
-	uint32_t dma_count, queued;
+	struct vmm_steps steps;
+	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */
+	struct vmm_list free_dma, all_dma;
+	uint32_t dma_count, dma_taken, queued;
 	uint64_t last_sequence;
-	struct vmm_dma *all[VMM_DMA_BUFFERS_PER_CONTEXT];
 };
 
 struct vmm_fault {
@@ -214,7 +258,12 @@ struct vmm_sched {
 	 * packets are, one for each physical adapter that has something to do. Guarded by the state lock.
 	 */
 	uint8_t paging_parts[VMM_PAGING_PACKETS];
-	_Atomic uint32_t ready_count; /* packets in ready queues */
+	/* steps.c: contexts with steps, packets to be used again; guarded by the state lock. */
+	struct vmm_list stepping, free_software;
+	_Atomic uint32_t stepping_count;
+	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
+	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
 	_Atomic bool
@@ -304,6 +353,22 @@ static inline struct vmm_packet *vmm_order_first(const struct vmm_context *conte
 {
 	return vmm_container_of(context->turn.ready.next, struct vmm_packet, link);
 }
+/* steps.c */
+void vmm_steps_init(struct vmm_context *context);
+/* A DMA buffer is queued, and has its number. False: nothing holds it. State lock held. */
+bool vmm_steps_hold_locked(struct vmm_context *context, struct vmm_dma *dma);
+/*
+ * Packets have completed, been submitted or cancelled, devices been lost, waits come to their end: what is due is done. True: packets
+ * to be prepared have come. The paging lock held at most.
+ */
+bool vmm_steps_advance(struct vmm_sched *sched);
+/* The same where nobody may prepare them: the worker does. */
+void vmm_steps_look(struct vmm_sched *sched);
+/* The calls on it are over, or are to come out: what waits is given up. No lock held. */
+void vmm_steps_give_up(struct vmm_context *context);
+/* That, and all its steps are done or dropped; what it held is free. No lock held. */
+void vmm_steps_end(struct vmm_context *context);
+void vmm_steps_destroy(struct vmm_sched *sched);
 /* priority.c */
 uint32_t vmm_priority_level(const struct vmm_context *context);
 /* May it wait for ever while others have work? */
@@ -349,6 +414,8 @@ uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *no
 /* The adapter was reset. Paging and state lock held. */
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
+/* Nothing completes any more. No lock held. */
+void vmm_sched_abandon(struct vmm_adapter *adapter);
 /* Everything queued is complete, or the adapter given up. On the worker; the submit lock held at most. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */

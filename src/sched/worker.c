@@ -46,6 +46,7 @@ void vmm_worker_main(void *argument)
 			vmm_queue_drain_locked(sched);
 			vmm_paging_unlock(adapter);
 		}
+		(void)vmm_steps_advance(sched);
 		vmm_prepare_pump_waiting(adapter);
 		vmm_prepare_paging_work(adapter);
 		vmm_display_work(adapter);

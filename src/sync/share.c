@@ -252,7 +252,7 @@ static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_
 			    object->luid, adapter->luid);
 		return VMM_INVALID_PARAMETER;
 	}
-	if (open->affinity >> adapter->physical_adapters) {
+	if (vmm_sync_is_monitored(object) && open->affinity >> adapter->physical_adapters) {
 		vmm_finding(observe, "MFN-09", process->id, 0,
 			    "open fence: EngineAffinity 0x%x names an adapter beyond the %u that "
 			    "there are",

@@ -27,7 +27,8 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	if (!vmm_sync_is_monitored(sync->object)) {
-		vmm_finding(observe, "MFN-22", sync->process->id, sync->handle,
+		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, false), sync->process->id,
+			    sync->handle,
 			    "signal from the CPU: 0x%08x is not a monitored fence but of type %u",
 			    sync->handle, sync->object->type);
 		return VMM_INVALID_PARAMETER;

@@ -70,6 +70,7 @@ bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 struct vmm_sync_request {
 	uint32_t type, flags;
 	bool first_form;
+	bool owned;                /* mutexes: from the beginning (MTX-01) */
 	uint32_t max_count, count; /* semaphores */
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */
@@ -85,8 +86,31 @@ struct vmm_sync_request {
  */
 vmm_status vmm_sync_create(struct vmm_device *device,
 			   struct vmm_sync_request *request) VMM_MUST_CHECK;
-/* VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). */
-vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+/*
+ * VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). inside: the device that the
+ * caller is inside, or NULL; what the miniport signals ends inside its own only (CPN-06).
+ */
+vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
+			    uint32_t handle) VMM_MUST_CHECK;
+/* What live.h knows the device by of a notification that the miniport signals; NULL: it is none. */
+void *vmm_sync_driver_device(struct vmm_process *process, uint32_t handle);
+/*
+ * CPN-10: a record of our caller's about such a notification of the device that it is inside. VMM_INVALID_PARAMETER and a
+ * finding: the handle is not one; otherwise what the miniport says.
+ */
+vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint32_t flags,
+				void *record) VMM_MUST_CHECK;
+
+/*
+ * What the miniport has to do with them, from whoever knows the port. No lock held. Of `create_event` any failure is the
+ * client's to see.
+ */
+struct vmm_sync_driver {
+	vmm_status (*create_event)(struct vmm_device *device, int event, void **result);
+	void (*destroy_event)(struct vmm_adapter *adapter, void *event);
+	vmm_status (*tell_event)(struct vmm_device *device, void *event, uint32_t flags,
+				 void *record);
+};
 
 /* SYN-14: nobody is inside the device any more. */
 void vmm_sync_begin_device(struct vmm_device *device);
