@@ -188,6 +188,8 @@ static const char *const wrong_type[VMM_HANDLE_TYPE_COUNT] = {
 	[VMM_HANDLE_SYNC] = "wrong type (synchronization object)",
 	[VMM_HANDLE_SHARED] = "wrong type (shared)",
 	[VMM_HANDLE_KEYED] = "wrong type (keyed mutex)",
+	[VMM_HANDLE_HW_CONTEXT] = "wrong type (hardware context)",
+	[VMM_HANDLE_HW_QUEUE] = "wrong type (hardware queue)",
 	[VMM_HANDLE_PAGING_QUEUE] = "wrong type (paging queue)",
 	[VMM_HANDLE_TRIM] = "wrong type (trim notification)",
 };

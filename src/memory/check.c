@@ -16,6 +16,7 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 		   memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1);
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
+	vmm_assert(instance->address == segment->port->gpu_base + instance->offset);
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
 	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
 	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
@@ -118,10 +119,11 @@ static void check_gates(const struct vmm_memory *memory)
 
 void vmm_memory_check(struct vmm_adapter *adapter)
 {
-	const struct vmm_memory *memory = adapter->memory;
+	struct vmm_memory *memory = adapter->memory;
 	uint64_t resident = 0;
 
 	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_recency_settle(memory);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		resident += check_segment(memory, &memory->segment[i]);
 	vmm_assert(resident == memory->resident_total);

@@ -12,6 +12,7 @@ enum {
 	ENTRY_OFFER = VMM_USES_OFFER,
 	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
+	ENTRIES_AHEAD = 12,
 	RENDER_RESIZE_FLAGS = 0x7,
 	RENDER_NULL = 0x8,
 };
@@ -135,48 +136,92 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
+/* Bits of an entry that few have. */
+VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
+{
+	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
+		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
+			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
+	if (value & s->reserved)
+		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
+			     "reserved bits are set (PAG-30)");
+	return STATUS_SUCCESS;
+}
+
+/* Is there nothing about it that a reference could be refused for, or that has to be done or noted (WDDM 1.x)? */
+static inline bool is_plain(const struct vmm_allocation *allocation,
+			    const struct vmm_instance *instance)
+{
+	return vmm_likely(!((uint32_t)allocation->offer | allocation->offer_queued |
+			    atomic_load_explicit(&allocation->content_lost, memory_order_relaxed) |
+			    atomic_load_explicit(&allocation->replaced, memory_order_relaxed) |
+			    instance->gated | instance->lock_count |
+			    (allocation->instance_count - 1)));
+}
+
+static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_dma *dma,
+					   uint32_t index, uint32_t value,
+					   const struct vmm_ref *ref)
+{
+	NTSTATUS status = check_reference(s, index, ref);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	if (vmm_unlikely(value & ENTRY_OFFER)) {
+		dma->offering = true;
+		status = check_offer(s, index, ref, (value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
+		if (!NT_SUCCESS(status))
+			return status;
+	}
+	if (value & ENTRY_DO_NOT_RETIRE)
+		ref->instance->kept_by = s->serial;
+	dma->renamed |= ref->allocation->instance_count > 1;
+	return STATUS_SUCCESS;
+}
+
+static inline NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
 {
 	/* Read once: the list is the client's memory (DMA-14). */
 	D3DDDI_ALLOCATIONLIST entry = s->entries[index];
 	DXGK_ALLOCATIONLIST *out = &dma->list[index];
-	uint32_t segment;
-	uint64_t address;
+	bool special = s->adapter->wddm2;
 
-	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
-		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
-			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
-	if (vmm_unlikely(entry.Value & s->reserved))
-		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
-			     "reserved bits are set (PAG-30)");
-	*out = (DXGK_ALLOCATIONLIST){0};
-	dma->instances[index] = NULL;
+	if (vmm_unlikely(entry.Value & s->suspect)) {
+		NTSTATUS status = check_bits(s, index, entry.Value);
+
+		if (!NT_SUCCESS(status))
+			return status;
+		special = true;
+	}
 	dma->uses[index] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
-	if (!entry.hAllocation)
-		return STATUS_SUCCESS; /* DMA-15 */
-	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
+	if (vmm_unlikely(!entry.hAllocation)) { /* DMA-15 */
+		*out = (DXGK_ALLOCATIONLIST){0};
+		dma->instances[index] = NULL;
+		return STATUS_SUCCESS;
+	}
+	const struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
 
 	if (vmm_unlikely(!ref))
 		return bad_handle(s, entry.hAllocation);
-	NTSTATUS status = check_reference(s, index, ref);
-	if (!NT_SUCCESS(status))
-		return status;
-	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
-		dma->offering = true;
-		status = check_offer(s, index, ref,
-				     (entry.Value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
+	struct vmm_instance *instance = ref->instance;
+
+	if (vmm_unlikely(special) || !is_plain(ref->allocation, instance)) {
+		NTSTATUS status = check_special(s, dma, index, entry.Value, ref);
+
 		if (!NT_SUCCESS(status))
 			return status;
 	}
-	if (entry.Value & ENTRY_DO_NOT_RETIRE)
-		ref->instance->kept_by = s->serial;
-	dma->renamed |= ref->allocation->instance_count > 1;
-	vmm_memory_location(ref->instance, &segment, &address);
-	out->hDeviceSpecificAllocation = ref->kmd_open;
+	uint32_t segment;
+	uint64_t address;
+
+	vmm_memory_location(instance, &segment, &address);
+	*out = (DXGK_ALLOCATIONLIST){.hDeviceSpecificAllocation = ref->kmd_open,
+				     .PhysicalAddress.QuadPart = (LONGLONG)address};
 	out->WriteOperation = entry.Value & ENTRY_WRITE;
 	out->SegmentId = segment;
-	out->PhysicalAddress.QuadPart = (LONGLONG)address;
-	dma->instances[index] = ref->instance;
+	dma->instances[index] = instance;
+	dma->in_place &= vmm_memory_is_in_place(ref->allocation, instance);
+	dma->writing |= out->WriteOperation;
 	return STATUS_SUCCESS;
 }
 
@@ -185,10 +230,12 @@ static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
 	struct vmm_process *process = s->context->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
 
-	dma->renamed = dma->offering = false;
+	dma->renamed = dma->offering = dma->writing = false;
+	dma->in_place = !s->adapter->wddm2; /* there it is the device's list that counts (RES-08) */
 	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
 	vmm_os_mutex_lock(&process->lock);
+	dma->placements = s->adapter->placements;
 	for (uint32_t i = 0; i < dma->list_count && NT_SUCCESS(status); i++)
 		status = capture_entry(s, dma, i);
 	vmm_os_mutex_unlock(&process->lock);
@@ -414,8 +461,11 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
 	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
-	vmm_list_push_back(&sched->prepare, &dma->packet.link);
-	atomic_fetch_add(&sched->prepare_count, 1);
+	dma->work.held = false;
+	if (!vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+		vmm_list_push_back(&sched->prepare, &dma->packet.link);
+		atomic_fetch_add(&sched->prepare_count, 1);
+	}
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
@@ -444,6 +494,9 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 	to->list_count = from->list_count;
 	to->renamed = from->renamed;
 	to->offering = from->offering;
+	to->writing = from->writing;
+	to->in_place = from->in_place;
+	to->placements = from->placements;
 	for (uint32_t i = 0; i < from->list_count; i++) {
 		to->list[i] = from->list[i];
 		to->instances[i] = from->instances[i];
@@ -531,6 +584,7 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
+	s->suspect = s->reserved | ENTRY_OFFER | ENTRY_DO_NOT_RETIRE;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */

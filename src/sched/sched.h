@@ -14,6 +14,7 @@
 #include "memory/memory.h"
 #include "object/object.h"
 #include "port/port.h"
+#include "sync/packet.h"
 #include <vidmm/vidmm.h>
 
 extern const struct vmm_memory_engine vmm_sched_memory_engine;
@@ -106,6 +107,13 @@ struct vmm_render_request {
 };
 NTSTATUS vmm_sched_render(struct vmm_context *context,
 			  struct vmm_render_request *request) VMM_MUST_CHECK;
+
+/*
+ * A wait of the first context's queue, or a signal when all of them have come to it (SYN-28); one adapter. It is queued, and
+ * done as soon as it is its turn. What vmm_sync_packet_fill answers; STATUS_NO_MEMORY.
+ */
+NTSTATUS vmm_sched_synchronize(struct vmm_context *const *contexts, uint32_t count,
+			       const struct vmm_sync_packet_request *request) VMM_MUST_CHECK;
 
 /* D3DKMTPresent. Rectangles in pixels of their allocations; their edges: left and top inside, right and bottom outside. */
 struct vmm_present_request {

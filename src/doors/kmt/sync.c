@@ -33,7 +33,9 @@ D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
 		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
 	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = args.Info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = args.Info.Semaphore.MaxCount;
 		request.count = args.Info.Semaphore.InitialCount;
 	}
@@ -50,6 +52,9 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 					   .flags = info->Flags.Value};
 
 	switch (info->Type) {
+	case D3DDDI_SYNCHRONIZATION_MUTEX:
+		request.owned = info->SynchronizationMutex.InitialState != 0;
+		break;
 	case D3DDDI_SEMAPHORE:
 		request.max_count = info->Semaphore.MaxCount;
 		request.count = info->Semaphore.InitialCount;
@@ -115,8 +120,12 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_HANDLE handle = pData->hSyncObject;
 	NTSTATUS status = begin(&call, VIDMM_DOOR_DESTROY_SYNC);
-	if (NT_SUCCESS(status))
-		status = vmm_sync_destroy(call.process, handle);
+	if (!NT_SUCCESS(status))
+		return status;
+	void *live = vmm_sync_driver_device(call.process, handle);
+	if (vmm_unlikely(live)) /* CPN-06: the miniport is told */
+		call.device = vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, live);
+	status = vmm_sync_destroy(call.process, call.device, handle);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
