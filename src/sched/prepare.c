@@ -30,8 +30,12 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		if (dma->list[i].WriteOperation)                    /* PAG-22 */
 			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
-		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
-				      memory_order_relaxed);
+		/* What is bound where a buffer is split has the number itself (SPL-05). */
+		if (vmm_unlikely(dma->split || dma->end != dma->used_bytes))
+			atomic_store_explicit(&instance->active[dma->packet.timeline],
+					      dma->packet.sequence, memory_order_relaxed);
+		else
+			vmm_instance_activate(instance, dma->packet.timeline, dma->packet.sequence);
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
 					     memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
@@ -146,6 +150,19 @@ static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_queue_ready(sched, &dma->packet);
 }
 
+/*
+ * What a portion uses is known by the buffer's number, which no prepared packet may be beyond. One that came behind a wait may have
+ * such before it: they complete first.
+ */
+VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	if (!vmm_timeline_is_overtaken(sched->adapter, dma->packet.timeline, dma->packet.sequence))
+		return false;
+	vmm_split_end_at(dma, dma->patch_count);
+	vmm_dma_pin(dma, false);
+	return true;
+}
+
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -156,6 +173,8 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (status != VMM_OK)
 		return status;
 	bool last = vmm_likely(dma->end == dma->used_bytes);
+	if (vmm_unlikely(!last && !dma->split) && is_overtaken(sched, dma))
+		return VMM_PENDING;
 	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
 	packet->paging_needed = vmm_gather_is_needless(dma)
 					? use_in_place(adapter, dma, sched->preparations)
@@ -253,7 +272,10 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
 static void paging_work_locked(struct vmm_sched *sched)
 {
-	if (vmm_likely(!atomic_load(&sched->halted)))
+	if (vmm_unlikely(atomic_load(&sched->halted)))
+		return;
+	vmm_paging_work_locked(sched->adapter);
+	if (vmm_unlikely(vmm_hw_make_way_locked(sched)))
 		vmm_paging_work_locked(sched->adapter);
 }
 
@@ -266,7 +288,8 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
-		if (vmm_device_lost(dma->context->device)) {
+		if (vmm_device_lost(dma->context->device) ||
+		    vmm_unlikely(atomic_load(&dma->context->steps.given_up))) {
 			vmm_cancel_waiting(sched, dma);
 			vmm_queue_drain_locked(sched);
 			continue;
@@ -292,6 +315,8 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
+	if (status == VMM_PENDING)
+		(void)vmm_hw_make_way_locked(sched);
 	vmm_paging_unlock(sched->adapter);
 	return status != VMM_PENDING;
 }
@@ -331,7 +356,9 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		vmm_await_recovery(adapter);
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
+			(void)vmm_steps_advance(sched);
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */
+			vmm_hw_feed(adapter);
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		}
 		atomic_store(&sched->blocked, false);

@@ -480,8 +480,11 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
 	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
-	vmm_list_push_back(&sched->prepare, &dma->packet.link);
-	atomic_fetch_add(&sched->prepare_count, 1);
+	dma->work.held = false;
+	if (!vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+		vmm_list_push_back(&sched->prepare, &dma->packet.link);
+		atomic_fetch_add(&sched->prepare_count, 1);
+	}
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
