@@ -105,6 +105,7 @@ static void lose(struct vmm_instance *instance)
 		return;
 	}
 	a->content_lost = a->reset_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 }
 
 static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)
