@@ -139,9 +139,25 @@ static bool place_of(const struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRU
 		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
 						 data->DmaFaulted.EngineOrdinal};
 		return true;
+	case DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED:
+		*place = (struct vmm_port_place){data->MonitoredFenceSignaled.NodeOrdinal,
+						 data->MonitoredFenceSignaled.EngineOrdinal};
+		return true;
+	case DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED:
+		*place = (struct vmm_port_place){data->HwQueuePageFaulted.NodeOrdinal,
+						 data->HwQueuePageFaulted.EngineOrdinal};
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* Of hardware queues, which there are only where the miniport schedules (SCH-10); no adapter with them is a link. */
+static bool is_of_hw_queues(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	return data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED ||
+	       data->InterruptType == DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED ||
+	       data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED;
 }
 
 /*
@@ -199,6 +215,23 @@ static void check_page_fault(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 			(unsigned)data->DmaPageFaulted.PageFaultFlags);
 }
 
+/* PMF-07; the payload exists since 2.2. */
+static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
+		return STATUS_NOT_SUPPORTED;
+	port->told_of_display = true;
+	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
+		vmm_finding(port->observe, "PMF-07", 0, 0,
+			    "interrupt 14 of target %u: the adapter has %u sources",
+			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
+			    port->caps.source_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
@@ -224,6 +257,14 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
+	if (is_of_hw_queues(data) && !port->caps.hw_nodes)
+		return STATUS_NOT_SUPPORTED;
+	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
+		port->sink->interrupt(port->sink_context, data);
+		return STATUS_SUCCESS;
+	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
+		return notify_periodic(port, data);
 	if (!place_of(port, data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

@@ -102,6 +102,25 @@ void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b)
 	b->count = 0;
 }
 
+bool vmm_broadcast_is_held(const struct vmm_context *owner, const struct vmm_broadcast *b)
+{
+	struct vmm_adapter *adapter = owner->device->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	uint32_t holding = owner->steps.holding;
+	for (uint32_t i = 0; i < b->count; i++)
+		holding += b->context[i]->steps.holding;
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (holding)
+		vmm_reason(
+			adapter->observe, STATUS_NOT_SUPPORTED, owner->device->process->id,
+			owner->handle,
+			"DMA-10: broadcast on context 0x%08x while one of its contexts is behind a "
+			"wait that is not satisfied (SUB-28): not built",
+			owner->handle);
+	return holding != 0;
+}
+
 void vmm_broadcast_await_calls(const struct vmm_context *context)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
@@ -194,6 +213,7 @@ void vmm_broadcast_lend_locked(struct vmm_dma *dma)
 		copy->used_bytes = dma->used_bytes;
 		copy->private_used = dma->private_used;
 		copy->null_rendering = dma->null_rendering;
+		copy->writing = dma->writing;
 		copy->work.device = copy->context->device;
 		copy->work.instances = copy->instances;
 		copy->work.writes = copy->uses;
@@ -209,8 +229,8 @@ void vmm_broadcast_await_copies(struct vmm_context *context)
 
 		if (!atomic_load(&context->lent))
 			return;
-		vmm_sched_finish_waiting(adapter,
-					 vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY));
+		if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
+			vmm_sched_abandon(adapter);
 	}
 }
 

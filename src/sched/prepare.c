@@ -31,13 +31,45 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		if (dma->list[i].WriteOperation)                    /* PAG-22 */
 			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
-		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
-				      memory_order_relaxed);
+		/* What is bound where a buffer is split has the number itself (SPL-05). */
+		if (vmm_unlikely((dma->split || dma->end != dma->used_bytes) && !dma->owner))
+			atomic_store_explicit(&instance->active[dma->packet.timeline],
+					      dma->packet.sequence, memory_order_relaxed);
+		else
+			vmm_instance_activate(instance, dma->packet.timeline, dma->packet.sequence);
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
 					     memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
 		paged = atomic_load_explicit(&instance->updated, memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
+	}
+	return needed;
+}
+
+/* The same of a list that is in its place: its addresses are the final ones. */
+static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
+			     uint64_t needed)
+{
+	const struct vmm_use_in_place use = {
+		.instances = dma->instances,
+		.patches = dma->patches,
+		.first = dma->patch_start,
+		.end = dma->patch_end,
+		.timeline = dma->packet.timeline,
+		.sequence = dma->packet.sequence,
+		.preparation = preparation,
+	};
+
+	needed = vmm_max_u64(needed, vmm_memory_use_in_place(adapter, &use));
+	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+
+		if (!(dma->uses[i] & VMM_USES_WRITE) || !instance ||
+		    instance->prepared != preparation)
+			continue;
+		instance->gpu_wrote = true;                       /* PAG-31 */
+		instance->newest = (uint8_t)dma->context->engine; /* PAG-22 */
+		instance->not_written = false;
 	}
 	return needed;
 }
@@ -55,7 +87,9 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
 		       uint64_t needed)
 {
-	needed = settle_addresses(adapter, dma, preparation, needed);
+	needed = vmm_gather_is_needless(vmm_dma_buffer(dma))
+			 ? use_in_place(adapter, dma, preparation, needed)
+			 : settle_addresses(adapter, dma, preparation, needed);
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
 }
 
@@ -194,6 +228,19 @@ VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *
 	return status;
 }
 
+/*
+ * What a portion uses is known by the buffer's number, which no prepared packet may be beyond. One that came behind a wait may have
+ * such before it: they complete first.
+ */
+VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	if (!vmm_timeline_is_overtaken(sched->adapter, dma->packet.timeline, dma->packet.sequence))
+		return false;
+	vmm_split_end_at(dma, dma->patch_count);
+	vmm_dma_pin(dma, false);
+	return true;
+}
+
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -203,6 +250,8 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = vmm_gather(sched, dma);
 	if (status != VMM_OK)
 		return status;
+	if (vmm_unlikely(dma->end != dma->used_bytes && !dma->split) && is_overtaken(sched, dma))
+		return VMM_PENDING;
 	uint64_t needed = settle(adapter, dma, sched->preparations, dma->mapped_by);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
@@ -289,7 +338,10 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
 static void paging_work_locked(struct vmm_sched *sched)
 {
-	if (vmm_likely(!atomic_load(&sched->halted)))
+	if (vmm_unlikely(atomic_load(&sched->halted)))
+		return;
+	vmm_paging_work_locked(sched->adapter);
+	if (vmm_unlikely(vmm_hw_make_way_locked(sched)))
 		vmm_paging_work_locked(sched->adapter);
 }
 
@@ -302,7 +354,8 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
-		if (vmm_device_lost(dma->context->device)) {
+		if (vmm_device_lost(dma->context->device) ||
+		    vmm_unlikely(atomic_load(&dma->context->steps.given_up))) {
 			vmm_cancel_waiting(sched, dma);
 			vmm_queue_drain_locked(sched);
 			continue;
@@ -328,6 +381,8 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
+	if (status == VMM_PENDING)
+		(void)vmm_hw_make_way_locked(sched);
 	vmm_paging_unlock(sched->adapter);
 	return status != VMM_PENDING;
 }
@@ -367,7 +422,9 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		vmm_await_recovery(adapter);
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
+			(void)vmm_steps_advance(sched);
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */
+			vmm_hw_feed(adapter);
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		}
 		atomic_store(&sched->blocked, false);

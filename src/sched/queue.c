@@ -215,6 +215,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (left)
 		vmm_worker_wake(sched);
+	vmm_steps_look(sched); /* SYN-27, and what was cancelled */
 	/* The worker may be waiting for the GPU on behalf of the first packet to prepare; looking again, it does them. */
 	if (moved || left)
 		vmm_progress_signal(adapter);
@@ -279,6 +280,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	}
 	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
 
+	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
 	vmm_dma_put(dma);
 	/* Last: whoever sees that it is complete may free the context that it belongs to. */
 	vmm_work_done_locked(timeline, &dma->work);
@@ -376,6 +378,12 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		return;
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
+		return;
+	}
+	if (vmm_hw_record(sched, data))
+		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
 		return;
 	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
@@ -492,14 +500,18 @@ static void sink_dpc(void *context)
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_pass_on(sched);
 	if (!retired && !preempted && !atomic_load(&sched->chores))
 		return;
+	vmm_sync_reread(adapter->world); /* MFN-26 */
+	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (preempted || atomic_load(&sched->chores) || atomic_load(&adapter->zombies) ||
-	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work) ||
-	    vmm_display_waits(sched))
+	if (preempted || released || atomic_load(&sched->chores) ||
+	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -552,7 +564,15 @@ static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, u
 		vmm_worker_wake(adapter->sched);
 }
 
+static NTSTATUS sink_invalidate_hw_context(void *context, HANDLE hw_context, bool collateral)
+{
+	const struct vmm_adapter *adapter = context;
+
+	return vmm_hw_invalidate(adapter->sched, hw_context, collateral);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.invalidate_hw_context = sink_invalidate_hw_context,
 	.interrupt = sink_interrupt,
 	.dpc = sink_dpc,
 	.handle_data = sink_handle_data,
@@ -602,6 +622,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	vmm_assert(atomic_load(&adapter->removed));
+	vmm_hw_forget_locked(sched);
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
@@ -614,10 +635,11 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_steps_look(sched);
 	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

@@ -12,6 +12,7 @@ enum {
 	ENTRY_OFFER = VMM_USES_OFFER,
 	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
+	ENTRIES_AHEAD = 12,
 	RENDER_RESIZE_FLAGS = 0x7,
 	RENDER_NULL = 0x8,
 };
@@ -147,30 +148,31 @@ VMM_COLD static NTSTATUS not_offered(const struct vmm_submission *s, uint32_t in
 	return STATUS_NOT_SUPPORTED;
 }
 
-static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
+/* Bits of an entry that few have. */
+VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
-	/* Read once: the list is the client's memory (DMA-14). */
-	D3DDDI_ALLOCATIONLIST entry = s->entries[index];
-	DXGK_ALLOCATIONLIST *out = &dma->list[index];
-	uint32_t segment;
-	uint64_t address;
-
-	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
+	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
 		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
 			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
-	if (vmm_unlikely(entry.Value & s->reserved))
+	if (value & s->reserved)
 		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
 			     "reserved bits are set (PAG-30)");
-	*out = (DXGK_ALLOCATIONLIST){0};
-	dma->instances[index] = NULL;
-	dma->uses[index] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
-	if (!entry.hAllocation)
-		return STATUS_SUCCESS; /* DMA-15 */
-	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
+	return STATUS_SUCCESS;
+}
 
-	if (vmm_unlikely(!ref))
-		return bad_handle(s, entry.hAllocation);
-	NTSTATUS status = check_reference(s, index, ref);
+/* One that names nothing, or where there is more to look at than that it is there. */
+static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_dma *dma,
+					   uint32_t index, D3DDDI_ALLOCATIONLIST entry,
+					   const struct vmm_ref *ref)
+{
+	NTSTATUS status =
+		entry.Value & s->suspect ? check_bits(s, index, entry.Value) : STATUS_SUCCESS;
+
+	if (NT_SUCCESS(status) && !ref)
+		return entry.hAllocation ? bad_handle(s, entry.hAllocation)
+					 : STATUS_SUCCESS; /* DMA-15 */
+	if (NT_SUCCESS(status))
+		status = check_reference(s, index, ref);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
@@ -185,26 +187,81 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->kept_by = s->serial;
 	dma->renamed |= ref->allocation->instance_count > 1;
-	vmm_memory_location(ref->instance, &segment, &address);
-	out->hDeviceSpecificAllocation = ref->kmd_open;
-	out->WriteOperation = entry.Value & ENTRY_WRITE;
-	out->SegmentId = segment;
-	out->PhysicalAddress.QuadPart = (LONGLONG)address;
-	dma->instances[index] = ref->instance;
+	dma->in_place &= vmm_memory_is_in_place(ref->allocation, ref->instance);
+	return STATUS_SUCCESS;
+}
+
+/* WriteOperation is the lowest bit of the second word, SegmentId the next five. */
+union list_element {
+	uint64_t words[3];
+	DXGK_ALLOCATIONLIST element;
+};
+_Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
+		       offsetof(DXGK_ALLOCATIONLIST, PhysicalAddress) == 2 * sizeof(uint64_t),
+	       "an element of the miniport's list is three words");
+
+/*
+ * One pass over the list, which is the client's memory and so read once (DMA-14). Of each reference it looks at the entry of the
+ * handle and at two lines of cache, the ref's and allocation's, and the instance's.
+ */
+static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
+{
+	const struct vmm_device *device = s->context->device;
+	const struct vmm_handle_table handles = device->process->handles;
+	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
+	DXGK_ALLOCATIONLIST *list = dma->list;
+	struct vmm_instance **instances = dma->instances;
+	uint8_t *uses = dma->uses;
+	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const D3DDDI_ALLOCATIONLIST entry = entries[i];
+		const struct vmm_ref *ref =
+			vmm_handle_lookup(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
+		uses[i] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
+		if (vmm_unlikely(ref && ref->device != device))
+			ref = NULL; /* DMA-16 */
+		if (vmm_unlikely(!ref || (entry.Value & suspect) || s->all_special ||
+				 !vmm_memory_is_plain(ref->allocation, ref->instance))) {
+			NTSTATUS status = check_special(s, dma, i, entry, ref);
+
+			if (!NT_SUCCESS(status))
+				return status;
+			if (!ref) {
+				instances[i] = NULL;
+				list[i] = (DXGK_ALLOCATIONLIST){0};
+				continue;
+			}
+		}
+		struct vmm_instance *instance = ref->instance;
+
+		/* DMA-17, DMA-18. In whole words: bit by bit it would be put together in memory, and waited for there. */
+		const union list_element out = {
+			.words = {(uintptr_t)ref->kmd_open,
+				  (entry.Value & ENTRY_WRITE) | (uint64_t)instance->segment << 1,
+				  instance->address}};
+
+		list[i] = out.element;
+		instances[i] = instance;
+		in_place &= ref->allocation->serving >> instance->segment;
+		written |= entry.Value;
+	}
+	dma->in_place &= in_place;
+	dma->writing = written & ENTRY_WRITE;
 	return STATUS_SUCCESS;
 }
 
 static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_process *process = s->context->device->process;
-	NTSTATUS status = STATUS_SUCCESS;
 
-	dma->renamed = dma->offering = false;
+	dma->renamed = dma->offering = dma->writing = false;
+	dma->in_place = !s->adapter->wddm2; /* there it is the device's list that counts (RES-08) */
 	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
 	vmm_os_mutex_lock(&process->lock);
-	for (uint32_t i = 0; i < dma->list_count && NT_SUCCESS(status); i++)
-		status = capture_entry(s, dma, i);
+	dma->placements = s->adapter->placements;
+	NTSTATUS status = capture_entries(s, dma);
 	vmm_os_mutex_unlock(&process->lock);
 	vmm_paging_unlock(s->adapter);
 	return status;
@@ -392,23 +449,33 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 					       s->context->node, sequence);
 }
 
-/* From here on the allocations are busy with the next packet of the timeline, whose number this is. */
-static uint64_t mark_uses(const struct vmm_submission *s, struct vmm_dma *dma, uint32_t t)
+static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
 {
+	struct vmm_instance *const *instances = dma->instances;
+	const uint8_t *uses = dma->uses;
+	uint32_t count = dma->list_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct vmm_instance *instance = instances[i];
+
+		if (vmm_unlikely(!instance))
+			continue;
+		atomic_store_explicit(&instance->queued[timeline], sequence, memory_order_relaxed);
+		if (uses[i] & VMM_USES_WRITE) /* DMA-22, PAG-31 */
+			atomic_store_explicit(&instance->written[timeline], sequence,
+					      memory_order_relaxed);
+	}
+}
+
+/* From here on the allocations are busy with the next packet of its context's node, whose number this is. */
+static uint64_t take_number(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	uint32_t t = dma->context->node;
 	uint64_t sequence =
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
 	dma->after = vmm_order_after(s->adapter->sched, dma);
-	for (uint32_t i = 0; i < dma->list_count; i++) {
-		struct vmm_instance *instance = dma->instances[i];
-
-		if (!instance)
-			continue;
-		atomic_store_explicit(&instance->queued[t], sequence, memory_order_relaxed);
-		if (dma->list[i].WriteOperation) /* DMA-22, PAG-31 */
-			atomic_store_explicit(&instance->written[t], sequence,
-					      memory_order_relaxed);
-	}
+	mark_uses(dma, t, sequence);
 	return sequence;
 }
 
@@ -421,7 +488,7 @@ static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, u
 	dma->packet.node = dma->packet.timeline = t;
 	dma->packet.sequence = dma->work.sequence = sequence;
 	dma->work.count = dma->list_count;
-	dma->work.prepared = dma->work.submitted = dma->shielded = false;
+	dma->work.prepared = dma->work.submitted = dma->work.held = dma->shielded = false;
 	dma->preempted = 0;
 	dma->submission = s->serial;
 	vmm_order_queued(s->adapter->sched, dma, sequence);
@@ -431,7 +498,10 @@ static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, u
 	context->queued++;
 }
 
-/* DMA-10: of one timeline they have higher numbers than the buffer itself. */
+/*
+ * DMA-10: of one timeline they have higher numbers than the buffer itself. None of the contexts was behind a wait when the call had
+ * the submit lock, so a wait that is there now came meanwhile, and after it.
+ */
 VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
@@ -440,7 +510,7 @@ VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct
 	vmm_list_for_each (link, &dma->copies) {
 		struct vmm_dma *copy = vmm_copy_of(link);
 
-		number_locked(s, copy, mark_uses(s, copy, copy->context->node));
+		number_locked(s, copy, take_number(s, copy));
 	}
 }
 
@@ -448,8 +518,8 @@ VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct
 static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_sched *sched = s->adapter->sched;
-	uint32_t t = s->context->node;
-	uint64_t sequence = mark_uses(s, dma, t);
+	bool broadcast = !vmm_list_empty(&dma->copies);
+	uint64_t sequence = take_number(s, dma);
 
 	if (dma->renamed | dma->offering) {
 		vmm_paging_lock(s->adapter);
@@ -460,10 +530,12 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	number_locked(s, dma, sequence);
 	s->sequence = sequence;
 	s->queued = s->context->queued;
-	if (vmm_unlikely(!vmm_list_empty(&dma->copies)))
+	if (vmm_unlikely(broadcast))
 		commit_copies_locked(s, dma);
-	vmm_list_push_back(&sched->prepare, &dma->packet.link);
-	atomic_fetch_add(&sched->prepare_count, 1);
+	if (vmm_unlikely(broadcast) || !vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+		vmm_list_push_back(&sched->prepare, &dma->packet.link);
+		atomic_fetch_add(&sched->prepare_count, 1);
+	}
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
@@ -492,6 +564,9 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 	to->list_count = from->list_count;
 	to->renamed = from->renamed;
 	to->offering = from->offering;
+	to->writing = from->writing;
+	to->in_place = from->in_place;
+	to->placements = from->placements;
 	for (uint32_t i = 0; i < from->list_count; i++) {
 		to->list[i] = from->list[i];
 		to->instances[i] = from->instances[i];
@@ -587,11 +662,15 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
+	s->suspect = s->reserved | ENTRY_OFFER | ENTRY_DO_NOT_RETIRE;
+	s->all_special = adapter->wddm2;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
-						  : capture_list(s, s->piece[0]);
+		 : vmm_unlikely(s->broadcast) && vmm_broadcast_is_held(context, s->broadcast)
+			 ? STATUS_NOT_SUPPORTED
+			 : capture_list(s, s->piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(s);
 	if (vmm_unlikely(s->adapter->verify))
