@@ -139,7 +139,7 @@ struct scripted_settings {
 	bool hw_withhold_suspension; /* scripted_hw_suspended answers; otherwise SuspendContext does */
 	bool hw_collateral; /* a reset invalidates all contexts of the node that have commands */
 	bool hw_spare_all;  /* it invalidates none */
-	uint32_t present_passes;     /* calls that a Present takes; 0: one */
+	uint32_t present_passes;       /* calls that a Present takes; 0: one */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
