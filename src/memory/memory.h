@@ -86,6 +86,7 @@ struct vmm_allocate_request {
 	 * it has one: then it is that of another adapter's resource, and the miniport is asked for private data.
 	 */
 	bool cross_adapter;
+	bool nt_security; /* a shared resource has no global handle, only NT handles (ALC-04) */
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
@@ -110,8 +111,14 @@ vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_byt
 void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
-/* Whose resource it is that has the global handle. */
-NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
+/* By what a shared resource is named: a global handle, or what an NT handle named, of which the caller has a reference. */
+struct vmm_bundle;
+struct vmm_share_key {
+	uint32_t global;
+	struct vmm_bundle *bundle; /* NULL: the global handle counts */
+};
+/* Whose resource it is. STATUS_INVALID_PARAMETER and a finding: nobody's. */
+NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key *key,
 			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
@@ -120,21 +127,49 @@ uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };
-/* STATUS_INVALID_PARAMETER: not a global handle of a resource of the device's adapter. */
-NTSTATUS vmm_share_sizes(struct vmm_device *device, uint32_t global,
+/* STATUS_INVALID_PARAMETER and a finding: not a resource of the device's adapter. */
+NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
 			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
 /* The kept data into buffers of those sizes; item_bytes, of count entries, gets the size of each part of items. */
 struct vmm_share_data {
 	void *runtime_data, *private_data, *items;
 	uint32_t *item_bytes;
 };
-NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
+NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *key,
 			const struct vmm_share_sizes *sizes,
 			const struct vmm_share_data *data) VMM_MUST_CHECK;
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
 				    uint32_t *global) VMM_MUST_CHECK;
-NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
-			   uint32_t *allocations, uint32_t *count) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
+			   uint32_t *resource, uint32_t *allocations,
+			   uint32_t *count) VMM_MUST_CHECK;
+
+/* ---- NT handles of resources (bundle.c) ---- */
+
+/* 1: a resource; 3: a resource, a keyed mutex and a synchronization object (SHR-07). */
+#define VMM_BUNDLE_MAX 3u
+struct vmm_nt_target;
+struct vmm_keyed_open;
+/*
+ * What an NT handle of them would name, with a reference that the caller puts. The resource is the device's, whose process's
+ * the others are. STATUS_INVALID_PARAMETER and a finding: one of them is none, or not made with NtSecuritySharing (SHR-06,
+ * SHR-07).
+ */
+NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, uint32_t count,
+			   struct vmm_nt_target *target) VMM_MUST_CHECK;
+/* What an NT handle names, with a reference: STATUS_INVALID_HANDLE, STATUS_OBJECT_TYPE_MISMATCH and a finding. */
+NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
+			 struct vmm_bundle **bundle) VMM_MUST_CHECK;
+void vmm_bundle_put(struct vmm_bundle *bundle);
+/*
+ * Handles for what comes with the resource; 0: nothing does. device: NULL: the keyed mutex alone, tied to no device.
+ * STATUS_INVALID_PARAMETER and a finding (KMX-08, SFL-12): there are none.
+ */
+NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
+			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed,
+			 uint32_t *sync) VMM_MUST_CHECK;
+/* The adapter's devices are gone: what NT handles still keep of its resources goes with the next vmm_memory_reap. */
+void vmm_bundles_end_adapter(struct vmm_adapter *adapter);
 
 /* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
 struct vmm_lock_request {
@@ -340,6 +375,7 @@ struct vmm_residency_set {
 	struct vmm_instance *const *named;
 	uint32_t named_count;
 	uint64_t preparation;
+	bool writes; /* nobody says what it writes: all of it may be */
 };
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
 /* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */

@@ -186,6 +186,7 @@ struct vmm_memory {
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
@@ -862,6 +863,14 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 			  struct vmm_allocation *const *allocations);
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
+/*
+ * Lets go of it without ending anything here, for who is not inside a device of its adapter: the worker does. True: that was
+ * the last one, so the worker wants to be woken. The world's shared lock is held.
+ */
+bool vmm_share_put_later_locked(struct vmm_share *share) VMM_MUST_CHECK;
+void vmm_shares_reap(struct vmm_memory *memory); /* no lock held but the submit lock */
+/* That of a key; NULL: there is none (any more). The world's shared lock is held. */
+struct vmm_share *vmm_bundle_share_locked(const struct vmm_bundle *bundle);
 
 /* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
 struct vmm_deallocation {

@@ -174,14 +174,16 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 
-	if (!adapter->wddm2)
-		return;
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
 		if (!vmm_device_lost(device))
 			continue;
+		if (!adapter->wddm2) {
+			vmm_device_disturb(device); /* KMX-23 */
+			continue;
+		}
 		vmm_paging_queues_lose(device);
 		vmm_sync_lose_device(device);
 		vmm_resident_lose(device);

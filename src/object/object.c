@@ -15,7 +15,8 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
 	vmm_os_mutex_init(&world->sync_lock, os, VMM_RANK_SYNC, "synchronization objects");
 	vmm_list_init(&world->adapters);
-	vmm_list_init(&world->sync_shares);
+	vmm_list_init(&world->nt_handles);
+	vmm_list_init(&world->bundles);
 	vmm_list_init(&world->sync_awaited);
 	return VMM_OK;
 }
@@ -23,7 +24,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 void vmm_world_finish(struct vmm_world *world)
 {
 	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters) &&
-		   vmm_list_empty(&world->sync_shares));
+		   vmm_list_empty(&world->nt_handles) && vmm_list_empty(&world->bundles));
 	vmm_handle_table_finish(&world->shared);
 	vmm_os_mutex_finish(&world->sync_lock);
 	vmm_os_mutex_finish(&world->shared_lock);

@@ -30,9 +30,10 @@
 #define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
- * overtakes queued render work of its node, so the two cannot share an order).
+ * overtakes queued render work of its node, so the two cannot share an order). Behind them, where there are hardware
+ * queues, one for all of those: their commands complete in any order.
  */
-#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 2u)
 #define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
@@ -43,6 +44,7 @@ struct vmm_view_state;
 struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
+struct vmm_sync_driver;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -50,17 +52,19 @@ struct vmm_world {
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
 	struct vmm_os_mutex
-		shared_lock; /* rank SHARED: guards the four members below, and what says so */
+		shared_lock; /* rank SHARED: guards the members below, and what says so */
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
-	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
+	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
+	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
 	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;   /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
-		abandoned; /* a miniport is not entered any more, so it frees no objects either */
+		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
+	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
 };
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
@@ -122,7 +126,8 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link; /* guarded by world->shared_lock */
+	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
+	struct vmm_list world_link;                /* guarded by world->shared_lock */
 	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
@@ -134,6 +139,7 @@ struct vmm_adapter {
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
 	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
+	bool hw_queues; /* it has hardware queues, whose timeline is the next; constant after start */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */
@@ -146,9 +152,12 @@ struct vmm_adapter {
 	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
+	/* Not in one cache line with what those read who look for a packet's end without sleeping. */
+	char apart_before[64];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	char apart_after[64];
 	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t
@@ -156,9 +165,11 @@ struct vmm_adapter {
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
 	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
-	_Atomic bool removed;         /* nothing completes any more */
-	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
-	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
+	/* Memory was to move that commands of hardware queues hold: their contexts are to make way (SCH-11). */
+	_Atomic bool hw_in_the_way;
+	_Atomic bool removed;    /* nothing completes any more */
+	_Atomic bool recovering; /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets; /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
@@ -234,7 +245,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -262,8 +273,9 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle; /* guarded by world->shared_lock */
-	uint32_t references;    /* resources that name it; guarded by world->shared_lock */
+	uint32_t global_handle; /* 0: it is shared by NT handles; guarded by world->shared_lock */
+	uint32_t references; /* resources and bundles that name it; guarded by world->shared_lock */
+	struct vmm_list orphan_link; /* in memory->orphans; guarded by world->shared_lock */
 	struct vmm_adapter *adapter;
 	uint32_t count;
 	struct vmm_allocation **allocations; /* each holds a reference of its own */
@@ -520,6 +532,15 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 /* Are all packets of the device up to that one complete? Not with the state lock held. */
 bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
 
+static inline uint32_t vmm_hw_timeline(const struct vmm_adapter *adapter)
+{
+	return adapter->paging_timeline + 1;
+}
+static inline uint32_t vmm_timeline_count(const struct vmm_adapter *adapter)
+{
+	return adapter->node_count + 1 + (adapter->hw_queues ? 1 : 0);
+}
+
 /* Where the paging of a physical adapter runs: each has that node (SCH-09). */
 static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
 {
@@ -553,7 +574,7 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (vmm_unlikely(!vmm_timeline_passed(
 			    adapter, t,
 			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))

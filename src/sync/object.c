@@ -2,16 +2,19 @@
 /* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
 #include "sync/sync_private.h"
 
-#define TYPE_NAMES                                                                            \
-	{                                                                                     \
-		"none", "mutex", "semaphore", "fence", "CPU notification", "monitored fence", \
-			"periodic monitored fence"                                            \
-	}
-
 void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
 		     const char *what)
 {
 	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
+}
+
+const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait)
+{
+	if (object->type == VMM_SYNC_MUTEX)
+		return "MTX-07";
+	if (vmm_sync_is_drivers(object))
+		return "CPN-05";
+	return wait && object->type == VMM_SYNC_CPU_NOTIFICATION ? "CPN-04" : "MFN-22";
 }
 
 struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
@@ -75,9 +78,9 @@ static vmm_status check_periodic(struct vmm_process *process, uint32_t adapter)
 	return VMM_NOT_SUPPORTED;
 }
 
-/* Validation of what only one type has; all else is right. */
+/* Validation of what only one type has; all else is right. *event: of ours from then on. */
 static vmm_status check_values(const struct vmm_device *device,
-			       const struct vmm_sync_request *request)
+			       const struct vmm_sync_request *request, int *event)
 {
 	struct vmm_observe *observe = device->adapter->observe;
 	uint32_t physical = device->adapter->physical_adapters;
@@ -96,25 +99,38 @@ static vmm_status check_values(const struct vmm_device *device,
 		return VMM_INVALID_PARAMETER;
 	}
 	if (request->type == VMM_SYNC_CPU_NOTIFICATION) {
-		int event;
-		vmm_status status = vmm_os_event_open(request->event, &event);
+		vmm_status status = vmm_os_event_open(request->event, event);
 
-		if (!vmm_ok(status)) {
+		if (status == VMM_INVALID_HANDLE)
 			vmm_finding(observe, "CPN-02", device->process->id, 0,
 				    "create CPU notification: %llu is not an event (eventfd)",
 				    (unsigned long long)request->event);
-			return status;
-		}
-		vmm_os_event_close(event);
+		return status;
 	}
 	return request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE
 		       ? check_periodic(device->process, request->adapter)
 		       : VMM_OK;
 }
 
-static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request)
+/* What is right and not there yet. */
+static vmm_status check_built(const struct vmm_device *device,
+			      const struct vmm_sync_request *request)
 {
-	static const char *const names[] = TYPE_NAMES;
+	const char *what = NULL;
+
+	if ((request->flags & VMM_SYNC_SHARED) && !(request->flags & VMM_SYNC_NT_SECURITY))
+		what = "a global handle of a synchronization object (Shared without "
+		       "NtSecuritySharing)";
+	if (!what)
+		return VMM_OK;
+	vmm_reason(device->adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
+		   "create synchronization object: %s is not built", what);
+	return VMM_NOT_SUPPORTED;
+}
+
+static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request,
+			int *event)
+{
 	const struct vmm_adapter *adapter = device->adapter;
 	struct vmm_sync_refusal refusal;
 
@@ -126,16 +142,8 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request);
-	if (!vmm_ok(status))
-		return status;
-	if (request->type != VMM_SYNC_MONITORED_FENCE) {
-		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-			   "create synchronization object: a %s is not built",
-			   names[request->type]);
-		return VMM_NOT_SUPPORTED;
-	}
-	return VMM_OK;
+	vmm_status status = check_values(device, request, event);
+	return vmm_ok(status) ? check_built(device, request) : status;
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
@@ -144,41 +152,77 @@ void vmm_sync_put(struct vmm_sync_object *object)
 		return;
 	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
 	vmm_sync_slot_give(object->world, &object->slot);
+	if (object->event >= 0)
+		vmm_os_event_close(object->event);
 	vmm_free(object);
 }
 
-static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t flags,
-					   uint64_t value)
+/* The memory of a monitored fence that its clients, and GPUs, see. */
+static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *object)
+{
+	/* MFN-39: what others may see shares its memory with nothing else. */
+	vmm_status status = object->flags & VMM_SYNC_SHARED
+				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
+				    : vmm_sync_slot_take(device, &object->slot);
+
+	if (!vmm_ok(status))
+		return status;
+	object->word =
+		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
+	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
+	object->narrow =
+		device->adapter->narrow_fences && !(object->flags & VMM_SYNC_NO_GPU_ACCESS);
+	return VMM_OK;
+}
+
+static void set_state(struct vmm_sync_object *object, const struct vmm_sync_request *request)
+{
+	switch (object->type) {
+	case VMM_SYNC_MUTEX: /* MTX-01 */
+		object->units_max = 1;
+		object->units = !request->owned;
+		break;
+	case VMM_SYNC_SEMAPHORE: /* SEM-01 */
+		object->units_max = request->max_count;
+		object->units = request->count;
+		break;
+	case VMM_SYNC_CPU_NOTIFICATION:
+		break;
+	default: /* FEN-01, MFN-02 */
+		atomic_init(&object->last, request->value);
+		atomic_init(&object->step, 1);
+		if (object->narrow)
+			atomic_store((_Atomic uint32_t *)(void *)object->word,
+				     (uint32_t)request->value);
+		else
+			atomic_store(object->word, request->value);
+		break;
+	}
+}
+
+/* Has the event from then on, if there is one; otherwise it stays the caller's. */
+static struct vmm_sync_object *make_object(struct vmm_device *device,
+					   const struct vmm_sync_request *request, int event)
 {
 	struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
 
 	if (!object)
 		return NULL;
-	/* MFN-39: what others may see shares its memory with nothing else. */
-	vmm_status status = flags & VMM_SYNC_SHARED
-				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
-				    : vmm_sync_slot_take(device, &object->slot);
-	if (!vmm_ok(status)) {
-		vmm_free(object);
-		return NULL;
-	}
 	object->world = device->process->world;
-	object->type = VMM_SYNC_MONITORED_FENCE;
-	object->flags = flags;
+	object->type = request->type;
+	object->flags = request->flags;
 	object->luid = device->adapter->luid;
+	object->word = &object->value;
 	atomic_init(&object->references, 1);
 	vmm_list_init(&object->awaited);
 	vmm_list_init(&object->queue);
 	vmm_list_init(&object->held);
-	object->word =
-		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
-	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
-	object->narrow = device->adapter->narrow_fences && !(flags & VMM_SYNC_NO_GPU_ACCESS);
-	atomic_init(&object->last, value);
-	if (object->narrow)
-		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
-	else
-		atomic_store(object->word, value); /* MFN-02 */
+	if (vmm_sync_is_monitored(object) && !vmm_ok(take_page(device, object))) {
+		vmm_free(object);
+		return NULL;
+	}
+	object->event = event;
+	set_state(object, request);
 	return object;
 }
 
@@ -198,7 +242,13 @@ static vmm_status map_own(struct vmm_sync *sync)
 	return VMM_OK;
 }
 
-/* Not published yet; takes a reference of its own. */
+/* SYN-14, CPN-06 */
+static bool is_devices(const struct vmm_sync_object *object)
+{
+	return vmm_sync_is_monitored(object) || vmm_sync_is_drivers(object);
+}
+
+/* Not published yet; takes a reference of its own. Only monitored fences have addresses (FEN-04). */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
 {
@@ -209,11 +259,14 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	vmm_list_init(&sync->link);
 	sync->object = object;
 	sync->process = process;
-	sync->device = device;
+	sync->device = is_devices(object) ? device : NULL;
 	sync->flags = flags;
-	if (!(object->flags & VMM_SYNC_SHARED))
+	if (device && vmm_sync_is_monitored(object) && !object->narrow)
+		sync->quick = (flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
+	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
-	else if (device && !vmm_ok(map_own(sync))) {
+	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
 		vmm_os_view_release(&sync->view);
 		vmm_free(sync);
 		return NULL;
@@ -225,13 +278,17 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	return sync;
 }
 
-static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+static struct vmm_sync *make(struct vmm_device *device, const struct vmm_sync_request *request,
+			     int event)
 {
-	struct vmm_sync_object *object = make_object(device, flags, value);
+	struct vmm_sync_object *object = make_object(device, request, event);
 
-	if (!object)
+	if (!object) {
+		if (event >= 0)
+			vmm_os_event_close(event);
 		return NULL;
-	struct vmm_sync *sync = make_opening(device->process, device, object, flags);
+	}
+	struct vmm_sync *sync = make_opening(device->process, device, object, request->flags);
 	vmm_sync_put(object);
 	return sync;
 }
@@ -269,22 +326,35 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
 {
-	vmm_status status = check(device, request);
+	int event = -1;
+	vmm_status status = check(device, request, &event);
 
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		if (event >= 0)
+			vmm_os_event_close(event);
 		return status;
-	struct vmm_sync *sync = make_fence(device, request->flags, request->value);
+	}
+	struct vmm_sync *sync = make(device, request, event);
 	if (!sync)
 		return VMM_NO_MEMORY;
+	if (vmm_sync_is_drivers(sync->object))
+		status = vmm_sync_begin_driver(sync);
+	if (!vmm_ok(status)) {
+		vmm_sync_end(sync);
+		return status;
+	}
 	return publish(sync, &request->handle, &request->cpu_address);
 }
 
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
-				struct vmm_sync_open *open, uint32_t flags)
+				struct vmm_sync_open *open, uint32_t flags, uint32_t denied)
 {
-	struct vmm_sync *sync = make_opening(process, open->device, object, flags);
+	struct vmm_sync *sync = make_opening(process, open->device, object, flags | denied);
 
-	return sync ? publish(sync, &open->handle, &open->cpu_address) : VMM_NO_MEMORY;
+	if (!sync)
+		return VMM_NO_MEMORY;
+	sync->denied = denied;
+	return publish(sync, &open->handle, &open->cpu_address);
 }
 
 /* ---- the end ---- */
@@ -296,6 +366,10 @@ void vmm_sync_end(struct vmm_sync *sync)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	if (sync->driver_event)
+		vmm_sync_end_driver(sync);
+	if (sync->shown)
+		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
@@ -309,7 +383,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 	if (object->flags & VMM_SYNC_NT_SECURITY)
-		vmm_sync_shares_collect(object->world);
+		vmm_nt_collect(object->world);
 	vmm_os_view_release(&sync->view);
 	vmm_sync_put(object);
 	vmm_free(sync);
@@ -319,17 +393,34 @@ static void unlink_locked(struct vmm_sync *sync)
 {
 	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
 
-	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
 	vmm_os_mutex_unlock(lock);
 }
 
-vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
+/* Those that are not the caller's to destroy, in this way. */
+static bool is_kept(const struct vmm_sync *sync, const struct vmm_device *inside)
+{
+	if (sync->owned)
+		vmm_sync_refuse(sync->process, "MFN-35", sync->handle,
+				"destroy synchronization object: the fence of a paging queue ends "
+				"with its queue");
+	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
+		vmm_sync_refuse(sync->process, "CPN-06", sync->handle,
+				"destroy synchronization object: what the miniport signals is its "
+				"device's, which is another one or ends");
+	else
+		return false;
+	return true;
+}
+
+vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
+			    uint32_t handle)
 {
 	vmm_os_mutex_lock(&process->lock);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool ours = sync && sync->owned;
+	bool kept = sync && is_kept(sync, inside);
 
 	if (!sync)
 		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
@@ -337,14 +428,10 @@ vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
 			    "%u (%s)",
 			    handle, process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
-	else if (ours)
-		vmm_sync_refuse(process, "MFN-35", handle,
-				"destroy synchronization object: the fence of a paging queue ends "
-				"with its queue");
-	else
+	else if (!kept)
 		unlink_locked(sync);
 	vmm_os_mutex_unlock(&process->lock);
-	if (!sync || ours)
+	if (!sync || kept)
 		return VMM_INVALID_PARAMETER;
 	vmm_sync_end(sync);
 	return VMM_OK;
@@ -373,6 +460,7 @@ void vmm_sync_begin_device(struct vmm_device *device)
 	vmm_list_init(&device->syncs);
 	vmm_list_init(&device->sync_pages);
 	vmm_list_init(&device->sync_waits);
+	vmm_list_init(&device->keyed);
 }
 
 void vmm_sync_end_device(struct vmm_device *device)
@@ -380,6 +468,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 	end_list(device->process, &device->syncs);
 	vmm_sync_cancel_events(device);
 	vmm_sync_pages_end(device);
+	vmm_keyed_end_device(device);
 }
 
 void vmm_sync_end_process(struct vmm_process *process)
@@ -392,7 +481,11 @@ void vmm_sync_end_process(struct vmm_process *process)
 
 vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
 {
-	*sync = make_fence(device, VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_GPU_ACCESS, 0);
+	const struct vmm_sync_request request = {.type = VMM_SYNC_MONITORED_FENCE,
+						 .flags = VMM_SYNC_NO_SIGNAL |
+							  VMM_SYNC_NO_GPU_ACCESS};
+
+	*sync = make(device, &request, -1);
 	if (!*sync)
 		return VMM_NO_MEMORY;
 	(*sync)->owned = true;
@@ -413,6 +506,35 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 {
 	if (vmm_sync_raise(sync->object, value, false))
 		vmm_sync_deliver(sync->object);
+}
+
+/* What is stored in 32 bits is the nearest value to what was there before (MFN-07). */
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	uint64_t value = vmm_sync_value(object);
+
+	if (object->narrow && !atomic_load(&object->at_maximum))
+		atomic_store(&object->last, value);
+	return value;
+}
+
+void *vmm_sync_owned_word(const struct vmm_sync *sync)
+{
+	return (void *)(uintptr_t)sync->object->word;
+}
+
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
+{
+	vmm_sync_get(sync->object);
+	return sync->object;
+}
+
+void vmm_sync_owned_tell(struct vmm_sync_object *object)
+{
+	if (atomic_load(&object->waiters))
+		vmm_sync_deliver(object);
+	vmm_sync_put(object);
 }
 
 void vmm_sync_end_owned(struct vmm_sync *sync)

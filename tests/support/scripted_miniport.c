@@ -830,6 +830,9 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
+	.DxgkDdiEscape = scripted_escape,
+	.DxgkDdiCreateCpuEvent = scripted_create_cpu_event,
+	.DxgkDdiDestroyCpuEvent = scripted_destroy_cpu_event,
 	.DxgkDdiMapCpuHostAperture = scripted_map_host,
 	.DxgkDdiUnmapCpuHostAperture = scripted_unmap_host,
 };

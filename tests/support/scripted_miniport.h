@@ -166,6 +166,8 @@ struct scripted_call {
 		DXGKARG_CANCELCOMMAND cancel;
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
+		DXGKARG_CREATECPUEVENT cpu_event;
+		DXGKARG_ESCAPE escape;
 		DXGKARG_MAPCPUHOSTAPERTURE host_map;
 		DXGKARG_UNMAPCPUHOSTAPERTURE host_unmap;
 		DXGKARG_COLLECTDBGINFO debug;
@@ -185,7 +187,8 @@ struct scripted_call {
 	 */
 	DXGK_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
-	UINT32 *host_pages; /* of Map and UnmapCpuHostAperture */
+	UINT32 *host_pages;                      /* of Map and UnmapCpuHostAperture */
+	D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE usage; /* of an Escape */
 	UINT64 *segment_pages;
 	uint32_t allocation_count, patch_count;
 };
@@ -238,6 +241,7 @@ struct scripted_miniport {
 
 	/* what it counts: 0 at StopDevice unless somebody forgot to close (PNP-03) */
 	_Atomic uint32_t live_devices, live_contexts, live_allocations, live_opens, live_resources;
+	_Atomic uint32_t live_events;
 	uint32_t faults; /* of its GPU: an address that leads nowhere, a command that is none */
 	uint32_t dpcs;   /* DxgkDdiDpcRoutine ran */
 
@@ -344,6 +348,10 @@ char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, u
 void scripted_host_start(struct scripted_miniport *m);
 void scripted_host_stop(struct scripted_miniport *m);
 DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
+/* From 3.0 on. Its handle of an event is an address in the miniport; it keeps the record of an escape as it came. */
+DXGKDDI_CREATECPUEVENT scripted_create_cpu_event;
+DXGKDDI_DESTROYCPUEVENT scripted_destroy_cpu_event;
+DXGKDDI_ESCAPE scripted_escape;
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;

@@ -13,7 +13,9 @@ static HRESULT APIENTRY create_first_form(HANDLE device, D3DDDICB_CREATESYNCHRON
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_SYNCHRONIZATIONOBJECTINFO info = data->Info;
 	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .first_form = true};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = info.Semaphore.MaxCount;
 		request.count = info.Semaphore.InitialCount;
 	}
@@ -30,7 +32,7 @@ static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZA
 	uint32_t handle = data ? data->hSyncObject : 0;
 
 	if (NT_SUCCESS(status))
-		status = data ? vmm_sync_destroy(call.device->process, handle)
+		status = data ? vmm_sync_destroy(call.device->process, call.device, handle)
 			      : STATUS_INVALID_PARAMETER;
 	return vmm_umd_leave(&call, status, handle, 1, 0);
 }
@@ -47,7 +49,9 @@ static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJE
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_SYNCHRONIZATIONOBJECTINFO2 info = data->Info;
 	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .flags = info.Flags.Value};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = info.Semaphore.MaxCount;
 		request.count = info.Semaphore.InitialCount;
 	} else if (request.type == VMM_SYNC_FENCE) {
