@@ -233,7 +233,10 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
-	if (is_of_hw_queues(data) && !port->caps.hw_nodes)
+	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
+	bool of_fences =
+		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
+	if (is_of_hw_queues(data) && !port->caps.hw_nodes && !of_fences)
 		return STATUS_NOT_SUPPORTED;
 	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
 		port->sink->interrupt(port->sink_context, data);

@@ -374,7 +374,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		vmm_display_record(sched, data);
 		return;
 	}
-	if (vmm_hw_record(sched, data))
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
 		return;
 	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
 		vmm_periodic_record(sched, data);
@@ -495,9 +498,11 @@ static void sink_dpc(void *context)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	preempted |= vmm_hw_reported(sched);
 	vmm_periodic_pass_on(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted)
 		return;
-	vmm_sync_reread(adapter->world); /* MFN-26 */
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

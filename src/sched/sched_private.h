@@ -266,6 +266,7 @@ struct vmm_sched {
 	_Atomic uint32_t stepping_count;
 	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
 	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic bool fences_signaled;        /* an interrupt said so (MFN-27) */
 	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
