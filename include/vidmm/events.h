@@ -107,7 +107,10 @@ enum vidmm_door {
 	VIDMM_DOOR_OPEN_SYNC,
 	VIDMM_DOOR_PRESENT,
 	VIDMM_DOOR_KEYED_MUTEX,
-	VIDMM_DOOR_ESCAPE
+	VIDMM_DOOR_ESCAPE,
+	/* in the queue of a context */
+	VIDMM_DOOR_WAIT_FROM_GPU,
+	VIDMM_DOOR_SIGNAL_FROM_GPU
 };
 
 enum vidmm_ddi {

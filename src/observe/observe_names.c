@@ -50,6 +50,8 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_PRESENT] = "present",
 	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
 	[VIDMM_DOOR_ESCAPE] = "escape",
+	[VIDMM_DOOR_WAIT_FROM_GPU] = "wait_from_gpu",
+	[VIDMM_DOOR_SIGNAL_FROM_GPU] = "signal_from_gpu",
 };
 
 static const char *const ddi_names[] = {

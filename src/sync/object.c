@@ -98,17 +98,11 @@ static vmm_status check_values(const struct vmm_device *device,
 static vmm_status check_built(const struct vmm_device *device,
 			      const struct vmm_sync_request *request)
 {
-	const char *what = NULL;
-
-	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE)
-		what = "a monitored fence with TopOfPipeline";
-	else if ((request->flags & VMM_SYNC_SHARED) && !(request->flags & VMM_SYNC_NT_SECURITY))
-		what = "a global handle of a synchronization object (Shared without "
-		       "NtSecuritySharing)";
-	if (!what)
+	if (!(request->flags & VMM_SYNC_SHARED) || (request->flags & VMM_SYNC_NT_SECURITY))
 		return VMM_OK;
 	vmm_reason(device->adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-		   "create synchronization object: %s is not built", what);
+		   "create synchronization object: a global handle of one (Shared without "
+		   "NtSecuritySharing) is not built");
 	return VMM_NOT_SUPPORTED;
 }
 

@@ -90,8 +90,9 @@ struct vmm_sync_packet_request {
  */
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
 				const struct vmm_sync_packet_request *request) VMM_MUST_CHECK;
-/* Is the union of a call with that first object an array of values, one for each (SYN-32)? No live object: false. */
-bool vmm_sync_has_values(struct vmm_process *process, uint32_t handle);
+/* What the union of a call with that first object is (SYN-30, SYN-32). No live object: VMM_SYNC_VALUES_NONE. */
+enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };
+enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle);
 
 /*
  * True: it is satisfied, and what it takes is the owner's. Otherwise wait.tell is called once, unless the packet is withdrawn
