@@ -108,8 +108,7 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request, event);
-	return status;
+	return check_values(device, request, event);
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
