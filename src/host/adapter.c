@@ -164,6 +164,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_sched_stop(core);
+	vmm_bundles_end_adapter(core);
 	vmm_memory_reap(core);
 	/* The engines of an adapter that stopped for a violation may still read buffers; they end with StopDevice. */
 	vmm_port_stop(core->port);

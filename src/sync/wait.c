@@ -146,7 +146,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
-	if (!object->word)
+	if (!object->heap && !vmm_list_empty(&object->queue))
 		return deliver_queue(object, batch);
 	uint64_t value = vmm_sync_value(object);
 
@@ -228,8 +228,12 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_WAIT) {
-		vmm_finding(observe, "SFL-16", sync->process->id, sync->handle,
-			    "wait: 0x%08x was made or opened with NoWait", sync->handle);
+		bool denied = sync->denied & VMM_SYNC_NO_WAIT;
+
+		vmm_finding(observe, denied ? "SHR-10" : "SFL-16", sync->process->id, sync->handle,
+			    "wait: 0x%08x was %s", sync->handle,
+			    denied ? "opened from an NT handle without the right to wait"
+				   : "made or opened with NoWait");
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
@@ -250,6 +254,7 @@ static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
 		return refuse(sync, value);
+	vmm_sync_show_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
 }

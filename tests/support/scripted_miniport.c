@@ -837,6 +837,8 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
 	.DxgkDdiEscape = scripted_escape,
+	.DxgkDdiCreatePeriodicFrameNotification = scripted_create_periodic,
+	.DxgkDdiDestroyPeriodicFrameNotification = scripted_destroy_periodic,
 	.DxgkDdiCreateCpuEvent = scripted_create_cpu_event,
 	.DxgkDdiDestroyCpuEvent = scripted_destroy_cpu_event,
 	.DxgkDdiMapCpuHostAperture = scripted_map_host,
@@ -865,6 +867,7 @@ static void default_settings(struct scripted_settings *s)
 						  .size_bytes = SCRIPTED_APERTURE_BYTES,
 						  .commit_limit_bytes = SCRIPTED_APERTURE_BYTES};
 	s->paging_bytes = 64 << 10;
+	s->frame_100ns = 166667; /* 60 Hz */
 	s->device = (DXGK_DEVICEINFO){.DmaBufferSize = 64 << 10,
 				      .DmaBufferPrivateDataSize = 64,
 				      .AllocationListSize = 128,

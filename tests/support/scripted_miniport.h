@@ -131,6 +131,7 @@ struct scripted_settings {
 	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
 	_Atomic bool
 		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
+	uint64_t frame_100ns;        /* of each target; more before a vertical sync is refused */
 	/* Hardware scheduling (scripted_hw): it asks whether that is enabled; DXGK_NODEMETADATA_FLAGS of each node. */
 	bool hw_ask;
 	uint32_t hw_node_flags[SCRIPTED_NODES_MAX];
@@ -174,6 +175,8 @@ struct scripted_call {
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
 		DXGKARG_CREATECPUEVENT cpu_event;
+		DXGKARG_CREATEPERIODICFRAMENOTIFICATION create_periodic;
+		DXGKARG_DESTROYPERIODICFRAMENOTIFICATION destroy_periodic;
 		DXGKARG_ESCAPE escape;
 		DXGKARG_MAPCPUHOSTAPERTURE host_map;
 		DXGKARG_UNMAPCPUHOSTAPERTURE host_unmap;
@@ -276,7 +279,7 @@ struct scripted_miniport {
 
 	/* what it counts: 0 at StopDevice unless somebody forgot to close (PNP-03) */
 	_Atomic uint32_t live_devices, live_contexts, live_allocations, live_opens, live_resources;
-	_Atomic uint32_t live_events;
+	_Atomic uint32_t live_events, live_periodic;
 	uint32_t faults; /* of its GPU: an address that leads nowhere, a command that is none */
 	uint32_t dpcs;   /* DxgkDdiDpcRoutine ran */
 
@@ -419,6 +422,10 @@ void scripted_raise(struct scripted_miniport *m, const DXGKARGCB_NOTIFY_INTERRUP
 #define SCRIPTED_HEIGHT 32u
 /* Target n is at the end of a picture that it read from there; */
 void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address);
+/* interrupt 14 */
+void scripted_beat(struct scripted_miniport *m, uint32_t target, uint32_t id);
+DXGKDDI_CREATEPERIODICFRAMENOTIFICATION scripted_create_periodic;
+DXGKDDI_DESTROYPERIODICFRAMENOTIFICATION scripted_destroy_periodic;
 DXGKDDI_PRESENT scripted_present;
 DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
 DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;
