@@ -167,11 +167,13 @@ struct vidmm_adapter_options {
 	uint32_t physical_adapters;
 	/*
 	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
-	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
+	 * n is DXGK_FEATURE_ID n. Two are built, VIDMM_FEATURE_SHARE_BACKING_STORE and VIDMM_FEATURE_HWSCH; others are
+	 * STATUS_NOT_SUPPORTED. 0: none.
 	 */
 	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
 };
+#define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and hardware queues: rule SCH-10 */
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status

@@ -208,7 +208,7 @@ typedef struct _DXGKRNL_INTERFACE {
 	DXGKCB_UNDECLARED DxgkCbMitigatedRangeUpdate;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_2
-	DXGKCB_UNDECLARED DxgkCbInvalidateHwContext;
+	DXGKCB_INVALIDATEHWCONTEXT DxgkCbInvalidateHwContext;
 	DXGKCB_UNDECLARED DxgkCbIndicateConnectorChange;
 	DXGKCB_UNDECLARED DxgkCbUnblockUEFIFrameBufferRanges;
 	DXGKCB_UNDECLARED DxgkCbAcquirePostDisplayOwnership2;

@@ -110,6 +110,23 @@ typedef struct _DXGKARGCB_NOTIFY_INTERRUPT_DATA {
 			UINT EngineOrdinal;
 		} MonitoredFenceSignaled;
 		struct {
+			UINT64 FaultedFenceId;
+			D3DGPU_VIRTUAL_ADDRESS FaultedVirtualAddress;
+			UINT64 FaultedPrimitiveAPISequenceNumber;
+			union {
+				HANDLE FaultedHwQueue;
+				HANDLE FaultedHwContext;
+				HANDLE FaultedProcessHandle;
+			};
+			UINT NodeOrdinal;
+			UINT EngineOrdinal;
+			DXGK_RENDER_PIPELINE_STAGE FaultedPipelineStage;
+			UINT FaultedBindTableEntry;
+			DXGK_PAGE_FAULT_FLAGS PageFaultFlags;
+			UINT PageTableLevel;
+			DXGK_FAULT_ERROR_CODE FaultErrorCode;
+		} HwQueuePageFaulted;
+		struct {
 			UINT NodeOrdinal;
 			UINT EngineOrdinal;
 			UINT ContextSwitchFence;

@@ -30,7 +30,7 @@ static bool is_done(const struct vmm_ref *ref)
 {
 	const struct vmm_adapter *adapter = ref->allocation->adapter;
 
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
 			return false;
 	return allocation_idle(ref->allocation);

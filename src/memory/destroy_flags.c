@@ -38,7 +38,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 
 	if (!adapter->wddm2)
 		return;
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		ref->departs_after[t] =
 			d->flags & ASSUME_NOT_IN_USE
 				? 0

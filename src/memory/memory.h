@@ -375,6 +375,7 @@ struct vmm_residency_set {
 	struct vmm_instance *const *named;
 	uint32_t named_count;
 	uint64_t preparation;
+	bool writes; /* nobody says what it writes: all of it may be */
 };
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
 /* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */

@@ -30,9 +30,10 @@
 #define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
- * overtakes queued render work of its node, so the two cannot share an order).
+ * overtakes queued render work of its node, so the two cannot share an order). Behind them, where there are hardware
+ * queues, one for all of those: their commands complete in any order.
  */
-#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 2u)
 #define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
@@ -138,6 +139,7 @@ struct vmm_adapter {
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
 	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
+	bool hw_queues; /* it has hardware queues, whose timeline is the next; constant after start */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */
@@ -150,9 +152,12 @@ struct vmm_adapter {
 	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
+	/* Not in one cache line with what those read who look for a packet's end without sleeping. */
+	char apart_before[64];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	char apart_after[64];
 	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t
@@ -160,9 +165,11 @@ struct vmm_adapter {
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
 	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
-	_Atomic bool removed;         /* nothing completes any more */
-	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
-	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
+	/* Memory was to move that commands of hardware queues hold: their contexts are to make way (SCH-11). */
+	_Atomic bool hw_in_the_way;
+	_Atomic bool removed;    /* nothing completes any more */
+	_Atomic bool recovering; /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets; /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
@@ -525,6 +532,15 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 /* Are all packets of the device up to that one complete? Not with the state lock held. */
 bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
 
+static inline uint32_t vmm_hw_timeline(const struct vmm_adapter *adapter)
+{
+	return adapter->paging_timeline + 1;
+}
+static inline uint32_t vmm_timeline_count(const struct vmm_adapter *adapter)
+{
+	return adapter->node_count + 1 + (adapter->hw_queues ? 1 : 0);
+}
+
 /* Where the paging of a physical adapter runs: each has that node (SCH-09). */
 static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
 {
@@ -558,7 +574,7 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (vmm_unlikely(!vmm_timeline_passed(
 			    adapter, t,
 			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))

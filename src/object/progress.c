@@ -155,7 +155,7 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 				       : use == VMM_USE_ACTIVE ? instance->active
 							       : instance->queued;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++, at++, last++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++, at++, last++) {
 		uint64_t s = atomic_load_explicit(last, memory_order_relaxed);
 
 		if (s <= atomic_load_explicit(&at->completed, memory_order_acquire))
@@ -170,6 +170,8 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 			*timeline = t;
 		if (sequence)
 			*sequence = s;
+		if (vmm_unlikely(t > adapter->paging_timeline)) /* SCH-11 */
+			atomic_store(&((struct vmm_adapter *)adapter)->hw_in_the_way, true);
 		return true;
 	}
 	return false;

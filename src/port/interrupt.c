@@ -132,9 +132,25 @@ static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct vmm_por
 		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
 						 data->DmaFaulted.EngineOrdinal};
 		return true;
+	case DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED:
+		*place = (struct vmm_port_place){data->MonitoredFenceSignaled.NodeOrdinal,
+						 data->MonitoredFenceSignaled.EngineOrdinal};
+		return true;
+	case DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED:
+		*place = (struct vmm_port_place){data->HwQueuePageFaulted.NodeOrdinal,
+						 data->HwQueuePageFaulted.EngineOrdinal};
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* Of hardware queues, which there are only where the miniport schedules (SCH-10); no adapter with them is a link. */
+static bool is_of_hw_queues(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	return data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED ||
+	       data->InterruptType == DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED ||
+	       data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED;
 }
 
 /*
@@ -219,6 +235,15 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 		return notify_vsync(port, data);
 	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
 		return notify_periodic(port, data);
+	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
+	bool of_fences =
+		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
+	if (is_of_hw_queues(data) && !port->caps.hw_nodes && !of_fences)
+		return STATUS_NOT_SUPPORTED;
+	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
+		port->sink->interrupt(port->sink_context, data);
+		return STATUS_SUCCESS;
+	}
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

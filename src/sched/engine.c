@@ -178,6 +178,16 @@ static void count(struct vmm_sched *sched, struct vmm_process *process,
 	}
 }
 
+void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
+			     const struct vmm_timeout *timeout, bool collateral)
+{
+	lose(sched, device, timeout);
+	if (collateral)
+		atomic_store(&device->error, VMM_DEVICE_RESET);
+	else
+		count(sched, device->process, timeout);
+}
+
 /* TDR-15, TDR-16. False: it was paging that was aborted. */
 static bool settle(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {

@@ -152,6 +152,7 @@ void vmm_preempt_chores_locked(struct vmm_sched *sched)
 		if (!passive)
 			continue;
 		vmm_engine_chore_locked(sched, n);
+		vmm_hw_reset_chore_locked(sched, n);
 		vmm_queue_renew_stale(sched, &sched->node[n]);
 	}
 }

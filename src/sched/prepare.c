@@ -243,7 +243,10 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
 static void paging_work_locked(struct vmm_sched *sched)
 {
-	if (vmm_likely(!atomic_load(&sched->halted)))
+	if (vmm_unlikely(atomic_load(&sched->halted)))
+		return;
+	vmm_paging_work_locked(sched->adapter);
+	if (vmm_unlikely(vmm_hw_make_way_locked(sched)))
 		vmm_paging_work_locked(sched->adapter);
 }
 
@@ -283,6 +286,8 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
+	if (status == VMM_PENDING)
+		(void)vmm_hw_make_way_locked(sched);
 	vmm_paging_unlock(sched->adapter);
 	return status != VMM_PENDING;
 }
@@ -324,6 +329,7 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		while (alive && !pump_once(sched, &seen)) {
 			(void)vmm_steps_advance(sched);
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */
+			vmm_hw_feed(adapter);
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		}
 		atomic_store(&sched->blocked, false);

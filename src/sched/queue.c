@@ -378,6 +378,11 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		vmm_periodic_record(sched, data);
 		return;
 	}
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
+		return;
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -492,16 +497,19 @@ static void sink_dpc(void *context)
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_periodic_pass_on(sched);
+	preempted |= vmm_hw_reported(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted)
 		return;
-	vmm_sync_reread(adapter->world); /* MFN-26 */
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || released || atomic_load(&sched->chores) ||
 	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched))
+	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -554,7 +562,15 @@ static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, u
 		vmm_worker_wake(adapter->sched);
 }
 
+static NTSTATUS sink_invalidate_hw_context(void *context, HANDLE hw_context, bool collateral)
+{
+	const struct vmm_adapter *adapter = context;
+
+	return vmm_hw_invalidate(adapter->sched, hw_context, collateral);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.invalidate_hw_context = sink_invalidate_hw_context,
 	.interrupt = sink_interrupt,
 	.dpc = sink_dpc,
 	.handle_data = sink_handle_data,
@@ -591,6 +607,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	vmm_assert(atomic_load(&adapter->removed));
+	vmm_hw_forget_locked(sched);
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
@@ -603,7 +620,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);

@@ -60,6 +60,8 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		if (!packet->paging)
 			offender = vmm_dma_of(packet)->context->device;
 	}
+	if (vmm_unlikely(timeout->hw != NULL))
+		offender = vmm_hw_device(sched, timeout);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
@@ -238,6 +240,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
 	settle_queues(sched);
+	vmm_hw_forget_locked(sched);
 	if (atomic_load(&adapter->removed) || /* a cleanup call failed */
 	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))
 		return;
@@ -251,6 +254,8 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 /* It may have come while the others left the miniport. */
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
+	if (vmm_unlikely(timeout->hw != NULL))
+		return vmm_hw_owes(sched, timeout);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	const struct vmm_node *node = &sched->node[timeout->node];
 	bool owed = timeout->request ? node->preempt.fence == timeout->request

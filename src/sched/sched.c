@@ -99,6 +99,8 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	if (vmm_ok(status))
 		status = vmm_periodic_create(sched);
 	if (vmm_ok(status))
+		status = vmm_hw_start(sched);
+	if (vmm_ok(status))
 		status = create_system_objects(sched);
 	if (!vmm_ok(status))
 		return status;
@@ -132,6 +134,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 		   atomic_load(&sched->ready_count) == 0);
 	vmm_steps_destroy(sched);
 	adapter->sched = NULL;
+	vmm_hw_destroy(sched);
 	vmm_display_destroy(sched);
 	vmm_free(sched->periodic);
 	vmm_free(sched->slots);
@@ -170,7 +173,7 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		if (!vmm_timeline_quiet(adapter, t, sequence, false))
@@ -182,7 +185,7 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 /* The worker does what others leave to it meanwhile: nobody else would. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		for (;;) {

@@ -179,8 +179,11 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+struct vmm_hw;
+struct vmm_hw_context;
 struct vmm_timeout {
 	uint32_t node, fence;
+	const struct vmm_hw_context *hw; /* of a hardware queue: whose; only compared */
 	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
 	uint64_t running_ns;
 };
@@ -260,6 +263,7 @@ struct vmm_sched {
 	_Atomic uint32_t stepping_count;
 	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
 	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic bool fences_signaled;        /* an interrupt said so (MFN-27) */
 	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
@@ -267,6 +271,8 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
+	struct vmm_hw *hw;   /* hardware queues (hw_private.h); NULL: none */
+	uint32_t hw_running; /* commands of theirs with the miniport; state lock */
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;            /* guarded by the paging lock */
 	uint64_t preparations;          /* guarded by the paging lock */
@@ -292,6 +298,35 @@ struct vmm_sched {
 	_Atomic uint32_t making_devices;
 };
 
+/* hw_*.c; all do nothing without hardware queues */
+vmm_status vmm_hw_start(struct vmm_sched *sched) VMM_MUST_CHECK;
+void vmm_hw_destroy(struct vmm_sched *sched);
+/* Its contexts and queues end. Nobody is inside the device; no lock held. */
+void vmm_hw_destroy_device(struct vmm_device *device);
+/* DIRQL: records; false: it is none of theirs, or means nothing. DISPATCH: has something completed or left the GPU? */
+bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+bool vmm_hw_reported(struct vmm_sched *sched);
+/* What the progress fences say takes effect: how many commands. Neither state nor sync lock held. */
+uint32_t vmm_hw_scan(struct vmm_sched *sched);
+/* Would the worker find something to do after a completion? */
+bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The worker's, no lock held. */
+void vmm_hw_work(struct vmm_adapter *adapter);
+void vmm_hw_feed(struct vmm_adapter *adapter);
+/* Memory could not move because of them: they are suspended (SCH-11). Paging lock held. True: some are off the GPU already. */
+bool vmm_hw_make_way_locked(struct vmm_sched *sched);
+/* All of them, for a change of power; true: they are. Paging lock held, PASSIVE_LEVEL. */
+bool vmm_hw_halt_locked(struct vmm_sched *sched);
+/* What is due on the watchdog is done; false: nothing was, and when there will be. */
+bool vmm_hw_watch(struct vmm_sched *sched, uint64_t *when_ns);
+bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held */
+/* Whose context it is; NULL: it has ended. State lock held. */
+const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
+				       const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
+void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
+NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
 /* fence.c */
 uint32_t vmm_fence_next(struct vmm_sched *sched);
 static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
@@ -355,6 +390,9 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 /* All reports of the node take effect, as in the DPC. State lock held. */
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
 /* engine.c */
+/* The device's command hung the engine, or (collateral) only suffered from it: lost. State lock held. */
+void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
+			     const struct vmm_timeout *timeout, bool collateral);
 /* On the watchdog. False: it is for the adapter's reset. */
 bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 void vmm_engine_chore_locked(struct vmm_sched *sched,

@@ -52,6 +52,7 @@ void vmm_worker_main(void *argument)
 		vmm_display_work(adapter);
 		vmm_periodic_work(adapter);
 		vmm_worker_reap(adapter);
+		vmm_hw_work(adapter); /* last: who wanted their memory has had his turn */
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,
 				   "work (idle worker)", 0);

@@ -158,6 +158,7 @@ static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *o
 static void set_value(struct vmm_sync_object *object, uint64_t value)
 {
 	atomic_init(&object->last, value);
+	atomic_init(&object->step, 1);
 	if (object->narrow)
 		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
 	else
@@ -247,6 +248,9 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	sync->flags = flags;
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		sync->flags |= VMM_SYNC_NO_SIGNAL; /* PMF-04 */
+	if (device && vmm_sync_is_monitored(object) && !object->narrow)
+		sync->quick = (sync->flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (sync->flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
 	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
 	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
@@ -353,6 +357,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 
 	if (sync->driver_event)
 		vmm_sync_end_driver(sync);
+	if (sync->shown)
+		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
 	object->openings--;
@@ -376,7 +382,7 @@ static void unlink_locked(struct vmm_sync *sync)
 {
 	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
 
-	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
 	vmm_os_mutex_unlock(lock);
@@ -490,6 +496,35 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 {
 	if (vmm_sync_raise(sync->object, value, false))
 		vmm_sync_deliver(sync->object);
+}
+
+/* What is stored in 32 bits is the nearest value to what was there before (MFN-07). */
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	uint64_t value = vmm_sync_value(object);
+
+	if (object->narrow && !atomic_load(&object->at_maximum))
+		atomic_store(&object->last, value);
+	return value;
+}
+
+void *vmm_sync_owned_word(const struct vmm_sync *sync)
+{
+	return (void *)(uintptr_t)sync->object->word;
+}
+
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
+{
+	vmm_sync_get(sync->object);
+	return sync->object;
+}
+
+void vmm_sync_owned_tell(struct vmm_sync_object *object)
+{
+	if (atomic_load(&object->waiters))
+		vmm_sync_deliver(object);
+	vmm_sync_put(object);
 }
 
 void vmm_sync_end_owned(struct vmm_sync *sync)

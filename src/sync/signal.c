@@ -66,6 +66,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
 			return refuse(sync, list->values[i]);
 		objects[i] = sync->object;
+		vmm_sync_show_locked(sync);
 	}
 	return status;
 }

@@ -198,6 +198,18 @@ struct vmm_sync_caller {
 	struct vmm_device *device;
 	uint32_t device_handle;
 };
+/*
+ * One fence and value, and its device, without a lock. VMM_OK: that was all of it. VMM_PENDING: nothing has changed, and it
+ * takes vmm_sync_signal, or vmm_sync_poll, to say what is to be done. Allocates nothing.
+ */
+struct vmm_sync_one {
+	uint32_t device, handle;
+	uint64_t value;
+};
+vmm_status vmm_sync_signal_one(const struct vmm_process *process,
+			       const struct vmm_sync_one *one) VMM_MUST_CHECK;
+vmm_status vmm_sync_poll_one(const struct vmm_process *process,
+			     const struct vmm_sync_one *one) VMM_MUST_CHECK;
 /* MFN-20. All of it or, for whatever is wrong with one entry, nothing. Allocates nothing. */
 vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller,
 			   const struct vmm_sync_list *list) VMM_MUST_CHECK;
@@ -269,6 +281,15 @@ vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK;
 void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
+/*
+ * One whose value the GPU stores: what it is, the word for the miniport to store into, and telling who waits that it moved (with
+ * no sync or state lock held; the object by a reference, which goes).
+ */
+struct vmm_sync_object;
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync);
+void *vmm_sync_owned_word(const struct vmm_sync *sync);
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync);
+void vmm_sync_owned_tell(struct vmm_sync_object *object);
 void vmm_sync_end_owned(struct vmm_sync *sync); /* frees who waits */
 
 #endif

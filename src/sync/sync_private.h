@@ -40,11 +40,11 @@ struct vmm_sync_object {
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
-	bool narrow; /* of 32 bits (MFN-06): the lower half of the word */
-	_Atomic uint64_t
-		last; /* narrow: what was stored, in 64 bits; otherwise a guess at the word */
-	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
-	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
+	bool narrow;              /* of 32 bits (MFN-06): the lower half of the word */
+	_Atomic uint64_t last;    /* narrow: what was stored, in 64 bits */
+	_Atomic uint64_t step;    /* otherwise: by how much a signal raised it; a guess, never 0 */
+	_Atomic bool at_maximum;  /* narrow: it is larger than all (TDRS-02) */
+	_Atomic uint32_t waiters; /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
 	struct vmm_list awaited;    /* in world->sync_awaited while there are any; likewise */
 	/* All other types: vmm_sync_node.link of who waits, oldest first; in the list of its owner (type.h). Sync lock. */
@@ -63,6 +63,8 @@ struct vmm_sync {
 	struct vmm_sync_object *object;
 	struct vmm_process *process;
 	struct vmm_device *device; /* NULL: of no device (SYN-14) */
+	uint32_t quick;            /* what quick.c may do with it; constant from its handle on */
+	bool shown; /* it was: quick.c may have found it; set when it is out of the table */
 	uint32_t handle;
 	uint32_t flags;  /* of this opening (SFL-17a), with what is denied to it */
 	uint32_t denied; /* by the rights of the NT handle (SHR-10): of NO_WAIT and NO_SIGNAL */
@@ -74,6 +76,9 @@ struct vmm_sync {
 	void *driver_event;
 	_Atomic uint32_t driver_users;
 };
+
+#define VMM_SYNC_QUICK_SIGNAL 1u
+#define VMM_SYNC_QUICK_WAIT   2u
 
 static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
 {
@@ -141,11 +146,31 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
  * Stores it, unless it is lower and rewinding was not asked for (MFN-23). True: somebody may wait, vmm_sync_deliver is
  * called for. One locked instruction and no other lock, but for narrow ones: those take the sync lock.
  */
-bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind);
+bool vmm_sync_raise_slowly(struct vmm_sync_object *object, uint64_t value, bool rewind);
+static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
+{
+	/*
+	 * A guess at what is there: reading the word right before the locked instruction would nearly double its time, and so
+	 * would a note of the value, which had to get to the cache before the next signal's.
+	 */
+	uint64_t now = value - atomic_load_explicit(&object->step, memory_order_relaxed);
+
+	if (vmm_unlikely(object->narrow | rewind || value <= now ||
+			 !atomic_compare_exchange_strong(object->word, &now, value)))
+		return vmm_sync_raise_slowly(object, value, rewind);
+	return vmm_unlikely(atomic_load(&object->waiters) != 0);
+}
 /* Whoever waits is to be looked for afterwards. */
 void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count);
 /* TDRS-01, TDRS-02 */
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
+
+/* ---- what takes no lock (quick.c) ---- */
+
+/* From now on it is found so. Process lock held. */
+void vmm_sync_show_locked(const struct vmm_sync *sync);
+/* Returns when nobody has it any more who found it so; it is in no table. */
+void vmm_sync_await_lookers(const struct vmm_sync *sync);
 
 /* ---- waits (wait.c) ---- */
 

@@ -146,7 +146,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
-	if (!object->word)
+	if (!object->heap && !vmm_list_empty(&object->queue))
 		return deliver_queue(object, batch);
 	uint64_t value = vmm_sync_value(object);
 
@@ -254,6 +254,7 @@ static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
 		return refuse(sync, value);
+	vmm_sync_show_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
 }

@@ -49,6 +49,18 @@ static const char *const names[] = {
 	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
 	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
 	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
+	[VIDMM_DDI_GET_NODE_METADATA] = "get_node_metadata",
+	[VIDMM_DDI_CREATE_HW_CONTEXT] = "create_hw_context",
+	[VIDMM_DDI_DESTROY_HW_CONTEXT] = "destroy_hw_context",
+	[VIDMM_DDI_CREATE_HW_QUEUE] = "create_hw_queue",
+	[VIDMM_DDI_DESTROY_HW_QUEUE] = "destroy_hw_queue",
+	[VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE] = "submit_command_to_hw_queue",
+	[VIDMM_DDI_SETUP_PRIORITY_BANDS] = "setup_priority_bands",
+	[VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES] = "set_context_scheduling_properties",
+	[VIDMM_DDI_SUSPEND_CONTEXT] = "suspend_context",
+	[VIDMM_DDI_RESUME_CONTEXT] = "resume_context",
+	[VIDMM_DDI_RESET_HW_ENGINE] = "reset_hw_engine",
+	[VIDMM_DDI_RESUME_HW_ENGINE] = "resume_hw_engine",
 };
 
 const char *scripted_order(const struct scripted_miniport *m)

@@ -202,34 +202,59 @@ static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t 
 	return status;
 }
 
-KMT_API NTSTATUS APIENTRY
-D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
+/* Of one fence: the caller's two arrays have one entry each, which is read once. */
+static inline struct vmm_sync_one first_of(D3DKMT_HANDLE device, const void *handles,
+					   const void *values)
 {
-	struct vmm_kmt_call call;
-	struct arrays arrays;
+	return (struct vmm_sync_one){.device = device,
+				     .handle = *(const volatile uint32_t *)handles,
+				     .value = *(const volatile uint64_t *)values};
+}
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
-	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
-	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
-	if (!NT_SUCCESS(status))
-		return status;
-	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+__attribute__((noinline)) static NTSTATUS signal_list(
+	struct vmm_kmt_call *call, const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
+	struct arrays arrays;
+	NTSTATUS status =
+		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+
 	if (NT_SUCCESS(status)) {
-		struct vmm_sync_caller caller = {.process = call.process,
-						 .device_handle = args.hDevice};
+		struct vmm_sync_caller caller = {.process = call->process,
+						 .device_handle = args->hDevice};
 
 		status = vmm_sync_signal(&caller, &list);
 		if (vmm_unlikely(status == STATUS_PENDING)) {
-			status = enter(&call, args.hDevice, VIDMM_DOOR_SIGNAL_FROM_CPU);
-			caller.device = call.device;
+			status = enter(call, args->hDevice, VIDMM_DOOR_SIGNAL_FROM_CPU);
+			caller.device = call->device;
 			if (NT_SUCCESS(status))
 				status = vmm_sync_signal(&caller, &list);
 		}
 	}
 	arrays_done(&arrays);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (vmm_unlikely(!pData))
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
+	if (vmm_unlikely(!NT_SUCCESS(status)))
+		return status;
+	if (vmm_likely(args.ObjectCount == 1 && !args.Flags.Value && args.ObjectHandleArray &&
+		       args.FenceValueArray)) {
+		const struct vmm_sync_one one =
+			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
+
+		if (vmm_likely(vmm_sync_signal_one(call.process, &one) == VMM_OK))
+			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
+	}
+	return signal_list(&call, &args);
 }
 
 static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
@@ -244,30 +269,48 @@ static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 	return vmm_sync_wait(&call->device, &call->visit, list);
 }
 
+__attribute__((noinline)) static NTSTATUS wait_for_list(
+	struct vmm_kmt_call *call, const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
+	struct arrays arrays;
+	NTSTATUS status =
+		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+
+	if (NT_SUCCESS(status)) {
+		const struct vmm_sync_caller caller = {.process = call->process,
+						       .device_handle = args->hDevice};
+
+		status = args->hAsyncEvent ? STATUS_PENDING : vmm_sync_poll(&caller, &list);
+		if (status == STATUS_PENDING)
+			status = wait_long(call, args->hDevice, &list, args->hAsyncEvent);
+	}
+	arrays_done(&arrays);
+	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
+}
+
 KMT_API NTSTATUS APIENTRY
 D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
 {
 	struct vmm_kmt_call call;
-	struct arrays arrays;
 
-	if (!pData)
+	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
 	NTSTATUS status = begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
-	if (!NT_SUCCESS(status))
+	if (vmm_unlikely(!NT_SUCCESS(status)))
 		return status;
-	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
-	if (NT_SUCCESS(status)) {
-		const struct vmm_sync_caller caller = {.process = call.process,
-						       .device_handle = args.hDevice};
+	if (vmm_likely(args.ObjectCount == 1 && !args.hAsyncEvent &&
+		       !(args.Flags.Value & ~VMM_SYNC_WAIT_ANY) && args.ObjectHandleArray &&
+		       args.FenceValueArray)) {
+		const struct vmm_sync_one one =
+			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
-		status = args.hAsyncEvent ? STATUS_PENDING : vmm_sync_poll(&caller, &list);
-		if (status == STATUS_PENDING)
-			status = wait_long(&call, args.hDevice, &list, args.hAsyncEvent);
+		if (vmm_sync_poll_one(call.process, &one) == VMM_OK)
+			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1,
+						   args.Flags.Value);
 	}
-	arrays_done(&arrays);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+	return wait_for_list(&call, &args);
 }
 
 /* MFN-40: an event of its own, which can be read from once the fence has the value, and as long as nobody reads it. */

@@ -55,11 +55,6 @@ NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
 NOT_BUILT(pfnReleaseResourceCb, const struct D3DDDICB_RELEASERESOURCE *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-NOT_BUILT(pfnCreateHwContextCb, D3DDDICB_CREATEHWCONTEXT *value)
-NOT_BUILT(pfnDestroyHwContextCb, const D3DDDICB_DESTROYHWCONTEXT *value)
-NOT_BUILT(pfnCreateHwQueueCb, D3DDDICB_CREATEHWQUEUE *value)
-NOT_BUILT(pfnDestroyHwQueueCb, const D3DDDICB_DESTROYHWQUEUE *value)
-NOT_BUILT(pfnSubmitCommandToHwQueueCb, const D3DDDICB_SUBMITCOMMANDTOHWQUEUE *value)
 NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb,
 	  const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
 NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb,
@@ -90,11 +85,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnReleaseResourceCb = unbuilt_pfnReleaseResourceCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-	table->pfnCreateHwContextCb = unbuilt_pfnCreateHwContextCb;
-	table->pfnDestroyHwContextCb = unbuilt_pfnDestroyHwContextCb;
-	table->pfnCreateHwQueueCb = unbuilt_pfnCreateHwQueueCb;
-	table->pfnDestroyHwQueueCb = unbuilt_pfnDestroyHwQueueCb;
-	table->pfnSubmitCommandToHwQueueCb = unbuilt_pfnSubmitCommandToHwQueueCb;
 	table->pfnSubmitWaitForSyncObjectsToHwQueueCb =
 		unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
 	table->pfnSubmitSignalSyncObjectsToHwQueueCb =
