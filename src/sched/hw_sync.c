@@ -118,7 +118,7 @@ static NTSTATUS check(const struct vmm_device *device, const struct vmm_hw_sync_
 			    request->flags);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (vmm_sync_has_values(device->process, request->objects[0]))
+	if (vmm_sync_values_of(device->process, request->objects[0]) == VMM_SYNC_VALUES_ARRAY)
 		return STATUS_SUCCESS;
 	vmm_finding(observe, "SYN-34", device->process->id, request->objects[0],
 		    "%s on hardware queues: 0x%08x is not a live monitored fence",

@@ -147,25 +147,6 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 		vmm_broadcast_verify(sched, dma, &packet->submit);
 }
 
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-}
-
-/* It has been prepared: off to its node, and its copies to theirs. */
-static void send(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_list *link, *next;
-
-	vmm_prepare_unqueue(sched, dma);
-	vmm_queue_ready(sched, &dma->packet);
-	vmm_list_for_each_safe (link, next, &dma->copies)
-		vmm_queue_ready(sched, &vmm_copy_of(link)->packet);
-}
-
 void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
@@ -180,7 +161,7 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	send(sched, dma);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
@@ -188,7 +169,7 @@ static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
-	send(sched, dma);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* The portion as one submission: its id, what Submit will say, its patching. `needed`: paging that comes before it. */
@@ -267,7 +248,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_likely(dma->end == dma->used_bytes))
-		send(sched, dma);
+		vmm_queue_prepared(sched, dma);
 	else
 		vmm_split_send(sched, dma);
 	return VMM_OK;
@@ -275,13 +256,13 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 
 static struct vmm_dma *first_waiting(struct vmm_sched *sched)
 {
-	struct vmm_dma *dma = NULL;
-
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	if (!vmm_list_empty(&sched->prepare))
-		dma = vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return dma;
+	/*
+	 * Who puts one in counts it afterwards, and only under the paging lock, which is held here, one is taken out: if there
+	 * are some the first stays the first.
+	 */
+	return atomic_load(&sched->prepare_count)
+		       ? vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)
+		       : NULL;
 }
 
 /*

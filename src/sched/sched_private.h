@@ -290,6 +290,7 @@ struct vmm_sched {
 	_Atomic uint32_t stepping_count;
 	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
 	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic bool fences_signaled;        /* an interrupt said so (MFN-27) */
 	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
@@ -337,6 +338,8 @@ bool vmm_hw_reported(struct vmm_sched *sched);
 uint32_t vmm_hw_scan(struct vmm_sched *sched);
 /* Would the worker find something to do after a completion? */
 bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The class of some process is another one (SCH-10). No lock held. */
+void vmm_hw_class_changed(struct vmm_sched *sched);
 /* The worker's, no lock held. */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);
@@ -350,7 +353,7 @@ bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held
 /* Whose context it is; NULL: it has ended. State lock held. */
 const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 				       const struct vmm_timeout *timeout);
-bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched);
 void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
 void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
 NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
@@ -406,7 +409,9 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+/* The same of a whole buffer, off the prepare queue, and of its copies. */
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
+void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
 	struct vmm_adapter
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
@@ -478,8 +483,6 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
 /* First in the prepare queue, it completes unexecuted, in its turn; so do its copies. Paging lock held. */
 void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma);
-/* Off the prepare queue. */
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -536,6 +539,8 @@ void vmm_broadcast_release_locked(struct vmm_dma *dma); /* it was not queued; st
 void vmm_broadcast_lend_locked(struct vmm_dma *dma);    /* it is being; state lock held */
 /* The portion of the buffer, and its place, are those of its copies. Paging lock held. */
 void vmm_broadcast_follow(struct vmm_dma *dma) VMM_COLD;
+/* Its copies are prepared: to their nodes. State lock held. */
+void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
 /* SPL-16, on request: what a submission of it is to run is what the others run. Paging lock held. */
 void vmm_broadcast_verify(struct vmm_sched *sched, struct vmm_dma *dma,
 			  const DXGKARG_SUBMITCOMMAND *submit) VMM_COLD;

@@ -94,21 +94,6 @@ static vmm_status check_values(const struct vmm_device *device,
 		       : VMM_OK;
 }
 
-/* What is right and not there yet. */
-static vmm_status check_built(const struct vmm_device *device,
-			      const struct vmm_sync_request *request)
-{
-	const char *what = NULL;
-
-	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE)
-		what = "a monitored fence with TopOfPipeline";
-	if (!what)
-		return VMM_OK;
-	vmm_reason(device->adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-		   "create synchronization object: %s is not built", what);
-	return VMM_NOT_SUPPORTED;
-}
-
 static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request,
 			int *event)
 {
@@ -123,8 +108,7 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request, event);
-	return vmm_ok(status) ? check_built(device, request) : status;
+	return check_values(device, request, event);
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
