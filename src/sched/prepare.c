@@ -87,7 +87,8 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
 		       uint64_t needed)
 {
-	needed = vmm_gather_is_needless(vmm_dma_buffer(dma))
+	/* What the buffer itself has just used counts as seen: not so for a copy of it. */
+	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
 			 : settle_addresses(adapter, dma, preparation, needed);
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
