@@ -6,7 +6,7 @@
 #include "sync/packet.h"
 #include "sync/sync.h"
 
-extern const struct vmm_sync_driver vmm_sched_sync_driver; /* cpu_event.c */
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* sync_driver.c */
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
@@ -107,8 +107,11 @@ struct vmm_dma {
 	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
-	bool renamed;        /* some entry's allocation has more than one instance */
-	bool offering;       /* some entry has an offer */
+	uint64_t placements; /* adapter->placements when the list was captured */
+	bool in_place; /* all that is listed was there, and nothing to be done before its use (memory.h) */
+	bool writing;  /* some entry is written */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
@@ -280,8 +283,9 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device;         /* its contexts are the adapter's paging_context */
-	struct vmm_display *display; /* NULL: the adapter shows nothing */
+	void *system_device;           /* its contexts are the adapter's paging_context */
+	struct vmm_display *display;   /* NULL: the adapter shows nothing */
+	struct vmm_periodic *periodic; /* likewise */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;
@@ -378,7 +382,9 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+/* The same of a whole buffer, off the prepare queue. */
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
+void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
 	struct vmm_adapter
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
@@ -426,8 +432,6 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
-/* Off the prepare queue. */
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -435,6 +439,13 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter);  /* goes on with pagi
 /* gather.c; paging lock held */
 /* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Is all that is listed in its place since the list was captured? Then nothing is to be brought in, and no address has changed. */
+static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
+{
+	return vmm_likely(dma->in_place &&
+			  dma->placements == dma->context->device->adapter->placements &&
+			  !dma->split);
+}
 /* What a packet of a 2.x device needs, as of sched->preparations. */
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
 /* split.c; paging lock held */
@@ -500,6 +511,20 @@ void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at mo
 /* Its DMA buffer, or the last of them, is complete: state lock held. */
 void vmm_present_done_locked(struct vmm_dma *dma);
 void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit);
+/* periodic.c */
+vmm_status vmm_periodic_create(struct vmm_sched *sched) VMM_MUST_CHECK;
+/* The worker has ended, the miniport is still there. */
+void vmm_periodic_stop(struct vmm_sched *sched);
+uint32_t vmm_periodic_target_count(const struct vmm_adapter *adapter);
+vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+			      struct vmm_sync_beat **result) VMM_MUST_CHECK;
+/* DIRQL; the interrupt of a target that is there. */
+void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* DISPATCH. The paging lock held at most. */
+void vmm_periodic_pass_on(struct vmm_sched *sched);
+/* The worker, with no lock. */
+void vmm_periodic_work(struct vmm_adapter *adapter);
+
 /* display.c */
 struct vmm_submission;
 struct vmm_translated;
