@@ -109,6 +109,7 @@ struct vmm_hw {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA fault[VMM_HW_REPORTS_MAX];
 	_Atomic uint32_t fault_head, fault_tail;
 	_Atomic bool signaled;
+	_Atomic bool changed; /* the class of a process: properties are looked at again */
 };
 
 static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)

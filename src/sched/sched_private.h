@@ -313,6 +313,8 @@ bool vmm_hw_reported(struct vmm_sched *sched);
 uint32_t vmm_hw_scan(struct vmm_sched *sched);
 /* Would the worker find something to do after a completion? */
 bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The class of some process is another one (SCH-10). No lock held. */
+void vmm_hw_class_changed(struct vmm_sched *sched);
 /* The worker's, no lock held. */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);
@@ -326,7 +328,7 @@ bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held
 /* Whose context it is; NULL: it has ended. State lock held. */
 const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 				       const struct vmm_timeout *timeout);
-bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched);
 void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
 void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
 NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);

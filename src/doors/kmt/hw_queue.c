@@ -168,6 +168,19 @@ D3DKMTSubmitWaitForSyncObjectsToHwQueue(const D3DKMT_SUBMITWAITFORSYNCOBJECTSTOH
 	return vmm_kmt_leave(&call, status, args.hHwQueue, args.ObjectCount, 0);
 }
 
+/* Without a queue there is no device whose call it would be. */
+static NTSTATUS refuse_count(uint32_t queues)
+{
+	const struct vmm_process *process = vmm_kmt_process();
+
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	vmm_finding(process->world->observe, "SYN-34", process->id, 0,
+		    "signal on hardware queues: %u queues, which must be 1 to %u", queues,
+		    VMM_HW_BROADCAST_MAX);
+	return STATUS_INVALID_PARAMETER;
+}
+
 KMT_API NTSTATUS APIENTRY
 D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *pData)
 {
@@ -180,8 +193,7 @@ D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQ
 	uint32_t queues = args.BroadcastHwQueueCount;
 
 	if (!queues || queues > VMM_HW_BROADCAST_MAX)
-		return vmm_kmt_refuse("D3DKMTSubmitSignalSyncObjectsToHwQueue",
-				      "SYN-34: 1 to 64 hardware queues are needed");
+		return refuse_count(queues);
 	NTSTATUS status = vmm_copy_in(args.BroadcastHwQueueArray, queues, VMM_HW_BROADCAST_MAX,
 				      sizeof(D3DKMT_HANDLE), &copies.queues);
 	if (!NT_SUCCESS(status))
