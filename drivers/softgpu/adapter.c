@@ -75,7 +75,11 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 	adapter->ranges =
 		ExAllocatePool2(POOL_FLAG_NON_PAGED,
 				((SIZE_T)ranges + 1) * sizeof(*adapter->ranges), SOFTGPU_POOL_TAG);
-	return memory->aperture && adapter->ranges ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	memory->windows =
+		ExAllocatePool2(POOL_FLAG_NON_PAGED,
+				((SIZE_T)ranges + 1) * sizeof(*memory->windows), SOFTGPU_POOL_TAG);
+	return memory->aperture && adapter->ranges && memory->windows ? STATUS_SUCCESS
+								      : STATUS_NO_MEMORY;
 }
 
 /* Equal parts of whole pages; the last takes what is left over. */
@@ -98,11 +102,17 @@ static void destroy_memory(struct softgpu_adapter *adapter)
 		MmUnmapIoSpace(memory->vram, (SIZE_T)memory->vram_bytes);
 	if (memory->aperture)
 		ExFreePoolWithTag(memory->aperture, SOFTGPU_POOL_TAG);
+	if (memory->windows)
+		ExFreePoolWithTag(memory->windows, SOFTGPU_POOL_TAG);
 	if (adapter->ranges)
 		ExFreePoolWithTag(adapter->ranges, SOFTGPU_POOL_TAG);
+	if (adapter->scratch)
+		ExFreePoolWithTag(adapter->scratch, SOFTGPU_POOL_TAG);
 	memset(memory, 0, sizeof(*memory));
 	adapter->dummy = NULL;
 	adapter->ranges = NULL;
+	adapter->scratch = NULL;
+	adapter->scratch_bytes = 0;
 }
 
 static void stop(struct softgpu_adapter *adapter)

@@ -152,11 +152,15 @@ static void scan_out(const struct softgpu_display *display, uint32_t index,
 
 	if (!monitor || !row || row * seen->picture.height > bytes - SOFTGPU_MONITOR_PIXELS)
 		return;
+	softgpu_bus_enter(softgpu_bus_of(display->adapter));
 	for (y = 0; y < seen->picture.height; y++)
 		if (!softgpu_read(&display->adapter->memory,
 				  seen->address + y * seen->picture.pitch_bytes, pixels + y * row,
 				  row))
-			return; /* no memory there any more */
+			break; /* no memory there any more */
+	softgpu_bus_leave(softgpu_bus_of(display->adapter));
+	if (y < seen->picture.height)
+		return;
 	monitor->width = seen->picture.width;
 	monitor->height = seen->picture.height;
 	monitor->pitch_bytes = (uint32_t)row;

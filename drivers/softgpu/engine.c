@@ -48,7 +48,7 @@ static int wait_for_kick(struct softgpu_engine *engine, uint64_t nanoseconds)
 	return !must_drop(engine);
 }
 
-int softgpu_engine_advance(struct softgpu_engine *engine, uint64_t nanoseconds)
+static int advance(struct softgpu_engine *engine, uint64_t nanoseconds)
 {
 	engine->busy_until_ns += nanoseconds;
 	for (;;) {
@@ -69,6 +69,16 @@ void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes)
 		engine->busy_until_ns += bytes / rate * 1000 + bytes % rate * 1000 / rate;
 }
 
+int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds)
+{
+	int go_on;
+
+	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
+	go_on = advance(engine, nanoseconds);
+	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
+	return go_on;
+}
+
 int softgpu_engine_hang(struct softgpu_engine *engine)
 {
 	KIRQL irql;
@@ -76,23 +86,25 @@ int softgpu_engine_hang(struct softgpu_engine *engine)
 	KeAcquireSpinLock(&engine->lock, &irql);
 	engine->is_hung = 1;
 	KeReleaseSpinLock(&engine->lock, irql);
+	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
 	while (wait_for_kick(engine, 0))
 		;
+	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
 	return 0;
 }
 
-int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint64_t *word,
-			      uint64_t value)
+int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns)
 {
-	uint64_t interval = POLL_FIRST_NS;
+	int go_on;
 
-	while (softgpu_load(word) < value) {
-		if (!wait_for_kick(engine, interval))
-			return 0;
-		if (interval < POLL_LONGEST_NS)
-			interval *= 2;
-	}
-	return 1;
+	if (!*interval_ns)
+		*interval_ns = POLL_FIRST_NS;
+	else if (*interval_ns < POLL_LONGEST_NS)
+		*interval_ns *= 2;
+	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
+	go_on = wait_for_kick(engine, *interval_ns);
+	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
+	return go_on;
 }
 
 void softgpu_engine_signalled(struct softgpu_engine *engine)
@@ -170,8 +182,10 @@ static void run(struct softgpu_engine *engine, const struct softgpu_packet *pack
 	if (engine->busy_until_ns < now)
 		engine->busy_until_ns = now;
 	engine->interrupts = 1;
+	softgpu_bus_enter(softgpu_bus_of(engine->adapter));
 	status = softgpu_execute(engine, packet);
-	if (status != SOFTGPU_ABORTED && !softgpu_engine_advance(engine, 0))
+	softgpu_bus_leave(softgpu_bus_of(engine->adapter));
+	if (status != SOFTGPU_ABORTED && !advance(engine, 0))
 		status = SOFTGPU_ABORTED;
 	if (!NT_SUCCESS(status))
 		engine->interrupts = 1;

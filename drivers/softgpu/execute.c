@@ -67,11 +67,22 @@ static volatile uint64_t *sync_word(const struct softgpu_memory *memory,
 							   access);
 }
 
+/* Where the word is may change meanwhile, with the window that it is in. */
 static NTSTATUS wait_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
 {
-	const volatile uint64_t *word = sync_word(&engine->adapter->memory, command, SOFTGPU_READ);
+	uint64_t interval_ns = 0;
 
-	return word ? go_on(softgpu_engine_wait_value(engine, word, command->value)) : BUS_FAULT;
+	for (;;) {
+		const volatile uint64_t *word =
+			sync_word(&engine->adapter->memory, command, SOFTGPU_READ);
+
+		if (!word)
+			return BUS_FAULT;
+		if (softgpu_load(word) >= command->value)
+			return STATUS_SUCCESS;
+		if (!softgpu_engine_poll(engine, &interval_ns))
+			return SOFTGPU_ABORTED;
+	}
 }
 
 static NTSTATUS signal_value(struct softgpu_engine *engine, const struct softgpu_sync *command)
@@ -128,7 +139,7 @@ static NTSTATUS execute_command(struct softgpu_engine *engine,
 	case SOFTGPU_SIGNAL:
 		return signal_value(engine, (const struct softgpu_sync *)(const void *)command);
 	case SOFTGPU_STALL:
-		return go_on(softgpu_engine_advance(
+		return go_on(softgpu_engine_stall(
 			engine,
 			((const struct softgpu_stall *)(const void *)command)->nanoseconds));
 	case SOFTGPU_HANG:
@@ -171,6 +182,7 @@ NTSTATUS softgpu_execute(struct softgpu_engine *engine, const struct softgpu_pac
 						   : STATUS_PRIVILEGED_INSTRUCTION;
 		if (!NT_SUCCESS(status))
 			return status;
+		softgpu_bus_yield(softgpu_bus_of(engine->adapter));
 		at += command->size_bytes;
 		left -= command->size_bytes;
 	}

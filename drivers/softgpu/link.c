@@ -18,6 +18,7 @@ void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device)
 	adapter->driver = device ? device->DriverObject : NULL;
 	adapter->link[0] = adapter;
 	adapter->link_count = 1;
+	softgpu_bus_init(&adapter->bus);
 	softgpu_guard(&known_guard);
 	adapter->next_known = known;
 	known = adapter;

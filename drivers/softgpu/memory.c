@@ -8,6 +8,7 @@
 
 #include "copy.h"
 #include "tile.h"
+#include "window.h"
 
 static char *decode_aperture(const struct softgpu_memory *memory, uint64_t offset, uint64_t *bytes,
 			     enum softgpu_access access)
@@ -41,19 +42,47 @@ static char *decode_own(const struct softgpu_memory *memory, uint64_t address, u
 	if (address < memory->vram_bytes) {
 		if (*bytes > memory->vram_bytes - address)
 			*bytes = memory->vram_bytes - address;
-		return memory->vram + address;
+		return memory->window_count ? softgpu_window_decode(memory, address, bytes)
+					    : memory->vram + address;
 	}
 	if (address < SOFTGPU_APERTURE_BASE)
 		return NULL;
 	return decode_aperture(memory, address - SOFTGPU_APERTURE_BASE, bytes, access);
 }
 
+/* Whose memory the address is one of, and which one there. */
+static const struct softgpu_memory *find_own(const struct softgpu_memory *memory, uint64_t *address)
+{
+	if (!memory->lead || *address < SOFTGPU_LEAD_BASE)
+		return memory;
+	*address -= SOFTGPU_LEAD_BASE;
+	return memory->lead;
+}
+
 char *softgpu_decode(const struct softgpu_memory *memory, uint64_t address, uint64_t *bytes,
 		     enum softgpu_access access)
 {
-	if (memory->lead && address >= SOFTGPU_LEAD_BASE)
-		return decode_own(memory->lead, address - SOFTGPU_LEAD_BASE, bytes, access);
-	return decode_own(memory, address, bytes, access);
+	const struct softgpu_memory *own = find_own(memory, &address);
+
+	return decode_own(own, address, bytes, access);
+}
+
+/* Whole rows of tiles of one window that begin at this address, in linear form; 0: none. */
+static uint64_t linear_rows(const struct softgpu_memory *memory, uint64_t address, uint64_t bytes,
+			    char **linear, const struct softgpu_surface **surface)
+{
+	const struct softgpu_memory *own = find_own(memory, &address);
+	const struct softgpu_window *window;
+	uint64_t rows;
+
+	if (!own->window_count || address >= own->vram_bytes)
+		return 0;
+	rows = softgpu_window_rows(own, address, bytes, &window);
+	if (!rows)
+		return 0;
+	*linear = own->vram + address;
+	*surface = &window->surface;
+	return rows;
 }
 
 int softgpu_read(const struct softgpu_memory *memory, uint64_t address, void *data, uint64_t length)
@@ -99,9 +128,16 @@ int softgpu_memory_fill(const struct softgpu_memory *memory, uint64_t address, u
 	uint64_t done = 0;
 
 	while (done < length) {
-		uint64_t run = length - done;
-		char *out = softgpu_decode(memory, address + done, &run, SOFTGPU_WRITE);
+		const struct softgpu_surface *surface = NULL;
+		uint64_t run = length - done, rows;
+		char *out = NULL;
 
+		/* What stays together in both forms is a multiple of the pattern, so whole rows look the same in both. */
+		rows = linear_rows(memory, address + done, run, &out, &surface);
+		if (rows)
+			run = rows;
+		else
+			out = softgpu_decode(memory, address + done, &run, SOFTGPU_WRITE);
 		if (!out)
 			return 0;
 		softgpu_fill(out, pattern, (size_t)run, (size_t)(done & 3));
@@ -119,15 +155,57 @@ static char *side_run(const struct softgpu_memory *memory, struct softgpu_side s
 	return softgpu_decode(memory, side.address + offset, bytes, access);
 }
 
+/*
+ * From `done` on: whole rows of tiles between a window and memory that is none. Returns the bytes copied; 0: there is
+ * nothing of that shape.
+ */
+static uint64_t copy_rows(const struct softgpu_memory *memory, struct softgpu_side destination,
+			  struct softgpu_side source, uint64_t done, uint64_t length)
+{
+	const struct softgpu_surface *surface = NULL;
+	uint64_t rows = 0, run, row_bytes;
+	char *linear = NULL, *other;
+	int is_read = 0;
+
+	if (!source.is_host)
+		rows = linear_rows(memory, source.address + done, length - done, &linear, &surface);
+	is_read = rows != 0;
+	if (!rows && !destination.is_host)
+		rows = linear_rows(memory, destination.address + done, length - done, &linear,
+				   &surface);
+	if (!rows)
+		return 0;
+	run = rows;
+	other = side_run(memory, is_read ? destination : source, done, &run,
+			 is_read ? SOFTGPU_WRITE : SOFTGPU_READ);
+	row_bytes = softgpu_tile_row_bytes(surface->mode, surface->stride_bytes);
+	run = run / row_bytes * row_bytes;
+	if (!other || !run)
+		return 0;
+	if (is_read)
+		softgpu_tile_pack(surface->mode, surface->stride_bytes, other, linear, run);
+	else
+		softgpu_tile_unpack(surface->mode, surface->stride_bytes, linear, other, run);
+	return run;
+}
+
 int softgpu_memory_copy(const struct softgpu_memory *memory, struct softgpu_side destination,
 			struct softgpu_side source, uint64_t length)
 {
 	uint64_t done = 0;
 
 	while (done < length) {
-		uint64_t run = length - done;
-		const char *in = side_run(memory, source, done, &run, SOFTGPU_READ);
-		char *out = in ? side_run(memory, destination, done, &run, SOFTGPU_WRITE) : NULL;
+		uint64_t run = copy_rows(memory, destination, source, done, length);
+		const char *in;
+		char *out;
+
+		if (run) {
+			done += run;
+			continue;
+		}
+		run = length - done;
+		in = side_run(memory, source, done, &run, SOFTGPU_READ);
+		out = in ? side_run(memory, destination, done, &run, SOFTGPU_WRITE) : NULL;
 
 		if (!out)
 			return 0;
@@ -163,6 +241,24 @@ static int copy_tile_rows(const struct softgpu_memory *memory,
 	return 1;
 }
 
+/* The surface has a window, so its memory is linear already. 0: it has none. */
+static int tiled_is_linear(const struct softgpu_memory *memory,
+			   const struct softgpu_paging_copy *copy, struct softgpu_side *tiled)
+{
+	const struct softgpu_surface *surface = NULL;
+	char *linear = NULL;
+
+	if (tiled->is_host ||
+	    linear_rows(memory, tiled->address, UINT64_MAX, &linear, &surface) <
+		    copy->surface_offset + copy->length ||
+	    (uint32_t)surface->mode != copy->tile_mode ||
+	    surface->stride_bytes != copy->stride_bytes)
+		return 0;
+	*tiled = (struct softgpu_side){.address = (uintptr_t)(linear + copy->surface_offset),
+				       .is_host = 1};
+	return 1;
+}
+
 int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 			      const struct softgpu_paging_copy *copy)
 {
@@ -172,6 +268,9 @@ int softgpu_memory_copy_tiled(const struct softgpu_memory *memory,
 	uint32_t unit = softgpu_tile_run(mode);
 	uint64_t done = 0;
 
+	if (tiled_is_linear(memory, copy, &tiled))
+		return softgpu_memory_copy(memory, copy->destination_tiled ? tiled : linear,
+					   copy->destination_tiled ? linear : tiled, copy->length);
 	if (copy_tile_rows(memory, copy, tiled, linear))
 		return 1;
 	/* Some other part of a surface: run by run, each at its own place of the tiled form. */

@@ -6,12 +6,15 @@
  * when those commands are built: an address is valid from the moment the engine gets there. Everything returns 0 for
  * a bus fault, which leaves what was done before it in place, as hardware does.
  *
- * No lock: the order of paging and use on different nodes is the scheduler's (SUB-03), and a reset stops the engines.
+ * No lock: the order of paging and use on different nodes is the scheduler's (SUB-03), a reset stops the engines, and
+ * windows change while the bus is held.
  */
 #ifndef SOFTGPU_MEMORY_H
 #define SOFTGPU_MEMORY_H
 
 #include "softgpu_hw.h"
+
+struct softgpu_window;
 
 struct softgpu_memory {
 	/* constant after start */
@@ -21,6 +24,10 @@ struct softgpu_memory {
 	/* Host address of each page, 0 where nothing is mapped. Bit 0: may only be read (the dummy page). */
 	uintptr_t *aperture;
 	const struct softgpu_memory *lead; /* of a link; NULL: there is none */
+	struct softgpu_window *windows;    /* see window.h */
+
+	/* changes while the bus is held */
+	uint32_t window_count;
 };
 #define SOFTGPU_PAGE_READ_ONLY ((uintptr_t)1)
 

@@ -44,6 +44,18 @@ static int segment_range_is_valid(const struct softgpu_adapter *adapter, UINT se
 	       address >= base && address - base <= size && length <= size - (address - base);
 }
 
+/* SWZ-13: what still has a range has not left, so nothing else arrives there. */
+static int is_taken(const struct softgpu_adapter *adapter, HANDLE allocation, UINT segment,
+		    uint64_t address, uint64_t length)
+{
+	const struct softgpu_window *window;
+
+	if (segment != SOFTGPU_SEGMENT_VRAM || !adapter->memory.window_count)
+		return 0;
+	window = softgpu_window_at(&adapter->memory, address);
+	return window && window->surface.first < address + length && window->owner != allocation;
+}
+
 /* PAG-04: SegmentId 0 is the page list from page MdlOffset on; TransferOffset counts on the segment side only. */
 static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 			     const DXGKARG_BUILDPAGINGBUFFER *build, const DXGK_TRANSFER_END *end,
@@ -112,6 +124,9 @@ static NTSTATUS transfer(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAG
 				      &copy.destination);
 	if (!NT_SUCCESS(status))
 		return status;
+	if (is_taken(adapter, build->Transfer.hAllocation, build->Transfer.Destination.SegmentId,
+		     copy.destination.address, copy.length))
+		return STATUS_INVALID_PARAMETER;
 	/* Without these flags a surface moves in the form it has (SWZ-22). */
 	if ((flags.Swizzle || flags.Unswizzle) && allocation &&
 	    allocation->tile_mode != SOFTGPU_LINEAR) {
@@ -157,7 +172,9 @@ static NTSTATUS fill(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGB
 	};
 
 	if (!segment_range_is_valid(adapter, build->Fill.Destination.SegmentId, command.address,
-				    command.length))
+				    command.length) ||
+	    is_taken(adapter, build->Fill.hAllocation, build->Fill.Destination.SegmentId,
+		     command.address, command.length))
 		return STATUS_INVALID_PARAMETER;
 	return append(build, &command, sizeof(command));
 }

@@ -4,7 +4,7 @@
  * what the port wants back; an allocation is a size and a layout.
  *
  * Locks: each engine's spin lock guards its queue and its state. Nothing else is shared between threads while the
- * adapter runs, apart from memory itself.
+ * adapter runs, apart from memory itself, whose meaning changes only while the bus is held (bus.h).
  */
 #ifndef SOFTGPU_PRIVATE_H
 #define SOFTGPU_PRIVATE_H
@@ -24,9 +24,11 @@
 #include <d3dkmddi.h>
 #include <dispmprt.h>
 
+#include "bus.h"
 #include "display.h"
 #include "memory.h"
 #include "softgpu_hw.h"
+#include "window.h"
 
 #define SOFTGPU_POOL_TAG  0x75677073u /* 'spgu' */
 #define SOFTGPU_BANKS_MAX 127u        /* as many as a hint can name */
@@ -91,6 +93,8 @@ struct softgpu_engine {
 struct softgpu_range {
 	HANDLE allocation; /* NULL: free */
 	uint32_t private_data;
+	int is_tiled;
+	uint64_t first; /* of a tiled surface in video memory: it has a window */
 };
 
 struct softgpu_adapter {
@@ -115,6 +119,9 @@ struct softgpu_adapter {
 
 	/* Acquire and Release are never concurrent (SWZ-28). */
 	struct softgpu_range *ranges;
+	char *scratch; /* for the widest surface that has had a window; NULL: there was none */
+	uint64_t scratch_bytes;
+	struct softgpu_bus bus; /* the lead's is that of the link */
 
 	struct softgpu_display display;
 
@@ -154,6 +161,10 @@ NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
 void softgpu_link_add(struct softgpu_adapter *adapter, PDEVICE_OBJECT device);
 void softgpu_link_remove(struct softgpu_adapter *adapter);
 DXGKDDI_LINK_DEVICE softgpu_link_device;
+static inline struct softgpu_bus *softgpu_bus_of(struct softgpu_adapter *adapter)
+{
+	return &adapter->link[0]->bus;
+}
 /* By NodeOrdinal and EngineOrdinal; NULL: there is none. */
 struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32_t node,
 					 uint32_t engine);
@@ -166,13 +177,15 @@ NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softg
 /* Drops the queue and what runs; returns when the thread touches no memory any more. At PASSIVE. */
 void softgpu_engine_reset(struct softgpu_engine *engine);
 uint64_t softgpu_now_ns(void);
-/* For executing commands. 0: a reset or stop came, drop the packet. */
-int softgpu_engine_advance(struct softgpu_engine *engine, uint64_t nanoseconds);
+/* For executing commands, which are on the bus and leave it for the wait. 0: a reset or stop came, drop the packet. */
+int softgpu_engine_stall(struct softgpu_engine *engine, uint64_t nanoseconds);
 /* HANG; comes back for a reset only. */
 int softgpu_engine_hang(struct softgpu_engine *engine);
-/* WAIT, and the wake-up of those that wait on the other engines. */
-int softgpu_engine_wait_value(struct softgpu_engine *engine, const volatile uint64_t *word,
-			      uint64_t value);
+/*
+ * WAIT: until there may be something new to be seen; *interval_ns is 0 the first time. And the wake-up of those that wait on
+ * the other engines.
+ */
+int softgpu_engine_poll(struct softgpu_engine *engine, uint64_t *interval_ns);
 void softgpu_engine_signalled(struct softgpu_engine *engine);
 void softgpu_engine_charge(struct softgpu_engine *engine, uint64_t bytes);
 

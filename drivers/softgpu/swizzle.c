@@ -1,28 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Swizzling ranges. A range of real hardware is a window of the CPU's address space that shows a tiled surface as
- * linear bytes. Host memory has no such window, so a tiled surface is refused with the status that makes the memory
- * manager unswizzle it into system memory instead (SWZ-08, SWZ-09); a linear one looks the same through any window.
+ * Swizzling ranges: a tiled surface that a range shows has a window (window.h), one for all its ranges. A surface is one
+ * picture, so PrivateDriverData, which may tell parts of an allocation apart, makes no difference here; a linear one looks the
+ * same through any range. What is in the aperture is refused: there the CPU sees system memory, which no window is over.
  */
 #include "softgpu_private.h"
+
+/* SWZ-02: where the surface is, and that it is all of it. 0: neither. */
+static int surface_of(const struct softgpu_adapter *adapter,
+		      const DXGKARG_ACQUIRESWIZZLINGRANGE *args, struct softgpu_surface *surface)
+{
+	const struct softgpu_driver_allocation *allocation = args->hAllocation;
+	uint64_t base =
+		adapter->settings.vram_cpu_visible ? (uint64_t)adapter->vram_address.QuadPart : 0;
+
+	*surface = (struct softgpu_surface){
+		.first = (uint64_t)args->CPUTranslatedAddress.QuadPart - base,
+		.bytes = allocation->size_bytes,
+		.mode = allocation->tile_mode,
+		.stride_bytes = allocation->stride_bytes,
+	};
+	return args->RangeSize == surface->bytes && surface->first % SOFTGPU_PAGE == 0 &&
+	       surface->first <= adapter->memory.vram_bytes &&
+	       surface->bytes <= adapter->memory.vram_bytes - surface->first;
+}
+
+static int find_scratch(struct softgpu_adapter *adapter, uint64_t bytes)
+{
+	char *scratch;
+
+	if (bytes <= adapter->scratch_bytes)
+		return 1;
+	scratch = ExAllocatePool2(POOL_FLAG_NON_PAGED, (SIZE_T)bytes, SOFTGPU_POOL_TAG);
+	if (!scratch)
+		return 0;
+	if (adapter->scratch)
+		ExFreePoolWithTag(adapter->scratch, SOFTGPU_POOL_TAG);
+	adapter->scratch = scratch;
+	adapter->scratch_bytes = bytes;
+	return 1;
+}
+
+static NTSTATUS open_window(struct softgpu_adapter *adapter, HANDLE allocation,
+			    const struct softgpu_surface *surface)
+{
+	struct softgpu_window *window = softgpu_window_at(&adapter->memory, surface->first);
+
+	if (window && window->owner == allocation && window->surface.first == surface->first) {
+		window->uses++;
+		return STATUS_SUCCESS;
+	}
+	/* SWZ-13: what lies there now would have been released before something else came to lie there. */
+	if (window && window->surface.first < surface->first + surface->bytes)
+		return STATUS_INVALID_PARAMETER;
+	if (!find_scratch(adapter, softgpu_window_scratch_bytes(surface)))
+		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+	softgpu_bus_hold(softgpu_bus_of(adapter));
+	window = softgpu_window_open(&adapter->memory, surface, adapter->scratch);
+	window->owner = allocation;
+	softgpu_bus_release(softgpu_bus_of(adapter));
+	return STATUS_SUCCESS;
+}
+
+static void close_window(struct softgpu_adapter *adapter, uint64_t first)
+{
+	struct softgpu_window *window = softgpu_window_at(&adapter->memory, first);
+
+	if (--window->uses)
+		return;
+	softgpu_bus_hold(softgpu_bus_of(adapter));
+	softgpu_window_close(&adapter->memory, window, adapter->scratch);
+	softgpu_bus_release(softgpu_bus_of(adapter));
+}
 
 NTSTATUS APIENTRY softgpu_acquire_swizzling_range(
 	IN_CONST_HANDLE hAdapter, INOUT_PDXGKARG_ACQUIRESWIZZLINGRANGE pAcquireSwizzlingRange)
 {
 	struct softgpu_adapter *adapter = hAdapter;
 	const struct softgpu_driver_allocation *allocation = pAcquireSwizzlingRange->hAllocation;
+	int is_tiled = allocation && allocation->tile_mode != SOFTGPU_LINEAR;
+	struct softgpu_surface surface = {0};
 	struct softgpu_range *range;
+	NTSTATUS status;
 
 	if (pAcquireSwizzlingRange->RangeId >= adapter->settings.swizzling_ranges || !allocation)
 		return STATUS_INVALID_PARAMETER;
-	if (allocation->tile_mode != SOFTGPU_LINEAR ||
-	    pAcquireSwizzlingRange->SegmentId != SOFTGPU_SEGMENT_VRAM)
+	if (pAcquireSwizzlingRange->SegmentId != SOFTGPU_SEGMENT_VRAM)
 		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 	range = &adapter->ranges[pAcquireSwizzlingRange->RangeId];
 	if (range->allocation)
 		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNAVAILABLE;
-	range->allocation = pAcquireSwizzlingRange->hAllocation;
-	range->private_data = pAcquireSwizzlingRange->PrivateDriverData;
+	if (is_tiled) {
+		if (!surface_of(adapter, pAcquireSwizzlingRange, &surface))
+			return STATUS_INVALID_PARAMETER;
+		status = open_window(adapter, pAcquireSwizzlingRange->hAllocation, &surface);
+		if (!NT_SUCCESS(status))
+			return status;
+	}
+	*range = (struct softgpu_range){
+		.allocation = pAcquireSwizzlingRange->hAllocation,
+		.private_data = pAcquireSwizzlingRange->PrivateDriverData,
+		.is_tiled = is_tiled,
+		.first = surface.first,
+	};
 	/* SWZ-24: where the CPU sees no video memory, a range is the window into it; so far the address is an offset. */
 	if (!adapter->settings.vram_cpu_visible)
 		pAcquireSwizzlingRange->CPUTranslatedAddress.QuadPart +=
@@ -43,6 +123,8 @@ NTSTATUS APIENTRY softgpu_release_swizzling_range(
 	if (!range->allocation || range->allocation != pReleaseSwizzlingRange->hAllocation ||
 	    range->private_data != pReleaseSwizzlingRange->PrivateDriverData)
 		return STATUS_INVALID_PARAMETER;
+	if (range->is_tiled)
+		close_window(adapter, range->first);
 	range->allocation = NULL;
 	return STATUS_SUCCESS;
 }

@@ -317,7 +317,12 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 		status = acquire_aperture(a);
 	if (!NT_SUCCESS(status) || a->wait)
 		return status;
-	/* SWZ-17: without AcquireAperture the bytes are seen as they are. */
+	/*
+	 * SWZ-17: without AcquireAperture the bytes are seen as they are. Q-35: a range that shows them where they are as
+	 * something else goes first.
+	 */
+	if (vmm_unlikely(instance->range_count && !(a->request->flags & ACQUIRE_APERTURE)))
+		vmm_swizzle_release_in_place(a->memory, instance);
 	if (!(a->request->flags & USE_ALTERNATE_VA) && !cpu_can_see(a->memory, instance))
 		status = leave_hidden_segment(a);
 	else if (instance->kept && instance->gpu_wrote && instance->place == VMM_PLACE_MEMORY &&
@@ -363,6 +368,7 @@ static void let_in(struct vmm_lock_attempt *a)
 	if (!instance->lock_count++) {
 		instance->lock_flags = request->flags;
 		instance->lock_data = request->private_data;
+		a->memory->adapter->placements++;
 	}
 	request->handle = a->ref->handle;
 	if (!a->address)

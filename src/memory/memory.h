@@ -274,7 +274,7 @@ bool vmm_offer_settle(struct vmm_allocation *allocation);
 /* Is it offered by now? Paging lock held. */
 static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
 {
-	return vmm_unlikely(allocation->offer | allocation->queued_offer.priority) &&
+	return vmm_unlikely(allocation->offer | allocation->offer_queued) &&
 	       vmm_offer_settle(allocation);
 }
 struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
@@ -396,7 +396,46 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   struct vmm_instance *instance, bool write,
 					   uint64_t preparation) VMM_MUST_CHECK;
 /* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
-void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address);
+static inline void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
+				       uint64_t *address)
+{
+	*segment = instance->segment;
+	*address = instance->address;
+}
+/*
+ * Is it in a segment that serves every use, and nothing to be done before it is used, so that making it resident would change
+ * nothing? And of all of a list it stays so, while adapter->placements does.
+ */
+static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocation,
+					  const struct vmm_instance *instance)
+{
+	return (allocation->serving >> instance->segment & 1) &&
+	       !(instance->handover | instance->lock_count |
+		 (allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING));
+}
+/*
+ * Is there nothing about it that a reference could be refused for, or that has to be done or noted (WDDM 1.x)? Whether it is in
+ * place then only depends on where it is.
+ */
+static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
+				       const struct vmm_instance *instance)
+{
+	return !(atomic_load_explicit(&allocation->marks, memory_order_relaxed) |
+		 instance->lock_count | instance->gated | instance->handover);
+}
+/*
+ * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that
+ * order. Returns the paging packet that the packet has to wait for; 0: none.
+ */
+struct vmm_use_in_place {
+	struct vmm_instance *const
+		*instances; /* of the allocation list; NULL elements name nothing */
+	const D3DDDI_PATCHLOCATIONLIST *patches;
+	uint32_t first, end;
+	uint32_t timeline;
+	uint64_t sequence, preparation;
+};
+uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */

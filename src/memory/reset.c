@@ -12,6 +12,7 @@ typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
 
 static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *fn)
 {
+	vmm_recency_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		if (memory->segment[s].aperture != aperture)
 			continue;
@@ -104,6 +105,7 @@ static void lose(struct vmm_instance *instance)
 		return;
 	}
 	a->content_lost = a->reset_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 }
 
 static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)

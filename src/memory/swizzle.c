@@ -95,6 +95,15 @@ void vmm_swizzle_release_all(struct vmm_memory *memory, struct vmm_instance *ins
 			release(memory, id);
 }
 
+void vmm_swizzle_release_in_place(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (!vmm_instance_is_swizzled(instance) || vmm_locks(instance))
+		return;
+	for (uint32_t id = 0; id < memory->range_count; id++)
+		if (memory->ranges[id].owner == instance && !memory->ranges[id].changed)
+			release(memory, id);
+}
+
 /*
  * SWZ-08, Q-13: the range that was used least recently by another instance which the CPU has not locked. Those of the
  * instance itself stay: all of it is evicted where not all its ranges can be had (SWZ-12).

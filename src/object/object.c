@@ -210,15 +210,6 @@ void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
 		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
 }
 
-struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)
-{
-	struct vmm_ref *ref =
-		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
-
-	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
-	return vmm_likely(ref && ref->device == device) ? ref : NULL;
-}
-
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
 		    const char *what)
 {

@@ -177,6 +177,11 @@ struct vmm_adapter {
 		shared_primary[VMM_SOURCES_MAX]; /* global handles; guarded by world->shared_lock */
 	struct vmm_list devices;                 /* guarded by the state lock */
 	uint32_t allocation_count;               /* guarded by the paging lock */
+	/*
+	 * Moves when an instance gets another place, or is locked, or handed over (memory): what was found in its place before, and
+	 * unlocked, still is as long as this is the same. Guarded by the paging lock.
+	 */
+	uint64_t placements;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -318,7 +323,10 @@ struct vmm_alternate;
 /* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
 enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 
-/* One place and content of an allocation; more than one only while it is being renamed (REN). */
+/*
+ * One place and content of an allocation; more than one only while it is being renamed (REN). What every submission that
+ * names it looks at or writes comes first: two lines of cache.
+ */
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
@@ -328,29 +336,45 @@ struct vmm_instance {
 	uint8_t segment; /* id, in MEMORY and APERTURE */
 	uint8_t state;   /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
-	bool discarded;      /* offered content was taken; reported by the next reclaim */
-	bool view_current;   /* the view shows the place of now */
+	bool gated;          /* its gate is open, or says that it is busy (gate.h) */
+	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
 	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
-	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
-	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
 	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
 	uint8_t shared_use;
+	bool not_written;    /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
+	bool announced;      /* 2.x: the miniport was last told that it is resident (PAG-25) */
+	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
+	bool discarded;      /* offered content was taken; reported by the next reclaim */
+	bool view_current;   /* the view shows the place of now */
+	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
+	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint32_t lock_count; /* while its gate is shut: see vmm_locks */
+	uint32_t lock_flags; /* of the outermost lock */
+	uint64_t address;  /* where the GPU finds it: segment base + offset (DMA-18); 0: nowhere */
+	uint64_t prepared; /* the preparation that has already made it resident */
+	uint64_t last_use; /* the adapter's use counter */
+	/*
+	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
+	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
+	 * submit or paging lock, read by anybody.
+	 */
+	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
+	_Atomic uint64_t updated;
+	_Atomic uint64_t active[VMM_TIMELINES_MAX];
+	_Atomic uint64_t written[VMM_TIMELINES_MAX];
+	uint64_t wanted; /* the preparation whose buffer lists it: not a victim for that one */
+	uint64_t
+		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
+	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
-	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
-	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
 	uint32_t handle;      /* the owner's handle of this instance */
-	uint64_t offset;      /* in the segment */
 	uint64_t generation;  /* order in which instances became current (REN-17) */
 	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
-	bool not_written;     /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
-	bool announced;       /* 2.x: the miniport was last told that it is resident (PAG-25) */
-	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
-	uint64_t last_use;   /* the adapter's use counter */
-	struct vmm_list lru; /* in the segment's class list while resident */
+	struct vmm_list lru;  /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
 	struct vmm_kept
@@ -361,85 +385,19 @@ struct vmm_instance {
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	struct vmm_host_mapping
-		*host;     /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
-	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
-	uint64_t prepared; /* the preparation that has already made it resident */
-	uint64_t
-		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
-	/*
-	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
-	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
-	 * submit or paging lock, read by anybody.
-	 */
-	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	_Atomic uint64_t written[VMM_TIMELINES_MAX];
-	_Atomic uint64_t active[VMM_TIMELINES_MAX];
-	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
-	_Atomic uint64_t updated;
+		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };
 
 /* OFR-10: it counts once the timeline has completed that packet. */
 struct vmm_queued_offer {
-	uint8_t priority; /* D3DDDI_OFFER_PRIORITY; 0: none */
 	uint32_t timeline, handle;
 	uint64_t sequence;
-	struct vmm_list link; /* in memory's list */
-};
-
-struct vmm_allocation {
-	struct vmm_adapter *adapter;
-	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
-	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
-	uint64_t alignment;
-	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
-	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
-	uint32_t read_set, write_set, eviction_set; /* segment sets */
-	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
-	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
-	uint32_t renaming_limit;
-	uint32_t priority;
-	void *kmd_allocation;
-	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
-	uint32_t references; /* vmm_refs; guarded by the paging lock */
-	uint32_t instance_count;
-	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
-	bool decommit; /* offered with AllowDecommit (OFR-14); guarded likewise */
-	bool uncommitted; /* a reclaim found no system memory for it: it stays offered */
-	struct vmm_queued_offer queued_offer;
-	bool shared, primary;
-	uint32_t source_id; /* VidPnSourceId of a primary */
-	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
-	_Atomic uint32_t shown;
-	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
-	bool closing;          /* the only handle of a private one is gone */
-	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
-	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool in_vpr; /* CreateInVpr: in the protected range of a segment (ALF-26) */
-	_Atomic bool
-		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
-	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
-	uint8_t home_segment;    /* where it returns to when the adapter has power again */
-	uint64_t home_offset;
-	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
-	struct vmm_kmd_resource *kmd_resource;
-	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
-	uint64_t generation;
-	uint64_t ordered_by,
-		ordered_generation; /* newest instance that submission has named so far (REF-03) */
-	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
-	struct vmm_list instances;  /* guarded by the paging lock */
-	struct vmm_list all;        /* in memory's list, likewise */
-	struct vmm_instance first;
+	struct vmm_list link; /* in memory's list while there is one */
 };
 
 /* One device's hold on an allocation: what a handle names. */
 struct vmm_ref {
-	uint32_t handle;
-	struct vmm_device *device; /* NULL while it is being made: nobody's yet */
-	struct vmm_allocation *allocation;
-	struct vmm_instance *instance; /* the one this handle names */
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
-	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
 	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
@@ -454,6 +412,73 @@ struct vmm_ref {
 	bool not_in_use;                           /* so its client says who ended it */
 	struct vmm_deallocation *ended_by; /* whose caller waits for its end; NULL: nobody */
 	struct vmm_list device_link, resource_link, zombie_link;
+	/* What every submission looks at. */
+	uint32_t handle;
+	struct vmm_allocation *allocation;
+	void *kmd_open;                /* hDeviceSpecificAllocation */
+	struct vmm_instance *instance; /* the one this handle names */
+	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
+};
+
+enum {
+	VMM_MARK_OFFERED = 1,
+	VMM_MARK_OFFER_QUEUED = 2,
+	VMM_MARK_CONTENT_LOST = 4,
+	VMM_MARK_REPLACED = 8,
+	VMM_MARK_RENAMED = 16,
+	VMM_MARK_SYNCHRONOUS = 32, /* paging (PAG-21) */
+};
+
+struct vmm_allocation {
+	struct vmm_adapter *adapter;
+	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
+	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
+	uint64_t alignment;
+	uint32_t flags2;       /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
+	uint32_t eviction_set; /* segment set */
+	uint32_t preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
+	uint32_t renaming_limit;
+	uint32_t priority;
+	void *kmd_allocation;
+	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
+	uint32_t references; /* vmm_refs; guarded by the paging lock */
+	bool shared, primary;
+	uint32_t source_id; /* VidPnSourceId of a primary */
+	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
+	_Atomic uint32_t shown;
+	bool closing; /* the only handle of a private one is gone */
+	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
+	bool pinned;             /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	bool in_vpr;             /* CreateInVpr: in the protected range of a segment (ALF-26) */
+	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
+	uint8_t home_segment;    /* where it returns to when the adapter has power again */
+	uint64_t home_offset;
+	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
+	struct vmm_kmd_resource *kmd_resource;
+	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
+	uint64_t generation;
+	uint64_t ordered_by,
+		ordered_generation; /* newest instance that submission has named so far (REF-03) */
+	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
+	struct vmm_list instances;  /* guarded by the paging lock */
+	struct vmm_list all;        /* in memory's list, likewise */
+	struct vmm_queued_offer queued_offer;
+	/* What every submission looks at is in one piece: the end of the first, the next few, the begin of the last. */
+	struct vmm_ref own;           /* the creator's */
+	uint32_t serving;             /* bit n: segment n is in both sets; none is for segment 0 */
+	_Atomic uint32_t marks;       /* VMM_MARK_: a reference to it has to be looked at */
+	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t read_set, write_set; /* segment sets */
+	uint32_t instance_count;
+	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
+	uint8_t offer_queued; /* the priority of queued_offer; 0: there is none */
+	_Atomic bool
+		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
+	bool decommit;         /* offered with AllowDecommit (OFR-14) */
+	bool uncommitted;      /* a reclaim found no system memory for it: it stays offered */
+	struct vmm_instance first;
 };
 
 /* ---- lifetime (object.c) ---- */
@@ -478,7 +503,15 @@ void vmm_adapter_put(struct vmm_adapter *adapter); /* NULL: nothing */
 uint32_t vmm_adapter_count(struct vmm_world *world);
 
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
-struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);
+static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device,
+						    uint32_t handle)
+{
+	struct vmm_ref *ref = (struct vmm_ref *)vmm_handle_lookup(&device->process->handles, handle,
+								  VMM_HANDLE_ALLOCATION);
+
+	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
+	return vmm_likely(ref && ref->device == device) ? ref : NULL;
+}
 /* Emits the finding for a handle that look-up refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
 		    const char *what);
@@ -621,6 +654,15 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* What one of the members says that a submission would have to look at; the mark follows it at once. */
+static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32_t mark, bool set)
+{
+	if (set)
+		atomic_fetch_or_explicit(&allocation->marks, mark, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&allocation->marks, ~mark, memory_order_relaxed);
 }
 
 /* PRS-06 */

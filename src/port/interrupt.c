@@ -70,7 +70,8 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	vmm_port_callback_event(port, VIDMM_CB_QUEUE_DPC, STATUS_SUCCESS);
 	if (vmm_os_mutex_held(&port->lead->interrupt.mutex))
 		port->lead->queued = true;
-	atomic_store(&port->dpc_wanted, true);
+	if (vmm_unlikely(port->lead->link_count > 1))
+		atomic_store(&port->dpc_wanted, true);
 	world = vmm_os_set_current(port->os);
 	queued = KeInsertQueueDpc(&port->lead->dpc, NULL, NULL);
 	vmm_os_set_current(world);
@@ -233,8 +234,6 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
-	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
-		return notify_periodic(port, data);
 	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
 	bool of_fences =
 		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
@@ -244,6 +243,8 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 		port->sink->interrupt(port->sink_context, data);
 		return STATUS_SUCCESS;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
+		return notify_periodic(port, data);
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

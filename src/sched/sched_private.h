@@ -107,8 +107,11 @@ struct vmm_dma {
 	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
-	bool renamed;        /* some entry's allocation has more than one instance */
-	bool offering;       /* some entry has an offer */
+	uint64_t placements; /* adapter->placements when the list was captured */
+	bool in_place; /* all that is listed was there, and nothing to be done before its use (memory.h) */
+	bool writing;  /* some entry is written */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
@@ -310,6 +313,8 @@ bool vmm_hw_reported(struct vmm_sched *sched);
 uint32_t vmm_hw_scan(struct vmm_sched *sched);
 /* Would the worker find something to do after a completion? */
 bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The class of some process is another one (SCH-10). No lock held. */
+void vmm_hw_class_changed(struct vmm_sched *sched);
 /* The worker's, no lock held. */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);
@@ -323,7 +328,7 @@ bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held
 /* Whose context it is; NULL: it has ended. State lock held. */
 const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 				       const struct vmm_timeout *timeout);
-bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched);
 void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
 void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
 NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
@@ -379,7 +384,9 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+/* The same of a whole buffer, off the prepare queue. */
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
+void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
 	struct vmm_adapter
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
@@ -427,8 +434,6 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
-/* Off the prepare queue. */
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -436,6 +441,13 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter);  /* goes on with pagi
 /* gather.c; paging lock held */
 /* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Is all that is listed in its place since the list was captured? Then nothing is to be brought in, and no address has changed. */
+static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
+{
+	return vmm_likely(dma->in_place &&
+			  dma->placements == dma->context->device->adapter->placements &&
+			  !dma->split);
+}
 /* What a packet of a 2.x device needs, as of sched->preparations. */
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
 /* split.c; paging lock held */

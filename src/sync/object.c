@@ -94,18 +94,6 @@ static vmm_status check_values(const struct vmm_device *device,
 		       : VMM_OK;
 }
 
-/* What is right and not there yet. */
-static vmm_status check_built(const struct vmm_device *device,
-			      const struct vmm_sync_request *request)
-{
-	if (!(request->flags & VMM_SYNC_SHARED) || (request->flags & VMM_SYNC_NT_SECURITY))
-		return VMM_OK;
-	vmm_reason(device->adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-		   "create synchronization object: a global handle of one (Shared without "
-		   "NtSecuritySharing) is not built");
-	return VMM_NOT_SUPPORTED;
-}
-
 static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request,
 			int *event)
 {
@@ -120,8 +108,7 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request, event);
-	return vmm_ok(status) ? check_built(device, request) : status;
+	return check_values(device, request, event);
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
@@ -311,6 +298,22 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 	return VMM_OK;
 }
 
+/* SFL-02, FEN-08; whoever guesses it may open it from here on. */
+static vmm_status make_global(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if ((object->flags & (VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY)) != VMM_SYNC_SHARED)
+		return VMM_OK;
+	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_os_mutex_lock(&world->shared_lock);
+	object->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SYNC, object);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_status status = object->global_handle ? VMM_OK : VMM_NO_MEMORY;
+	vmm_os_mutex_unlock(&world->sync_lock);
+	return status;
+}
+
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
 {
 	int event = -1;
@@ -328,11 +331,17 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 		status = vmm_sync_begin_driver(sync);
 	else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		status = vmm_sync_begin_periodic(device, sync->object, request);
+	if (vmm_ok(status))
+		status = make_global(sync->object);
 	if (!vmm_ok(status)) {
 		vmm_sync_end(sync);
 		return status;
 	}
-	return publish(sync, &request->handle, &request->cpu_address);
+	uint32_t global = sync->object->global_handle; /* once it is published anybody may end it */
+	status = publish(sync, &request->handle, &request->cpu_address);
+	if (vmm_ok(status))
+		request->global_handle = global;
+	return status;
 }
 
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
@@ -348,6 +357,22 @@ vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_obj
 
 /* ---- the end ---- */
 
+/* SHR-03, SHR-04: whoever the last one was of. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if (--object->openings)
+		return false;
+	if (object->global_handle) {
+		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_handle_destroy(&world->shared, object->global_handle);
+		vmm_os_mutex_unlock(&world->shared_lock);
+		object->global_handle = 0;
+	}
+	return true;
+}
+
 void vmm_sync_end(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
@@ -361,9 +386,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
-	object->openings--;
 	/* SFL-27, SFL-28, SFL-29 */
-	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
+	bool unwait = vmm_sync_uncount_locked(object) || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
 	vmm_os_mutex_unlock(lock);
 	do {
 		vmm_os_mutex_lock(lock);

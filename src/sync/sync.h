@@ -81,7 +81,8 @@ struct vmm_sync_request {
 	uint64_t time_100ns;
 	/* out */
 	uint32_t handle;
-	void *cpu_address; /* monitored fences: where the client reads the value */
+	uint32_t global_handle; /* 0: it has none (SFL-02, SFL-06) */
+	void *cpu_address;      /* monitored fences: where the client reads the value */
 };
 /*
  * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
@@ -172,6 +173,9 @@ struct vmm_sync_open {
 	uint32_t handle;
 	void *cpu_address; /* NULL: it has none */
 };
+/* By its global handle, which anybody may use (SHR-31). VMM_INVALID_PARAMETER and a finding: it is none (SHR-02); VMM_NO_MEMORY. */
+vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global,
+				uint32_t *handle) VMM_MUST_CHECK;
 /* With a finding: VMM_INVALID_HANDLE, VMM_OBJECT_TYPE_MISMATCH: not an NT handle of a synchronization object (SHR-13, SHR-15). */
 vmm_status vmm_sync_open_shared(struct vmm_process *process,
 				struct vmm_sync_open *open) VMM_MUST_CHECK;

@@ -36,7 +36,9 @@ struct vmm_sync_object {
 	uint32_t type, flags; /* of its creation */
 	uint32_t luid;        /* of the adapter that it was made on */
 	_Atomic uint32_t references;
-	uint32_t openings; /* handles of all processes; guarded by the sync lock */
+	uint32_t
+		openings; /* handles of all processes; guarded by the sync lock, like the next one */
+	uint32_t global_handle; /* 0: none; it lives as long as there are openings (SHR-03) */
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
@@ -97,6 +99,8 @@ static inline void vmm_sync_get(struct vmm_sync_object *object)
 	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
 }
 
+/* One opening less. True: it was the last one, with which the global handle went (SHR-03). Sync lock held. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object);
 /* Another opening of the object, published. denied: what the NT handle does not allow, of NO_WAIT and NO_SIGNAL (SHR-10). */
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
 				struct vmm_sync_open *open, uint32_t flags,

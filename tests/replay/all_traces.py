@@ -14,8 +14,9 @@ import subprocess
 import sys
 import time
 
-COLUMNS = ('recording', 'memory', 'result', 'paged in', 'paged out', 'evictions', 'renames', 'waits', 'splits', 'time')
-FORMAT = '%-28s %10s  %-8s %10s %10s %9s %8s %7s %6s %8s'
+COLUMNS = ('recording', 'memory', 'result', 'paged in', 'paged out', 'evictions', 'renames', 'avoided', 'waits',
+           'ranges', 'without', 'splits', 'time')
+FORMAT = '%-28s %10s  %-8s %10s %10s %9s %8s %8s %7s %7s %7s %6s %8s'
 
 
 def size(count):
@@ -58,9 +59,10 @@ def replay(args, paths, memory):
 
 def row(name, memory, report):
     if not report:
-        return FORMAT % (name, memory, 'FAILED', '', '', '', '', '', '', '')
+        return FORMAT % (name, memory, 'FAILED', *[''] * (len(COLUMNS) - 3))
     return FORMAT % (name, memory, report['status'], size(report['bytes_paged_in']), size(report['bytes_paged_out']),
-                     report['evictions'], report['renames'], report['lock_waits'], report['splits'],
+                     report['evictions'], report['renames'], report['waits_avoided'], report['lock_waits'],
+                     report['ranges_acquired'], report['range_fallbacks'], report['splits'],
                      '%.2f s' % (report['wall_ns'] / 1e9))
 
 

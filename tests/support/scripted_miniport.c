@@ -251,6 +251,7 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 							   MmWriteCombined, (PVOID *)&m->bar);
 	}
 	scripted_gpu_start(m);
+	scripted_hw_start(m);
 	return scripted_end(m, call, info);
 }
 
@@ -451,6 +452,11 @@ static NTSTATUS destroy_device(IN_CONST_HANDLE handle)
 
 	unmake(&device->object, &m->live_devices);
 	return scripted_end(m, call, NULL);
+}
+
+struct scripted_miniport *scripted_of_device(HANDLE handle)
+{
+	return ((struct device *)handle)->object.m;
 }
 
 static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONTEXT args)

@@ -37,12 +37,11 @@ static const struct row rows[] = {
 	{"", ROW_GAP, 0},
 	ROW("written by the CPU", ROW_BYTES, bytes_written),
 	ROW("renames", ROW_COUNT, renames),
-	ROW("  waits avoided", ROW_COUNT, waits_avoided),
+	ROW("waits avoided", ROW_COUNT, waits_avoided),
 	ROW("lock waits", ROW_COUNT, lock_waits),
 	ROW("time in lock waits", ROW_TIME, lock_wait_ns),
-	ROW("swizzling ranges", ROW_COUNT, ranges_acquired),
-	ROW("  taken from others", ROW_COUNT, ranges_reclaimed),
-	ROW("  none to be had", ROW_COUNT, range_fallbacks),
+	ROW("ranges acquired", ROW_COUNT, ranges_acquired),
+	ROW("range fallbacks", ROW_COUNT, range_fallbacks),
 	{"", ROW_GAP, 0},
 	ROW("peak resident", ROW_BYTES, peak_resident_bytes),
 };
@@ -104,6 +103,25 @@ static const char *memory_of(const struct run *run, char *text, size_t size)
 		snprintf(text, size, "%g %%%s", run->memory.percent,
 			 run->memory.largest ? " largest" : "");
 	return text;
+}
+
+static bool is_of(const struct row *row, size_t offset)
+{
+	return row->kind != ROW_GAP && row->offset == offset;
+}
+
+/* Renames and swizzling ranges: what they were good for. */
+static void print_lock_note(FILE *file, const struct row *row, const struct replay_result *result)
+{
+	char text[32];
+
+	if (is_of(row, offsetof(struct replay_result, waits_avoided)) && result->waits_avoided)
+		fprintf(file, "   renamed while the GPU was still at it");
+	if (is_of(row, offsetof(struct replay_result, ranges_acquired)) && result->ranges_reclaimed)
+		fprintf(file, "   %s of them taken from other allocations",
+			units_count(result->ranges_reclaimed, text, sizeof(text)));
+	if (is_of(row, offsetof(struct replay_result, range_fallbacks)) && result->range_fallbacks)
+		fprintf(file, "   unswizzled into system memory instead");
 }
 
 static void print_note(FILE *file, const struct row *row, const struct replay_result *result)
@@ -233,6 +251,7 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,
 				value_of(&rows[i], result, text, sizeof(text)));
 			print_note(file, &rows[i], result);
+			print_lock_note(file, &rows[i], result);
 		}
 		fputc('\n', file);
 	}

@@ -114,8 +114,7 @@ struct trace_event {
 		struct {
 			uint64_t offset, length;
 			bool exact; /* w: a call that names its bytes, not whole pages through a mapping */
-			bool through_aperture; /* m: of type gtt */
-		} range;                       /* m u w r */
+		} range;            /* m u w r */
 		struct {
 			uint32_t read, write;
 		} domain; /* s */

@@ -107,17 +107,14 @@ static enum trace_result parse_import(struct trace_reader *reader, struct trace_
 }
 
 /* m id off len type */
-static bool map_type(struct trace_scan *scan, bool *through_aperture)
+static bool map_type(struct trace_scan *scan)
 {
 	static const char *const types[] = {"wb", "wc", "gtt", "uc", "fix"};
 	unsigned i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (last_word(scan, types[i])) {
-			*through_aperture = strcmp(types[i], "gtt") == 0;
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (last_word(scan, types[i]))
 			return true;
-		}
-	}
 	return false;
 }
 
@@ -142,10 +139,10 @@ static enum trace_result parse_range(struct trace_reader *reader, struct trace_s
 	event->id = (uint32_t)id;
 	event->u.range.offset = offset;
 	event->u.range.length = length;
-	event->u.range.exact = event->u.range.through_aperture = false;
+	event->u.range.exact = false;
 	switch (event->op) {
 	case TRACE_MAP:
-		if (!map_type(scan, &event->u.range.through_aperture))
+		if (!map_type(scan))
 			return trace_bad(reader, "map type is none of wb wc gtt uc fix");
 		return trace_state_map(reader, buffer, offset, length);
 	case TRACE_UNMAP:

@@ -169,9 +169,6 @@ static enum replay_status buffer_event(struct umd *umd, const struct trace_event
 	switch (event->op) {
 	case TRACE_EXPORT:
 		return umd_export(umd, buffer, event->u.key);
-	case TRACE_MAP:
-		buffer->through_aperture |= event->u.range.through_aperture;
-		return REPLAY_CLEAN;
 	case TRACE_WRITE:
 		return umd_write(umd, buffer, event->u.range.offset, event->u.range.length);
 	case TRACE_READ:

@@ -3,7 +3,7 @@
  * The CPU in a buffer's bytes: writes, reads, and the check of what must be there. A lock names the pages it is
  * about; with verification also the page of the first touched block's stamp.
  *
- * A tiled buffer that was mapped through the aperture is seen as the picture that it is, by way of a swizzling range. Stamps are
+ * A tiled buffer is seen as the picture that it is, by way of a swizzling range. Stamps are
  * where the GPU finds them, in the tiles; and whatever is written into a row of the picture touches the whole row of tiles.
  * Within a bracket it is locked as it is, which may be either, so nothing is said about its content then.
  */
@@ -42,20 +42,15 @@ static uint64_t in_picture(const struct umd_buffer *buffer, uint64_t offset)
 	return offset / row * row + y * buffer->stride_bytes + x;
 }
 
-static bool has_picture(const struct umd_buffer *buffer)
-{
-	return buffer->tiling != UMD_LINEAR && buffer->through_aperture;
-}
-
 /* While a bracket is open it can be locked in no other way (SWZ-14). */
 static bool is_seen_as_picture(const struct umd_buffer *buffer)
 {
-	return has_picture(buffer) && buffer->brackets == 0;
+	return buffer->tiling != UMD_LINEAR && buffer->brackets == 0;
 }
 
 static bool is_of_unknown_form(const struct access *access)
 {
-	return has_picture(access->buffer) && !access->picture;
+	return access->buffer->tiling != UMD_LINEAR && !access->picture;
 }
 
 static struct access access_to(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
@@ -121,9 +116,11 @@ static enum replay_status begin(struct umd *umd, struct access *access, UINT fla
 	char *data;
 
 	access->base = NULL;
-	if (is_seen_as_picture(access->buffer))
-		return umd_lock_picture(umd, access->buffer, flags, &access->base,
-					&access->picture);
+	if (is_seen_as_picture(access->buffer)) {
+		status = umd_lock_picture(umd, access->buffer, flags, &access->base);
+		access->picture = access->buffer->seen_as_picture;
+		return status;
+	}
 	if (!list_pages(umd, access, &page_count))
 		return umd_no_memory(umd);
 	if (page_count == 0)
@@ -214,12 +211,16 @@ static enum replay_status write_bytes(struct umd *umd, const struct access *acce
  */
 static enum replay_status write_discarding(struct umd *umd, struct access *access, bool *done)
 {
+	const UINT form = access->buffer->tiling == UMD_LINEAR
+				  ? 0
+				  : UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
 	const UINT flags = UMD_LOCK_WRITE_ONLY | UMD_LOCK_DISCARD | UMD_LOCK_NO_EXISTING_REFERENCE;
 	enum replay_status status;
-	HRESULT hr = umd_lock(umd, access->buffer, flags, 0, &access->base);
+	HRESULT hr = umd_lock(umd, access->buffer, flags | form, 0, &access->base);
 
 	*done = SUCCEEDED(hr);
-	if (hr == E_NOTIMPL || hr == D3DERR_WASSTILLDRAWING)
+	access->picture = access->buffer->seen_as_picture = *done && form;
+	if (hr == E_NOTIMPL || hr == D3DERR_WASSTILLDRAWING || hr == D3DERR_NOTAVAILABLE)
 		return REPLAY_CLEAN;
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnLockCb", access->buffer, hr);
@@ -237,8 +238,7 @@ enum replay_status umd_write(struct umd *umd, struct umd_buffer *buffer, uint64_
 	if (status != REPLAY_CLEAN)
 		return status;
 	struct access access = access_to(umd, buffer, offset, length);
-	if (is_whole(&access) && buffer->tiling == UMD_LINEAR && buffer->key == UMD_NO_KEY &&
-	    buffer->brackets == 0)
+	if (is_whole(&access) && buffer->key == UMD_NO_KEY && buffer->brackets == 0)
 		status = write_discarding(umd, &access, &done);
 	if (status != REPLAY_CLEAN || done)
 		return status;

@@ -56,14 +56,13 @@ enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, 
 }
 
 enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, UINT flags,
-				    char **data, bool *picture)
+				    char **data)
 {
 	const UINT picture_flags = flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
 	enum replay_status status;
 	HRESULT hr;
 
 	*data = NULL;
-	*picture = false;
 	if (!lockable(umd, buffer))
 		return REPLAY_CLEAN;
 	status = umd_buffer_ready(umd, buffer);
@@ -72,7 +71,7 @@ enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, 
 	hr = umd_lock(umd, buffer, picture_flags | UMD_LOCK_DO_NOT_WAIT, 0, data);
 	if (hr == D3DERR_WASSTILLDRAWING)
 		hr = umd_lock(umd, buffer, picture_flags, 0, data);
-	*picture = SUCCEEDED(hr);
+	buffer->seen_as_picture = SUCCEEDED(hr);
 	if (hr ==
 	    D3DERR_NOTAVAILABLE) /* no range for it, and no memory in which it could be unswizzled */
 		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE, 0, data);
@@ -85,14 +84,28 @@ static bool may_be_busy(const struct umd_buffer *buffer)
 	return buffer->handle != 0 && !buffer->offered;
 }
 
+/*
+ * Nobody looks at the content, so the form is that of the last lock: another one would take the range away, or look for one. A
+ * picture that cannot be had any more is left.
+ */
+static HRESULT lock_for_nothing(struct umd *umd, struct umd_buffer *buffer, UINT flags)
+{
+	HRESULT hr = D3DERR_NOTAVAILABLE;
+	char *data;
+
+	if (buffer->seen_as_picture && !buffer->brackets)
+		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE, 0,
+			      &data);
+	return hr == D3DERR_NOTAVAILABLE ? umd_lock(umd, buffer, flags, 0, &data) : hr;
+}
+
 enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing)
 {
-	char *data;
 	HRESULT hr;
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = umd_lock(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY, 0, &data);
+	hr = lock_for_nothing(umd, buffer, for_writing ? 0 : UMD_LOCK_READ_ONLY);
 	if (FAILED(hr))
 		return umd_failed(umd, "pfnLockCb", buffer, hr);
 	return umd_unlock(umd, buffer);
@@ -100,12 +113,11 @@ enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, boo
 
 enum replay_status umd_poll_busy(struct umd *umd, struct umd_buffer *buffer)
 {
-	char *data;
 	HRESULT hr;
 
 	if (!may_be_busy(buffer) || !lockable(umd, buffer))
 		return REPLAY_CLEAN;
-	hr = umd_lock(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT, 0, &data);
+	hr = lock_for_nothing(umd, buffer, UMD_LOCK_READ_ONLY | UMD_LOCK_DO_NOT_WAIT);
 	if (hr == D3DERR_WASSTILLDRAWING)
 		return REPLAY_CLEAN;
 	return FAILED(hr) ? umd_failed(umd, "pfnLockCb", buffer, hr) : umd_unlock(umd, buffer);

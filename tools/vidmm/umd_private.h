@@ -36,7 +36,7 @@ struct umd_buffer {
 	uint32_t brackets; /* y: begun and not ended; the allocation is locked that often */
 	uint8_t tiling;    /* enum umd_tiling, as created or to be created */
 	bool user_memory;
-	bool through_aperture; /* mapped so: if it is tiled, the CPU sees the picture */
+	bool seen_as_picture; /* tiled, and so it was locked the last time */
 	bool offered;
 	bool foreign;  /* another process made it: no lock (LOCK-24) */
 	bool resource; /* belongs to the runtime resource that the buffer's address names */
@@ -141,10 +141,10 @@ HRESULT umd_lock(struct umd *umd, struct umd_buffer *buffer, UINT flags, UINT pa
 enum replay_status umd_unlock(struct umd *umd, struct umd_buffer *buffer);
 /* A lock that waits; `flags` without DonotWait. *data NULL and REPLAY_CLEAN: not lockable (foreign). */
 /*
- * All of it, waiting; of a tiled one the picture and not the tiles, if it can be had: *picture. *data as below.
+ * All of it, waiting; of a tiled one the picture and not the tiles, if it can be had: seen_as_picture. *data as below.
  */
 enum replay_status umd_lock_picture(struct umd *umd, struct umd_buffer *buffer, UINT flags,
-				    char **data, bool *picture);
+				    char **data);
 enum replay_status umd_lock_waiting(struct umd *umd, struct umd_buffer *buffer, UINT flags,
 				    UINT page_count, char **data);
 /* Waits for the GPU: locks for reading, and unlocks. */

@@ -105,7 +105,7 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	NTSTATUS status = create(&call, args.hDevice, &request);
 	if (NT_SUCCESS(status)) {
 		pData->hSyncObject = request.handle;
-		pData->Info.SharedHandle = 0; /* SFL-01, SFL-06 */
+		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
 		give_addresses(&pData->Info, &request);
 	}
 	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);

@@ -78,7 +78,7 @@ static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJE
 	status = vmm_sync_create(call.device, &request);
 	if (NT_SUCCESS(status)) {
 		data->hSyncObject = request.handle;
-		data->Info.SharedHandle = 0;
+		data->Info.SharedHandle = request.global_handle;
 	}
 	if (NT_SUCCESS(status) && request.type == VMM_SYNC_MONITORED_FENCE) {
 		data->Info.MonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;

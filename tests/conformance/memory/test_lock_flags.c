@@ -46,7 +46,8 @@ static const struct kind kinds[] = {
 	{.flags = CPU | SOFTGPU_ALLOCATION_CACHED, .segment_set = APERTURE},
 	{.flags = CPU | SOFTGPU_ALLOCATION_CACHED, .segment_set = APERTURE, .incoherent = true},
 	{.flags = CPU | TILED, .stride = 512},
-	{.flags = CPU | TILED, .stride = 512, .eviction_set = APERTURE},
+	{.flags = CPU | TILED, .stride = 512, .no_ranges = true},
+	{.flags = CPU | TILED, .stride = 512, .eviction_set = APERTURE, .no_ranges = true},
 	{.flags = 0},
 	{.flags = CPU, .hidden_vram = true},
 	{.flags = CPU, .segment_set = VRAM, .no_ranges = true},
@@ -360,8 +361,8 @@ static struct oracle_allocation describe(const struct kind *k, enum state s, uin
 		.memory = vram,
 		.through = k->eviction_set != 0,
 		.permanent = permanent,
-		.unswizzles = !k->stride && !k->hidden_vram && !k->no_ranges, /* softgpu's ranges */
-		.alternates = !k->stride && !k->no_ranges && vram,
+		.unswizzles = !k->hidden_vram && !k->no_ranges, /* softgpu's ranges */
+		.alternates = !k->no_ranges && vram,
 		.ranges = !k->no_ranges,
 		.coherent = !k->incoherent,
 		.offered = s == OFFERED,

@@ -18,7 +18,11 @@ enum {
 
 #define TRANSFER DXGK_OPERATION_TRANSFER
 
-static const struct client_options small = {.vram_bytes = 4 * MIB, .aperture_bytes = 16 * MIB};
+static const struct vidmm_registry_value no_ranges = {"SwizzlingRanges", 0};
+static const struct client_options small = {.vram_bytes = 4 * MIB,
+					    .aperture_bytes = 16 * MIB,
+					    .registry = &no_ranges,
+					    .registry_count = 1};
 
 static D3DKMT_HANDLE tiled(struct client_device *device, uint32_t more_flags, uint32_t segment_set)
 {

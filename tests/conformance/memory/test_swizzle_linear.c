@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SWZ: the form of content. softgpu has no range for a tiled surface, so what the CPU sees of one is unswizzled on its
- * way to system memory, and swizzled on its way back.
+ * SWZ: the form of content. Where there are no ranges, what the CPU sees of a tiled surface is unswizzled on its way to
+ * system memory, and swizzled on its way back.
  */
 #include "world.h"
 
 enum { STRIDE = 512, ROWS = 64, BYTES = STRIDE * ROWS, WORDS = BYTES / 4, ENTIRE = 0x50 };
+
+static void start(struct world *w, void **state)
+{
+	struct vidmm_registry_value none = {"SwizzlingRanges", 0};
+	struct client_options options = {.registry = &none, .registry_count = 1};
+
+	world_start(w, state, &options);
+}
 
 static D3DKMT_HANDLE tiled(struct world *w, uint32_t segment_set)
 {
@@ -63,7 +71,7 @@ static void swz_09_without_a_range_it_is_unswizzled_into_system_memory(void **st
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 	HANDLE kmd = probe_last_created();
 
@@ -83,7 +91,7 @@ static void swz_05_once_linear_it_is_just_shown(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
 	void *first = client_lock(&w.device, a, ENTIRE);
@@ -104,7 +112,7 @@ static void swz_10_lock_19_the_copy_must_be_allowed_and_told_what(void **state)
 	static const UINT page = 1;
 	void *data;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
 	draw(&w, a, 0x2000);
@@ -129,7 +137,7 @@ static void lock_21_what_is_not_listed_is_not_lost(void **state)
 	static const UINT page = 1;
 	void *data;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
 	draw(&w, a, 0x3000);
@@ -154,7 +162,7 @@ static void swz_11_what_is_pinned_cannot_leave_for_it(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	probe.edit_allocation = pin;
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 	probe.edit_allocation = NULL;
@@ -170,7 +178,7 @@ static void swz_17_without_the_flag_the_bytes_are_raw(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
 	draw(&w, a, 0x4000);
@@ -188,7 +196,7 @@ static void q_12_raw_where_there_is_only_the_linear_form(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 	HANDLE kmd = probe_last_created();
 
@@ -206,7 +214,7 @@ static void swz_20_it_is_swizzled_again_before_the_gpu_uses_it(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, 0);
 	HANDLE kmd = probe_last_created();
 
@@ -237,7 +245,7 @@ static void swz_20_linear_it_does_not_go_where_it_would_rather_be(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	probe.edit_allocation = prefer_aperture;
 	D3DKMT_HANDLE a = tiled(&w, 0);
 	HANDLE kmd = probe_last_created();
@@ -268,7 +276,7 @@ static void swz_20_never_mapped_in_the_linear_form(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	probe.edit_allocation = write_in_aperture;
 	D3DKMT_HANDLE a = tiled(&w, 0);
 	HANDLE kmd = probe_last_created();
@@ -291,7 +299,7 @@ static void swz_20_a_linear_surface_under_a_plain_lock_is_not_rendered_from(void
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, 0);
 
 	draw(&w, a, 0x8000);
@@ -319,7 +327,7 @@ static void swz_09_pag_17_also_on_the_way_through_an_aperture(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	probe.edit_allocation = through_the_aperture;
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 	HANDLE kmd = probe_last_created();
@@ -338,11 +346,9 @@ static void swz_09_pag_17_also_on_the_way_through_an_aperture(void **state)
 
 static void swz_09_what_is_not_flagged_swizzled_is_moved_without_the_flag(void **state)
 {
-	struct vidmm_registry_value none = {"SwizzlingRanges", 0};
-	struct client_options options = {.registry = &none, .registry_count = 1};
 	struct world w;
 
-	world_start(&w, state, &options);
+	start(&w, state);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 	HANDLE kmd = probe_last_created();
 
@@ -376,7 +382,7 @@ static void alf_18_the_flag_selects_the_rules_of_swizzling(void **state)
 		struct world w;
 		void *data;
 
-		world_start(&w, state, NULL);
+		start(&w, state);
 		probe.edit_allocation = flagged ? NULL : flag_nothing;
 		D3DKMT_HANDLE a = tiled(&w, 0);
 		HANDLE kmd = probe_last_created();
@@ -408,7 +414,7 @@ static void swz_09_the_gpu_is_waited_for_and_donotwait_is_not_held_up(void **sta
 	struct world w;
 	struct helper h;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM), handle = a;
 	void *data;
 
@@ -440,7 +446,7 @@ static void pag_21_synchronous_paging_ends_before_the_next_begins(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	probe.edit_allocation = page_synchronously;
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 	HANDLE kmd = probe_last_created();
@@ -463,7 +469,7 @@ static void swz_04_no_room_in_memory_segments(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	uint64_t vram = world_statistics(&w).segment[0].size_bytes;
 	D3DKMT_HANDLE a = tiled(&w, VRAM);
 
@@ -497,7 +503,7 @@ static void ren_01_discard_gets_the_linear_image_of_another_instance(void **stat
 {
 	struct world w;
 
-	world_start(&w, state, NULL);
+	start(&w, state);
 	D3DKMT_HANDLE a = tiled(&w, VRAM), other = a;
 	void *data;
 

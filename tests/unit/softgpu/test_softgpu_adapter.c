@@ -419,20 +419,6 @@ static void what_displays_need_is_not_there(void **state)
 
 /* ---- swizzling ranges ---- */
 
-static void swz_08_a_tiled_surface_has_no_linear_window(void **state)
-{
-	struct gpu *gpu = *state;
-	struct softgpu_allocation wish = gpu_wish(PAGE);
-	DXGKARG_ACQUIRESWIZZLINGRANGE acquire = {
-		.RangeId = 0, .SegmentId = VRAM, .RangeSize = PAGE};
-
-	wish.flags |= SOFTGPU_ALLOCATION_TILED_X;
-	wish.stride_bytes = 512;
-	acquire.hAllocation = gpu_allocate(gpu, &wish)->info.hAllocation;
-	assert_int_equal(gpu->ddi.DxgkDdiAcquireSwizzlingRange(gpu->adapter, &acquire),
-			 STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED);
-}
-
 static void swz_13_ranges_are_held_until_exactly_they_are_released(void **state)
 {
 	struct gpu *gpu = *state;
@@ -517,7 +503,6 @@ int main(void)
 		TEST(an_unknown_handle_cannot_be_opened),
 		TEST(allocations_are_described_as_rows_of_bytes),
 		TEST(what_displays_need_is_not_there),
-		TEST(swz_08_a_tiled_surface_has_no_linear_window),
 		TEST(swz_13_ranges_are_held_until_exactly_they_are_released),
 		TEST(pnp_05_an_off_device_forgets_its_aperture),
 	};
