@@ -390,6 +390,13 @@ struct vmm_place_part vmm_place_pinned_part(const struct vmm_segment *segment,
 
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Its sets or its flags are others now. */
+static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
+{
+	allocation->serving = (allocation->read_set & allocation->write_set) << 1;
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
+		vmm_allocation_mark(allocation, VMM_MARK_SYNCHRONOUS, true);
+}
 /* Its place in that segment is another now. */
 static inline void vmm_residency_set_offset(const struct vmm_segment *segment,
 					    struct vmm_instance *instance, uint64_t offset)

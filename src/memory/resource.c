@@ -182,6 +182,12 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
+static void replace(struct vmm_allocation *allocation)
+{
+	atomic_store(&allocation->replaced, true);
+	vmm_allocation_mark(allocation, VMM_MARK_REPLACED, true);
+}
+
 /*
  * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
  * one before opens this one (condition inferred).
@@ -203,7 +209,7 @@ static void share_primaries(struct vmm_share *share)
 		for (uint32_t b = 0; before && b < before->count; b++)
 			if (before->allocations[b]->primary &&
 			    before->allocations[b]->source_id == a->source_id)
-				atomic_store(&before->allocations[b]->replaced, true);
+				replace(before->allocations[b]);
 		adapter->shared_primary[a->source_id] = share->global_handle;
 	}
 	vmm_os_mutex_unlock(&world->shared_lock);

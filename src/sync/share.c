@@ -84,11 +84,7 @@ static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_
 			    open->affinity, adapter->physical_adapters);
 		return VMM_INVALID_PARAMETER;
 	}
-	if (!(open->flags & VMM_SYNC_TOP_OF_PIPELINE))
-		return VMM_OK;
-	vmm_reason(observe, VMM_NOT_SUPPORTED, process->id, 0,
-		   "open monitored fence: TopOfPipeline is not built");
-	return VMM_NOT_SUPPORTED;
+	return VMM_OK;
 }
 
 /* SHR-10: rights that the handle does not carry. Clients pass odd ones, so they only count where the host says so. */

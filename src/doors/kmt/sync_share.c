@@ -161,7 +161,7 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 KMT_API NTSTATUS APIENTRY
 D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pData)
 {
-	HANDLE handle;
+	HANDLE handle = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName", "no argument");
@@ -176,7 +176,7 @@ D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pDat
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME *pData)
 {
-	HANDLE handle;
+	HANDLE handle = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "no argument");
