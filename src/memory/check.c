@@ -105,13 +105,28 @@ static void check_arenas(const struct vmm_memory *memory)
 	vmm_assert(used <= memory->system_limit_bytes);
 }
 
-static void check_gates(const struct vmm_memory *memory)
+static void check_marks(const struct vmm_allocation *a)
+{
+	uint32_t marks = 0;
+
+	marks |= a->offer ? VMM_MARK_OFFERED : 0;
+	marks |= a->offer_queued ? VMM_MARK_OFFER_QUEUED : 0;
+	marks |= a->content_lost ? VMM_MARK_CONTENT_LOST : 0;
+	marks |= a->instance_count > 1 ? VMM_MARK_RENAMED : 0;
+	marks |= a->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING ? VMM_MARK_SYNCHRONOUS : 0;
+	/* Who replaces it has another lock. */
+	vmm_assert((atomic_load(&a->marks) & ~(uint32_t)VMM_MARK_REPLACED) == marks);
+	vmm_assert(a->serving == (a->read_set & a->write_set) << 1);
+}
+
+static void check_allocations(const struct vmm_memory *memory)
 {
 	const struct vmm_list *at, *link;
 
 	vmm_list_for_each (at, &memory->allocations) {
 		const struct vmm_allocation *a = vmm_container_of(at, struct vmm_allocation, all);
 
+		check_marks(a);
 		vmm_list_for_each (link, &a->instances)
 			vmm_gate_check(vmm_container_of(link, struct vmm_instance, sibling));
 	}
@@ -129,7 +144,7 @@ void vmm_memory_check(struct vmm_adapter *adapter)
 	vmm_assert(resident == memory->resident_total);
 	check_arenas(memory);
 	vmm_swizzle_check(memory);
-	check_gates(memory);
+	check_allocations(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	/* A completion that found the lock taken has left its packets to its holder. */
 	memory->engine->kick(adapter);

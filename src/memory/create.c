@@ -190,6 +190,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a, c->request->items[index].source_id);
+	vmm_allocation_set_serving(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_push_back(&c->memory->allocations, &a->all);

@@ -409,11 +409,19 @@ static inline void vmm_memory_location(const struct vmm_instance *instance, uint
 static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocation,
 					  const struct vmm_instance *instance)
 {
-	uint32_t serving = allocation->read_set & allocation->write_set;
-
-	/* Segment 0 is none. */
-	return ((uint64_t)serving << 1 >> instance->segment & 1) & !instance->handover &
-	       !instance->lock_count & !(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING);
+	return (allocation->serving >> instance->segment & 1) &&
+	       !(instance->handover | instance->lock_count |
+		 (allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING));
+}
+/*
+ * Is there nothing about it that a reference could be refused for, or that has to be done or noted (WDDM 1.x)? Whether it is in
+ * place then only depends on where it is.
+ */
+static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
+				       const struct vmm_instance *instance)
+{
+	return !(atomic_load_explicit(&allocation->marks, memory_order_relaxed) |
+		 instance->lock_count | instance->gated | instance->handover);
 }
 /*
  * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that

@@ -192,6 +192,7 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
+	_Atomic uint32_t orphan_count; /* so that who finds none takes no lock */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
@@ -389,6 +390,13 @@ struct vmm_place_part vmm_place_pinned_part(const struct vmm_segment *segment,
 
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Its sets or its flags are others now. */
+static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
+{
+	allocation->serving = (allocation->read_set & allocation->write_set) << 1;
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
+		vmm_allocation_mark(allocation, VMM_MARK_SYNCHRONOUS, true);
+}
 /* Its place in that segment is another now. */
 static inline void vmm_residency_set_offset(const struct vmm_segment *segment,
 					    struct vmm_instance *instance, uint64_t offset)

@@ -15,6 +15,7 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 	if (!allocation->offer_queued)
 		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
 	allocation->offer_queued = (uint8_t)priority;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFER_QUEUED, true);
 	offer->handle = instance->handle;
 	offer->timeline = timeline;
 	offer->sequence = sequence;
@@ -25,6 +26,7 @@ void vmm_offer_cancel(struct vmm_allocation *allocation)
 	if (!allocation->offer_queued)
 		return;
 	allocation->offer_queued = 0;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFER_QUEUED, false);
 	vmm_list_remove(&allocation->queued_offer.link);
 }
 

@@ -105,6 +105,7 @@ static void lose(struct vmm_instance *instance)
 		return;
 	}
 	a->content_lost = a->reset_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 }
 
 static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -181,6 +182,7 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 
 		if (!vmm_device_lost(device))
 			continue;
+		vmm_sync_lose_owners(device);
 		if (!adapter->wddm2) {
 			vmm_device_disturb(device); /* KMX-23 */
 			continue;

@@ -321,6 +321,7 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
 		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
 	a->content_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 	vmm_residency_drop(memory, instance, reason);
 	memory->figures.evictions++;
 	return VMM_OK;

@@ -182,6 +182,12 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
+static void replace(struct vmm_allocation *allocation)
+{
+	atomic_store(&allocation->replaced, true);
+	vmm_allocation_mark(allocation, VMM_MARK_REPLACED, true);
+}
+
 /*
  * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
  * one before opens this one (condition inferred).
@@ -203,7 +209,7 @@ static void share_primaries(struct vmm_share *share)
 		for (uint32_t b = 0; before && b < before->count; b++)
 			if (before->allocations[b]->primary &&
 			    before->allocations[b]->source_id == a->source_id)
-				atomic_store(&before->allocations[b]->replaced, true);
+				replace(before->allocations[b]);
 		adapter->shared_primary[a->source_id] = share->global_handle;
 	}
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -306,6 +312,7 @@ bool vmm_share_put_later_locked(struct vmm_share *share)
 	if (!drop_locked(share))
 		return false;
 	vmm_list_push_back(&share->adapter->memory->orphans, &share->orphan_link);
+	atomic_fetch_add(&share->adapter->memory->orphan_count, 1);
 	atomic_fetch_add(&share->adapter->zombies, 1);
 	return true;
 }
@@ -314,11 +321,12 @@ void vmm_shares_reap(struct vmm_memory *memory)
 {
 	struct vmm_world *world = memory->adapter->world;
 
-	for (;;) {
+	while (vmm_unlikely(atomic_load_explicit(&memory->orphan_count, memory_order_relaxed))) {
 		struct vmm_share *share = NULL;
 
 		vmm_os_mutex_lock(&world->shared_lock);
 		if (!vmm_list_empty(&memory->orphans)) {
+			atomic_fetch_sub(&memory->orphan_count, 1);
 			share = vmm_container_of(memory->orphans.next, struct vmm_share,
 						 orphan_link);
 			vmm_list_remove(&share->orphan_link);

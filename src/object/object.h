@@ -250,7 +250,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits, keyed;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -420,6 +420,15 @@ struct vmm_ref {
 	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
 };
 
+enum {
+	VMM_MARK_OFFERED = 1,
+	VMM_MARK_OFFER_QUEUED = 2,
+	VMM_MARK_CONTENT_LOST = 4,
+	VMM_MARK_REPLACED = 8,
+	VMM_MARK_RENAMED = 16,
+	VMM_MARK_SYNCHRONOUS = 32, /* paging (PAG-21) */
+};
+
 struct vmm_allocation {
 	struct vmm_adapter *adapter;
 	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
@@ -457,6 +466,8 @@ struct vmm_allocation {
 	struct vmm_queued_offer queued_offer;
 	/* What every submission looks at is in one piece: the end of the first, the next few, the begin of the last. */
 	struct vmm_ref own;           /* the creator's */
+	uint32_t serving;             /* bit n: segment n is in both sets; none is for segment 0 */
+	_Atomic uint32_t marks;       /* VMM_MARK_: a reference to it has to be looked at */
 	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set; /* segment sets */
 	uint32_t instance_count;
@@ -644,6 +655,15 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* What one of the members says that a submission would have to look at; the mark follows it at once. */
+static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32_t mark, bool set)
+{
+	if (set)
+		atomic_fetch_or_explicit(&allocation->marks, mark, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&allocation->marks, ~mark, memory_order_relaxed);
 }
 
 /* PRS-06 */

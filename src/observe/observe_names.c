@@ -51,6 +51,8 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
 	[VIDMM_DOOR_ESCAPE] = "escape",
 	[VIDMM_DOOR_HW_QUEUE] = "hw_queue",
+	[VIDMM_DOOR_WAIT_FROM_GPU] = "wait_from_gpu",
+	[VIDMM_DOOR_SIGNAL_FROM_GPU] = "signal_from_gpu",
 };
 
 static const char *const ddi_names[] = {
@@ -111,6 +113,8 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_RESUME_CONTEXT] = "resume_context",
 	[VIDMM_DDI_RESET_HW_ENGINE] = "reset_hw_engine",
 	[VIDMM_DDI_RESUME_HW_ENGINE] = "resume_hw_engine",
+	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = "create_periodic_frame_notification",
+	[VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION] = "destroy_periodic_frame_notification",
 };
 
 static const char *const callback_names[] = {

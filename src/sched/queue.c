@@ -27,6 +27,18 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&dma->packet.link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
+	atomic_fetch_add(&sched->ready_count, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
@@ -195,9 +207,11 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 		vmm_preempt_chores_locked(sched);
 	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
 		struct vmm_packet *packet;
-		enum taking taking;
+		enum taking taking = NOTHING;
 
-		while ((taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
+		/* Whoever makes one ready, and does not hold the paging lock, counts it before his kick. */
+		while (atomic_load(&sched->ready_count) &&
+		       (taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
 			if (taking == TAKEN)
 				submit(sched, n, packet);
 			else if (!renew(sched, packet))
@@ -333,8 +347,9 @@ static void record_completed(struct vmm_node *node, uint32_t fence)
 	/* The interrupt lock makes this the only writer. A repeated or older id tells nothing new (SUB-12). */
 	if (vmm_fence_reached(atomic_load(&node->reported), fence))
 		return;
-	atomic_store(&node->reported, fence);
-	atomic_store(&node->report_pending, 1);
+	/* The DPC that will be queued is ordered after this. */
+	atomic_store_explicit(&node->reported, fence, memory_order_relaxed);
+	atomic_store_explicit(&node->report_pending, 1, memory_order_release);
 }
 
 static bool record_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
@@ -374,8 +389,15 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		vmm_display_record(sched, data);
 		return;
 	}
-	if (vmm_hw_record(sched, data))
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -452,7 +474,8 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 		atomic_store(&node->fault_tail, ++tail);
 		retired += retire_report(sched, index, fault.fence, &fault.status);
 	}
-	if (atomic_exchange(&node->report_pending, 0)) {
+	/* What is told after the look has a DPC of its own. */
+	if (atomic_load(&node->report_pending) && atomic_exchange(&node->report_pending, 0)) {
 		uint32_t fence = atomic_load(&node->reported);
 
 		count = retire_report(sched, index, fence, NULL);
@@ -490,9 +513,12 @@ static void sink_dpc(void *context)
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_pass_on(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted)
 		return;
-	vmm_sync_reread(adapter->world); /* MFN-26 */
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

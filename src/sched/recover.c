@@ -216,11 +216,10 @@ void vmm_cancel_lost(struct vmm_sched *sched)
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	tell_cancelled(sched, &dma->packet);
-	vmm_prepare_unqueue(sched, dma);
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* ---- the reset ---- */
@@ -255,7 +254,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	if (vmm_unlikely(timeout->hw != NULL))
-		return vmm_hw_owes(sched, timeout);
+		return vmm_hw_owes(sched);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	const struct vmm_node *node = &sched->node[timeout->node];
 	bool owed = timeout->request ? node->preempt.fence == timeout->request

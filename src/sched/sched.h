@@ -108,12 +108,18 @@ struct vmm_render_request {
 NTSTATUS vmm_sched_render(struct vmm_context *context,
 			  struct vmm_render_request *request) VMM_MUST_CHECK;
 
+/* A wait or signal of a context's queue, or a signal when other contexts have come to it as well (SYN-28). */
+struct vmm_sched_sync {
+	struct vmm_sync_packet_request request;
+	const void *const *others; /* by live.h; may have ended by now */
+	uint32_t other_count;
+};
 /*
- * A wait of the first context's queue, or a signal when all of them have come to it (SYN-28); one adapter. It is queued, and
- * done as soon as it is its turn. What vmm_sync_packet_fill answers; STATUS_NO_MEMORY.
+ * Queued, and done as soon as it is its turn. What vmm_sync_packet_fill answers; STATUS_NO_MEMORY; STATUS_DEVICE_REMOVED: the device of
+ * another context is lost.
  */
-NTSTATUS vmm_sched_synchronize(struct vmm_context *const *contexts, uint32_t count,
-			       const struct vmm_sync_packet_request *request) VMM_MUST_CHECK;
+NTSTATUS vmm_sched_synchronize(struct vmm_context *context,
+			       const struct vmm_sched_sync *sync) VMM_MUST_CHECK;
 
 /* D3DKMTPresent. Rectangles in pixels of their allocations; their edges: left and top inside, right and bottom outside. */
 struct vmm_present_request {

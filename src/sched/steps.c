@@ -19,7 +19,7 @@ void vmm_steps_init(struct vmm_context *context)
 {
 	vmm_list_init(&context->steps.queue);
 	vmm_list_init(&context->steps.link);
-	vmm_sync_owner_init(&context->steps.owner);
+	vmm_sync_owner_init(&context->steps.owner, context->device);
 }
 
 /* ---- one context; state lock held ---- */
@@ -76,7 +76,21 @@ static bool is_due(const struct vmm_step *step)
 				       : steps->done);
 }
 
-/* The first step, if something can be done about it now. */
+/* A buffer need not wait for signals that come before it, as they wait for the buffers before them. */
+static struct vmm_step *buffer_behind_signals(const struct vmm_steps *steps)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &steps->queue) {
+		struct vmm_step *step = vmm_container_of(link, struct vmm_step, link);
+
+		if (step->kind != VMM_STEP_SIGNAL)
+			return step->kind == VMM_STEP_BUFFER ? step : NULL;
+	}
+	return NULL;
+}
+
+/* The step about which something can be done now: the first, or a buffer. */
 static struct vmm_step *actionable(const struct vmm_context *context)
 {
 	const struct vmm_steps *steps = &context->steps;
@@ -90,7 +104,10 @@ static struct vmm_step *actionable(const struct vmm_context *context)
 		can = is_due(step) || is_hopeless(context);
 	else if (step->kind == VMM_STEP_WAIT && step->begun)
 		can = step->told || (!step->over && (steps->ending || is_hopeless(context)));
-	return can ? step : NULL;
+	if (can)
+		return step;
+	return step->kind == VMM_STEP_SIGNAL && steps->holding ? buffer_behind_signals(steps)
+							       : NULL;
 }
 
 static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
@@ -144,16 +161,21 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 
 /* ---- what has no lock ---- */
 
-static void finish(struct vmm_sched *sched, struct vmm_software *software)
+static void give_software(struct vmm_sched *sched, struct vmm_software *software)
 {
-	if (software->sync.signal && !software->dropped)
-		vmm_sync_packet_signal(&software->sync);
-	vmm_sync_packet_clear(&software->sync);
 	vmm_free(software->more);
 	software->more = NULL;
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	vmm_list_insert_after(&sched->free_software, &software->free);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+}
+
+static void finish(struct vmm_sched *sched, struct vmm_software *software)
+{
+	if (software->sync.signal && !software->dropped)
+		vmm_sync_packet_signal(&software->sync);
+	vmm_sync_packet_clear(&software->sync);
+	give_software(sched, software);
 }
 
 /* True: packets to be prepared have come. State lock held, but while signals are done. */
@@ -265,67 +287,132 @@ static struct vmm_software *take_software(struct vmm_sched *sched)
 	return software ? software : vmm_calloc(1, sizeof(*software));
 }
 
-static void give_software(struct vmm_sched *sched, struct vmm_software *software)
+/* Before anybody knows of it. */
+static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
+		     const struct vmm_sched_sync *sync)
 {
-	vmm_free(software->more);
-	software->more = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_insert_after(&sched->free_software, &software->free);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-}
-
-static NTSTATUS fill(struct vmm_software *software, struct vmm_context *const *contexts,
-		     uint32_t count, const struct vmm_sync_packet_request *request)
-{
-	if (count > 1) {
-		software->more = vmm_calloc(count - 1, sizeof(*software->more));
+	if (vmm_unlikely(sync->other_count)) {
+		software->more = vmm_calloc(sync->other_count, sizeof(*software->more));
 		if (!software->more)
 			return STATUS_NO_MEMORY;
 	}
-	vmm_status status = vmm_sync_packet_fill(&software->sync, contexts[0]->device, request);
+	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device, &sync->request);
 	if (!vmm_ok(status))
 		return status;
 	software->sync.wait.tell = tell;
-	software->sync.wait.tellers = &contexts[0]->device->adapter->sched->tellers;
-	software->sync.owner = &contexts[0]->steps.owner;
-	software->left = count;
+	software->sync.wait.tellers = &context->device->adapter->sched->tellers;
+	software->sync.owner = &context->steps.owner;
+	software->own.context = context;
+	software->left = 1 + sync->other_count;
 	software->dropped = false;
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_sched_synchronize(struct vmm_context *const *contexts, uint32_t count,
-			       const struct vmm_sync_packet_request *request)
+/* Of a process; with its lock held it does not go. NULL: there is none such. */
+static struct vmm_context *find_context_locked(const struct vmm_process *process, const void *live)
 {
-	struct vmm_adapter *adapter = contexts[0]->device->adapter;
+	const struct vmm_list *at, *link;
+
+	vmm_list_for_each (at, &process->devices) {
+		const struct vmm_device *device =
+			vmm_container_of(at, const struct vmm_device, process_link);
+
+		vmm_list_for_each (link, &device->contexts) {
+			struct vmm_context *context =
+				vmm_container_of(link, struct vmm_context, link);
+
+			if (context->live == live)
+				return context;
+		}
+	}
+	return NULL;
+}
+
+/* SYN-23, SYN-28: the others of a broadcast. */
+static NTSTATUS find_others_locked(struct vmm_software *software, const struct vmm_context *first,
+				   const struct vmm_sched_sync *sync)
+{
+	const struct vmm_process *process = first->device->process;
+
+	for (uint32_t i = 0; i < sync->other_count; i++) {
+		struct vmm_context *context = find_context_locked(process, sync->others[i]);
+
+		if (!context || context->device->adapter != first->device->adapter) {
+			vmm_finding(process->world->observe, "SYN-23", process->id, 0,
+				    "signal by several contexts: number %u of them is not a live "
+				    "context of the process on the adapter of the first",
+				    i + 2);
+			return STATUS_INVALID_PARAMETER;
+		}
+		if (vmm_device_lost(context->device))
+			return STATUS_DEVICE_REMOVED;
+		software->more[i].context = context;
+	}
+	return STATUS_SUCCESS;
+}
+
+static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
+			struct vmm_step *step)
+{
+	step->kind = software->sync.signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT;
+	step->begun = step->told = step->over = false;
+	step->software = software;
+	step->after = step->context->last_sequence;
+	push(sched, step);
+}
+
+/* In the queues of all contexts, or none. A context that ends waits for its steps. True: packets to be prepared have come. */
+static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
+		      const struct vmm_sched_sync *sync, bool *released)
+{
+	struct vmm_context *context = software->own.context;
+	struct vmm_process *process = context->device->process;
+	struct vmm_os_mutex *lock = &sched->adapter->state_lock;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (vmm_unlikely(sync->other_count)) {
+		vmm_os_mutex_lock(&process->lock);
+		status = find_others_locked(software, context, sync);
+	}
+	vmm_os_mutex_lock(lock);
+	if (NT_SUCCESS(status)) {
+		push_locked(sched, software, &software->own);
+		for (uint32_t i = 0; i < sync->other_count; i++)
+			push_locked(sched, software, &software->more[i]);
+	}
+	if (vmm_likely(!sync->other_count)) {
+		/* The call keeps its context, not the others. */
+		if (!context->steps.advancing)
+			*released = go_locked(sched, context);
+		vmm_os_mutex_unlock(lock);
+		return STATUS_SUCCESS;
+	}
+	vmm_os_mutex_unlock(lock);
+	vmm_os_mutex_unlock(&process->lock);
+	*released = vmm_steps_advance(sched);
+	return status;
+}
+
+NTSTATUS vmm_sched_synchronize(struct vmm_context *context, const struct vmm_sched_sync *sync)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_sched *sched = adapter->sched;
 	struct vmm_software *software = take_software(sched);
 	bool released = false;
 
 	if (!software)
 		return STATUS_NO_MEMORY;
-	NTSTATUS status = fill(software, contexts, count, request);
-	if (!NT_SUCCESS(status)) {
+	NTSTATUS status = fill(software, context, sync);
+	if (NT_SUCCESS(status)) {
+		status = queue(sched, software, sync, &released);
+		if (!NT_SUCCESS(status))
+			vmm_sync_packet_clear(&software->sync);
+	}
+	if (!NT_SUCCESS(status))
 		give_software(sched, software);
-		return status;
-	}
-	vmm_os_mutex_lock(&adapter->state_lock);
-	for (uint32_t i = 0; i < count; i++) {
-		struct vmm_step *step = i ? &software->more[i - 1] : &software->own;
-
-		*step = (struct vmm_step){.kind = request->signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT,
-					  .context = contexts[i],
-					  .software = software,
-					  .after = contexts[i]->last_sequence};
-		push(sched, step);
-	}
-	/* From here on it may be gone; the contexts stay as long as the call. */
-	for (uint32_t i = 0; i < count; i++)
-		if (!contexts[i]->steps.advancing)
-			released |= go_locked(sched, contexts[i]);
-	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (vmm_unlikely(released))
 		vmm_prepare_pump(adapter);
-	return STATUS_SUCCESS;
+	return status;
 }
 
 /* ---- the end ---- */

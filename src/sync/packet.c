@@ -87,12 +87,16 @@ static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_de
 			    use.what, sync->handle);
 		return VMM_INVALID_PARAMETER;
 	}
-	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL))
-		return sync->owned ? deny(sync, "MFN-35",
-					  "is the fence of a paging queue: clients only wait")
-				   : deny(sync, "SFL-15", "was made or opened with NoSignal");
+	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL)) {
+		const char *why, *rule = vmm_sync_no_signal(sync, &why);
+
+		return deny(sync, rule, why);
+	}
 	if (!request->signal && (sync->flags & VMM_SYNC_NO_WAIT))
-		return deny(sync, "SFL-16", "was made or opened with NoWait");
+		return sync->denied & VMM_SYNC_NO_WAIT
+			       ? deny(sync, "SHR-10",
+				      "was opened from an NT handle without the right to wait")
+			       : deny(sync, "SFL-16", "was made or opened with NoWait");
 	return vmm_sync_class_of(sync->object)->check(sync, &use);
 }
 
@@ -194,13 +198,18 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	return status;
 }
 
-bool vmm_sync_has_values(struct vmm_process *process, uint32_t handle)
+enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle)
 {
+	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
+
 	vmm_os_mutex_lock(&process->lock);
 	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool has = sync && vmm_sync_is_monitored(sync->object);
+	if (sync && vmm_sync_is_monitored(sync->object))
+		values = VMM_SYNC_VALUES_ARRAY;
+	else if (sync && sync->object->type == VMM_SYNC_FENCE)
+		values = VMM_SYNC_VALUES_SCALAR;
 	vmm_os_mutex_unlock(&process->lock);
-	return has;
+	return values;
 }
 
 /* ---- when they are reached ---- */

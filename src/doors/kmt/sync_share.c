@@ -203,6 +203,23 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *
 	return STATUS_NOT_SUPPORTED;
 }
 
+KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZATIONOBJECT *pData)
+{
+	struct vmm_kmt_call call;
+	uint32_t handle = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)", "no argument");
+	D3DKMT_HANDLE global = pData->hSharedHandle;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_sync_open_global(call.process, global, &handle);
+	if (NT_SUCCESS(status))
+		pData->hSyncObject = handle;
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}
+
 KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *pData)
 {
 	struct vmm_kmt_call call;
