@@ -134,8 +134,7 @@ uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_u
 			continue;
 		instance->prepared = use->preparation;
 		note(memory, instance);
-		atomic_store_explicit(&instance->active[use->timeline], use->sequence,
-				      memory_order_relaxed);
+		vmm_instance_activate(instance, use->timeline, use->sequence);
 		needed = vmm_max_u64(needed, atomic_load_explicit(&instance->queued[paging],
 								  memory_order_relaxed));
 		needed = vmm_max_u64(

@@ -70,7 +70,8 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	vmm_port_callback_event(port, VIDMM_CB_QUEUE_DPC, STATUS_SUCCESS);
 	if (vmm_os_mutex_held(&port->lead->interrupt.mutex))
 		port->lead->queued = true;
-	atomic_store(&port->dpc_wanted, true);
+	if (vmm_unlikely(port->lead->link_count > 1))
+		atomic_store(&port->dpc_wanted, true);
 	world = vmm_os_set_current(port->os);
 	queued = KeInsertQueueDpc(&port->lead->dpc, NULL, NULL);
 	vmm_os_set_current(world);

@@ -133,21 +133,12 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
 }
 
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-}
-
 /* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
 static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 {
-	vmm_prepare_unqueue(sched, dma);
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /*
@@ -198,20 +189,19 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		vmm_split_send(sched, dma);
 		return VMM_OK;
 	}
-	vmm_prepare_unqueue(sched, dma);
-	vmm_queue_ready(sched, packet);
+	vmm_queue_prepared(sched, dma);
 	return VMM_OK;
 }
 
 static struct vmm_dma *first_waiting(struct vmm_sched *sched)
 {
-	struct vmm_dma *dma = NULL;
-
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	if (!vmm_list_empty(&sched->prepare))
-		dma = vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return dma;
+	/*
+	 * Who puts one in counts it afterwards, and only under the paging lock, which is held here, one is taken out: if there
+	 * are some the first stays the first.
+	 */
+	return atomic_load(&sched->prepare_count)
+		       ? vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)
+		       : NULL;
 }
 
 /*
@@ -260,13 +250,12 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
 		say_why(sched, dma, status);
-	vmm_prepare_unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */

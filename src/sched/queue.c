@@ -100,8 +100,8 @@ VMM_COLD static void note_stale(struct vmm_sched *sched, struct vmm_node *node)
 enum taking { TAKEN, STALE, NOTHING, URGENT };
 
 /* STALE: the packet is to be renewed first. */
-static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
-				    struct vmm_packet **packet)
+static enum taking take_submittable_locked(struct vmm_sched *sched, uint32_t index, bool *moved,
+					   struct vmm_packet **packet)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *stale = NULL;
@@ -109,7 +109,6 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	bool urgent = false;
 
 	*packet = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
 	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
@@ -133,6 +132,14 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	}
 	if (taking == TAKEN)
 		give_to_hardware(sched, node, *packet);
+	return taking;
+}
+
+static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
+				    struct vmm_packet **packet)
+{
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	enum taking taking = take_submittable_locked(sched, index, moved, packet);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return taking;
 }
@@ -186,6 +193,27 @@ static bool is_stopped(const struct vmm_adapter *adapter)
 	return atomic_load(&adapter->removed) || atomic_load(&adapter->recovering);
 }
 
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_packet *packet = &dma->packet;
+	uint32_t index = packet->node;
+	enum taking taking = NOTHING;
+	bool moved = false;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&packet->link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[index], packet);
+	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
+	if (!atomic_fetch_add(&sched->ready_count, 1) && !packet->cancelled &&
+	    !sched->caps->preemption_aware && !is_stopped(adapter))
+		taking = take_submittable_locked(sched, index, &moved, &packet);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (taking == TAKEN)
+		submit(sched, index, packet);
+}
+
 void vmm_queue_drain_locked(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -195,9 +223,11 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 		vmm_preempt_chores_locked(sched);
 	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
 		struct vmm_packet *packet;
-		enum taking taking;
+		enum taking taking = NOTHING;
 
-		while ((taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
+		/* Whoever makes one ready, and does not hold the paging lock, counts it before his kick. */
+		while (atomic_load(&sched->ready_count) &&
+		       (taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
 			if (taking == TAKEN)
 				submit(sched, n, packet);
 			else if (!renew(sched, packet))
@@ -333,8 +363,9 @@ static void record_completed(struct vmm_node *node, uint32_t fence)
 	/* The interrupt lock makes this the only writer. A repeated or older id tells nothing new (SUB-12). */
 	if (vmm_fence_reached(atomic_load(&node->reported), fence))
 		return;
-	atomic_store(&node->reported, fence);
-	atomic_store(&node->report_pending, 1);
+	/* The DPC that will be queued is ordered after this. */
+	atomic_store_explicit(&node->reported, fence, memory_order_relaxed);
+	atomic_store_explicit(&node->report_pending, 1, memory_order_release);
 }
 
 static bool record_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
@@ -452,7 +483,8 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 		atomic_store(&node->fault_tail, ++tail);
 		retired += retire_report(sched, index, fault.fence, &fault.status);
 	}
-	if (atomic_exchange(&node->report_pending, 0)) {
+	/* What is told after the look has a DPC of its own. */
+	if (atomic_load(&node->report_pending) && atomic_exchange(&node->report_pending, 0)) {
 		uint32_t fence = atomic_load(&node->reported);
 
 		count = retire_report(sched, index, fence, NULL);
@@ -498,8 +530,8 @@ static void sink_dpc(void *context)
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || released || atomic_load(&sched->chores) ||
-	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
+	    atomic_load(&adapter->zombies) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 

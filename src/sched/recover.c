@@ -216,11 +216,10 @@ void vmm_cancel_lost(struct vmm_sched *sched)
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	tell_cancelled(sched, &dma->packet);
-	vmm_prepare_unqueue(sched, dma);
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* ---- the reset ---- */

@@ -380,7 +380,9 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+/* The same of a whole buffer, off the prepare queue. */
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
+void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
 	struct vmm_adapter
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
@@ -428,8 +430,6 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
-/* Off the prepare queue. */
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */

@@ -49,7 +49,7 @@ struct vmm_sync_object {
 	struct vmm_list awaited;    /* in world->sync_awaited while there are any; likewise */
 	/* All other types: vmm_sync_node.link of who waits, oldest first; in the list of its owner (type.h). Sync lock. */
 	struct vmm_list queue, held;
-	_Atomic uint64_t value;     /* the word of a fence that has no page (FEN-04) */
+	_Atomic uint64_t value; /* the word of a fence that has no page (FEN-04) */
 	/* Mutexes, which have one unit, and semaphores; guarded by the sync lock. */
 	uint32_t units, units_max;
 	int event; /* CPU notifications: our descriptor of the client's event; -1: none */
@@ -108,7 +108,6 @@ static inline bool vmm_sync_is_drivers(const struct vmm_sync_object *object)
 vmm_status vmm_sync_begin_driver(struct vmm_sync *sync) VMM_MUST_CHECK;
 /* CPN-06: nobody finds it any more. */
 void vmm_sync_end_driver(struct vmm_sync *sync);
-
 
 /* ---- values (fence.c) ---- */
 
