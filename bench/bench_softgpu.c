@@ -309,6 +309,56 @@ BENCH(.name = "softgpu.linear_to_y_64m", .bytes = PIECE_BYTES, .peer = "floor.st
 BENCH(.name = "softgpu.y_to_linear_64m", .bytes = PIECE_BYTES, .peer = "floor.stream_copy_64m",
       .ratio_max = 1.08, .setup = pools_get, .run = run_unpack, .teardown = pools_put);
 
+/*
+ * ---- in place, as a swizzling range does when it is acquired and when it is released ----
+ * Two conversions, each of which should take no longer than memcpy from one place to another.
+ */
+
+struct windows {
+	struct softgpu_window table[2];
+	struct softgpu_memory memory;
+	char *scratch;
+};
+
+static void *windows_get(const struct bench_case *self)
+{
+	struct windows *windows = calloc(1, sizeof(*windows));
+
+	if (!windows || !pools_get(self))
+		return NULL;
+	windows->memory.windows = windows->table;
+	windows->memory.vram_bytes = PIECE_BYTES;
+	windows->scratch = aligned_alloc(4096, STRIDE * 32);
+	return windows;
+}
+
+static void windows_put(void *state)
+{
+	struct windows *windows = state;
+
+	free(windows->scratch);
+	free(windows);
+	pools_put(NULL);
+}
+
+static void run_window(void *state, uint64_t steps)
+{
+	const struct softgpu_surface surface = {
+		.bytes = PIECE_BYTES, .mode = SOFTGPU_TILE_Y, .stride_bytes = STRIDE};
+	struct windows *windows = state;
+
+	while (steps--) {
+		windows->memory.vram = pools.to + next_piece();
+		softgpu_window_close(
+			&windows->memory,
+			softgpu_window_open(&windows->memory, &surface, windows->scratch),
+			windows->scratch);
+	}
+}
+
+BENCH(.name = "softgpu.range_64m", .bytes = 2 * PIECE_BYTES, .peer = "floor.memcpy_64m",
+      .ratio_max = 2.0, .setup = windows_get, .run = run_window, .teardown = windows_put);
+
 /* ---- the same in the second-level cache, where the peer is memcpy: a surface of 1024 x 64 pixels again and again ---- */
 
 #define WARM_BYTES  (UINT64_C(256) << 10)

@@ -131,6 +131,10 @@ typedef struct _DXGKARGCB_NOTIFY_INTERRUPT_DATA {
 			UINT EngineOrdinal;
 			UINT ContextSwitchFence;
 		} HwContextListSwitchCompleted;
+		struct {
+			D3DDDI_VIDEO_PRESENT_TARGET_ID VidPnTargetId;
+			UINT NotificationID;
+		} PeriodicMonitoredFenceSignaled;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_4
 		struct {

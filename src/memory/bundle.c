@@ -141,7 +141,7 @@ NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle, struct vm
 NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
 			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed, uint32_t *sync)
 {
-	keyed->handle = *sync = 0; /* SHR-28 */
+	keyed->handle = *sync = 0; /* SHR-28; from then on each is on its own (SHR-30) */
 	if (!bundle->keyed) {
 		if (device)
 			return STATUS_SUCCESS;

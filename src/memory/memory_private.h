@@ -192,6 +192,7 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
+	_Atomic uint32_t orphan_count; /* so that who finds none takes no lock */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */

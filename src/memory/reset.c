@@ -182,6 +182,7 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 
 		if (!vmm_device_lost(device))
 			continue;
+		vmm_sync_lose_owners(device);
 		if (!adapter->wddm2) {
 			vmm_device_disturb(device); /* KMX-23 */
 			continue;

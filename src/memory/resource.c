@@ -312,6 +312,7 @@ bool vmm_share_put_later_locked(struct vmm_share *share)
 	if (!drop_locked(share))
 		return false;
 	vmm_list_push_back(&share->adapter->memory->orphans, &share->orphan_link);
+	atomic_fetch_add(&share->adapter->memory->orphan_count, 1);
 	atomic_fetch_add(&share->adapter->zombies, 1);
 	return true;
 }
@@ -320,11 +321,12 @@ void vmm_shares_reap(struct vmm_memory *memory)
 {
 	struct vmm_world *world = memory->adapter->world;
 
-	for (;;) {
+	while (vmm_unlikely(atomic_load_explicit(&memory->orphan_count, memory_order_relaxed))) {
 		struct vmm_share *share = NULL;
 
 		vmm_os_mutex_lock(&world->shared_lock);
 		if (!vmm_list_empty(&memory->orphans)) {
+			atomic_fetch_sub(&memory->orphan_count, 1);
 			share = vmm_container_of(memory->orphans.next, struct vmm_share,
 						 orphan_link);
 			vmm_list_remove(&share->orphan_link);

@@ -264,6 +264,7 @@ vmm_status vmm_nt_find(struct vmm_process *process, uint64_t handle, enum vmm_nt
 	return VMM_OBJECT_TYPE_MISMATCH;
 }
 
+/* SHR-25 */
 vmm_status vmm_nt_name_of(struct vmm_world *world, uint64_t handle, uint16_t *text,
 			  uint32_t *length)
 {

@@ -113,6 +113,8 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_RESUME_CONTEXT] = "resume_context",
 	[VIDMM_DDI_RESET_HW_ENGINE] = "reset_hw_engine",
 	[VIDMM_DDI_RESUME_HW_ENGINE] = "resume_hw_engine",
+	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = "create_periodic_frame_notification",
+	[VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION] = "destroy_periodic_frame_notification",
 };
 
 static const char *const callback_names[] = {

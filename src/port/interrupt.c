@@ -192,6 +192,23 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	return STATUS_SUCCESS;
 }
 
+/* PMF-07; the payload exists since 2.2. */
+static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
+		return STATUS_NOT_SUPPORTED;
+	port->told_of_display = true;
+	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
+		vmm_finding(port->observe, "PMF-07", 0, 0,
+			    "interrupt 14 of target %u: the adapter has %u sources",
+			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
+			    port->caps.source_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
@@ -217,12 +234,17 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
-	if (is_of_hw_queues(data) && !port->caps.hw_nodes)
+	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
+	bool of_fences =
+		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
+	if (is_of_hw_queues(data) && !port->caps.hw_nodes && !of_fences)
 		return STATUS_NOT_SUPPORTED;
 	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
 		port->sink->interrupt(port->sink_context, data);
 		return STATUS_SUCCESS;
 	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
+		return notify_periodic(port, data);
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

@@ -154,8 +154,9 @@ struct vmm_port_caps {
 struct vmm_port_sink {
 	/*
 	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC of a target that is there; with
-	 * hardware queues MONITORED_FENCE_SIGNALED, HWQUEUE_PAGE_FAULTED and SUSPEND_CONTEXT_COMPLETED.
+	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC and
+	 * PERIODIC_MONITORED_FENCE_SIGNALED of a target that is there; with hardware queues MONITORED_FENCE_SIGNALED,
+	 * HWQUEUE_PAGE_FAULTED and SUSPEND_CONTEXT_COMPLETED.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
@@ -325,6 +326,14 @@ void vmm_port_admit(struct vmm_port *port);
 NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
 				     const DXGKARG_SETVIDPNSOURCEADDRESS *args);
 NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible);
+
+/*
+ * DxgkDdiCreatePeriodicFrameNotification (PMF): interrupt 14 with that id so long before each vertical sync of the target.
+ * STATUS_NOT_SUPPORTED: the miniport has no such entry; STATUS_INVALID_PARAMETER also for a time longer than a frame.
+ */
+NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64_t time_100ns,
+				  uint32_t id, HANDLE *notification);
+void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification);
 
 /* ---- scheduler class, serialised by the paging lock ---- */
 /* PASSIVE_LEVEL; failure is fatal (PAT-18). */

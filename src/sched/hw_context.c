@@ -340,6 +340,8 @@ static bool is_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 	if (dead)
 		vmm_hw_drop_waiting(queue);
 	vmm_hw_pump_locked(sched);
+	if (!vmm_list_empty(&queue->waiting) && vmm_hw_sync_holds(vmm_hw_first(&queue->waiting)))
+		vmm_hw_drop_waiting(queue); /* */
 	if (dead && queue->running_count && context->state == VMM_HW_RUNNING)
 		(void)vmm_hw_suspend(context);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);

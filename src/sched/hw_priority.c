@@ -116,6 +116,14 @@ void vmm_hw_tell_all_locked(struct vmm_sched *sched)
 	}
 }
 
+void vmm_hw_class_changed(struct vmm_sched *sched)
+{
+	if (vmm_likely(!sched->hw))
+		return;
+	atomic_store(&sched->hw->changed, true);
+	vmm_worker_wake(sched);
+}
+
 static NTSTATUS refuse_priority(const struct vmm_hw_context *context, NTSTATUS status,
 				int32_t priority, const char *why)
 {

@@ -23,10 +23,12 @@
 #define VMM_HW_REPORTS_MAX 64u /* a power of two */
 
 struct vmm_hw_queue;
+struct vmm_hw_sync;
 
 struct vmm_hw_packet {
 	struct vmm_list link; /* in one list of its queue at a time */
 	struct vmm_hw_queue *queue;
+	struct vmm_hw_sync *sync; /* a wait or a signal; NULL: a command */
 	uint64_t id, address;
 	uint32_t bytes;
 	void *private_data;
@@ -107,6 +109,7 @@ struct vmm_hw {
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA fault[VMM_HW_REPORTS_MAX];
 	_Atomic uint32_t fault_head, fault_tail;
 	_Atomic bool signaled;
+	_Atomic bool changed; /* the class of a process: properties are looked at again */
 };
 
 static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
@@ -127,6 +130,16 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue);
 /* State lock held. */
 void vmm_hw_release_locked(struct vmm_hw_packet *packet);
 void vmm_hw_retire_locked(struct vmm_hw_packet *packet);
+
+struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue); /* NULL: no memory */
+void vmm_hw_put_packet(struct vmm_hw_packet *packet);
+
+/* ---- hw_sync.c; paging lock held ---- */
+/* It is first in its queue. True: it has been done, and is a packet like any other again. */
+bool vmm_hw_sync_passed(struct vmm_hw_packet *packet);
+/* Is it a wait that has begun and is not satisfied? */
+bool vmm_hw_sync_holds(const struct vmm_hw_packet *packet);
+void vmm_hw_sync_drop(struct vmm_hw_packet *packet);
 
 /* ---- hw_context.c ---- */
 /* NULL and a finding: not a live one of the device (SYN-23). Paging lock held. */

@@ -173,6 +173,18 @@ static bool may_run(const struct vmm_sched *sched, const struct vmm_hw_queue *qu
 	return runs;
 }
 
+static bool pass_sync(struct vmm_sched *sched, struct vmm_hw_packet *packet)
+{
+	if (!vmm_hw_sync_passed(packet))
+		return false;
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_list_remove(&packet->link);
+	vmm_list_push_back(&packet->queue->unused, &packet->link);
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	atomic_fetch_sub(&sched->hw->waiting, 1);
+	return true;
+}
+
 /* False: the rest of it has to wait, for something that the worker hears of. */
 static bool pump_first(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 {
@@ -182,6 +194,8 @@ static bool pump_first(struct vmm_sched *sched, struct vmm_hw_queue *queue)
 		vmm_hw_drop_waiting(queue);
 		return true;
 	}
+	if (packet->sync)
+		return pass_sync(sched, packet);
 	if (!may_run(sched, queue) || prepare(sched, packet) != VMM_OK)
 		return atomic_load(&queue->context->device->error) != VMM_DEVICE_OK;
 	if (!vmm_timeline_done(sched->adapter, sched->adapter->paging_timeline,
@@ -235,21 +249,23 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 
 	if (sched->hw->starving == queue->context->device)
 		sched->hw->starving = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	while (!vmm_list_empty(&queue->waiting)) {
 		struct vmm_hw_packet *packet = vmm_hw_first(&queue->waiting);
 
+		if (packet->sync)
+			vmm_hw_sync_drop(packet);
+		vmm_os_mutex_lock(&sched->adapter->state_lock);
 		vmm_list_remove(&packet->link);
 		vmm_list_push_back(&queue->unused, &packet->link);
 		vmm_hw_release_locked(packet);
+		vmm_os_mutex_unlock(&sched->adapter->state_lock);
 		atomic_fetch_sub(&sched->hw->waiting, 1);
 	}
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
 /* ---- commands ---- */
 
-static struct vmm_hw_packet *take_packet(struct vmm_hw_queue *queue)
+struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 {
 	struct vmm_adapter *adapter = queue->context->device->adapter;
 	struct vmm_hw_packet *packet = NULL;
@@ -270,7 +286,7 @@ static struct vmm_hw_packet *take_packet(struct vmm_hw_queue *queue)
 	return packet;
 }
 
-static void put_packet(struct vmm_hw_packet *packet)
+void vmm_hw_put_packet(struct vmm_hw_packet *packet)
 {
 	struct vmm_adapter *adapter = packet->queue->context->device->adapter;
 
@@ -330,12 +346,12 @@ static NTSTATUS check(const struct vmm_hw_queue *queue, const struct vmm_hw_comm
 static NTSTATUS enqueue(struct vmm_hw_queue *queue, const struct vmm_hw_command *command)
 {
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
-	struct vmm_hw_packet *packet = take_packet(queue);
+	struct vmm_hw_packet *packet = vmm_hw_take_packet(queue);
 
 	if (!packet)
 		return STATUS_NO_MEMORY;
 	if (!keep_private(packet, command)) {
-		put_packet(packet);
+		vmm_hw_put_packet(packet);
 		return STATUS_NO_MEMORY;
 	}
 	packet->id = command->id;

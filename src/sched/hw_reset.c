@@ -155,16 +155,37 @@ bool vmm_hw_watch(struct vmm_sched *sched, uint64_t *when_ns)
 	return due != DUE_NOTHING;
 }
 
+static bool has_deadline(const struct vmm_hw_context *context)
+{
+	struct vmm_list *link;
+
+	if (context->state != VMM_HW_RUNNING)
+		return context->state == VMM_HW_SUSPENDING;
+	vmm_list_for_each (link, &context->queues) {
+		const struct vmm_hw_queue *queue =
+			vmm_container_of(link, struct vmm_hw_queue, link);
+
+		if (queue->running_count && !queue->flags.DisableGpuTimeout)
+			return true;
+	}
+	return false;
+}
+
 bool vmm_hw_is_watched_locked(const struct vmm_sched *sched)
 {
 	struct vmm_list *link;
 
 	if (vmm_likely(!sched->hw))
 		return false;
-	vmm_list_for_each (link, &sched->hw->contexts)
-		if (vmm_container_of(link, struct vmm_hw_context, link)->state == VMM_HW_SUSPENDING)
+	vmm_list_for_each (link, &sched->hw->contexts) {
+		const struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+		const struct vmm_hw_engine *e = &sched->hw->engine[context->node];
+
+		if (e->wanted || e->running || e->failed || has_deadline(context))
 			return true;
-	return sched->hw_running != 0;
+	}
+	return false;
 }
 
 const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
@@ -182,11 +203,10 @@ const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 	return NULL;
 }
 
-bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+bool vmm_hw_owes(struct vmm_sched *sched)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool owed = vmm_hw_is_watched_locked(sched);
-	owed |= sched->hw->engine[timeout->node].failed;
+	bool owed = vmm_hw_is_watched_locked(sched) || sched->hw_running;
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return owed;
 }

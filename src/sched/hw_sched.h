@@ -49,6 +49,21 @@ struct vmm_hw_command {
 NTSTATUS vmm_hw_submit(struct vmm_device *device,
 		       const struct vmm_hw_command *command) VMM_MUST_CHECK;
 
+#define VMM_HW_BROADCAST_MAX 64u /* SYN-34 */
+#define VMM_HW_OBJECTS_MAX   32u
+struct vmm_hw_sync_request {
+	bool signal;
+	uint32_t flags;         /* of a signal: D3DDDICB_SIGNALFLAGS */
+	const uint32_t *queues; /* our copies, as are the other arrays; a wait has one */
+	uint32_t queue_count;
+	const uint32_t *objects;
+	const uint64_t *values;
+	uint32_t count;
+};
+/* SYN-34, SYN-35. STATUS_ACCESS_DENIED: NoSignal, NoWait, or a fence that is not the client's to signal. */
+NTSTATUS vmm_hw_submit_sync(struct vmm_device *device,
+			    const struct vmm_hw_sync_request *request) VMM_MUST_CHECK;
+
 /* The live handle of the device whose context, or queue, that is; NULL: none. */
 void *vmm_hw_device_of_context(struct vmm_process *process, uint32_t handle);
 void *vmm_hw_device_of_queue(struct vmm_process *process, uint32_t handle);

@@ -281,10 +281,13 @@ void vmm_hw_work(struct vmm_adapter *adapter)
 
 	if (vmm_likely(!sched->hw))
 		return;
-	if (atomic_load(&sched->halted) || atomic_load(&adapter->removed))
+	bool changed = atomic_exchange(&sched->hw->changed, false);
+	if ((!changed && !atomic_load(&sched->hw->waiting)) || atomic_load(&sched->halted) ||
+	    atomic_load(&adapter->removed))
 		return;
 	vmm_paging_lock(adapter);
-	vmm_hw_tell_all_locked(sched);
+	if (changed)
+		vmm_hw_tell_all_locked(sched);
 	if (atomic_load(&sched->hw->waiting)) {
 		vmm_hw_pump_locked(sched);
 		vmm_hw_resume_locked(sched);

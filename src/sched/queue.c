@@ -27,6 +27,18 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&dma->packet.link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
+	atomic_fetch_add(&sched->ready_count, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
@@ -405,8 +417,15 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		vmm_display_record(sched, data);
 		return;
 	}
-	if (vmm_hw_record(sched, data))
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
+		return;
+	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
 }
 
@@ -522,9 +541,12 @@ static void sink_dpc(void *context)
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_pass_on(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted)
 		return;
-	vmm_sync_reread(adapter->world); /* MFN-26 */
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

@@ -254,7 +254,7 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	if (vmm_unlikely(timeout->hw != NULL))
-		return vmm_hw_owes(sched, timeout);
+		return vmm_hw_owes(sched);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	const struct vmm_node *node = &sched->node[timeout->node];
 	bool owed = timeout->request ? node->preempt.fence == timeout->request

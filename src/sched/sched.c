@@ -97,6 +97,8 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	adapter->sync_driver = &vmm_sched_sync_driver;
 	status = vmm_display_create(adapter);
 	if (vmm_ok(status))
+		status = vmm_periodic_create(sched);
+	if (vmm_ok(status))
 		status = vmm_hw_start(sched);
 	if (vmm_ok(status))
 		status = create_system_objects(sched);
@@ -120,6 +122,7 @@ void vmm_sched_stop(struct vmm_adapter *adapter)
 		vmm_os_thread_join(sched->worker);
 		sched->worker = NULL;
 	}
+	vmm_periodic_stop(sched);
 	destroy_system_objects(sched);
 }
 
@@ -133,6 +136,7 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 	adapter->sched = NULL;
 	vmm_hw_destroy(sched);
 	vmm_display_destroy(sched);
+	vmm_free(sched->periodic);
 	vmm_free(sched->slots);
 	vmm_free(sched);
 }

@@ -6,7 +6,7 @@
 #include "sync/packet.h"
 #include "sync/sync.h"
 
-extern const struct vmm_sync_driver vmm_sched_sync_driver; /* cpu_event.c */
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* sync_driver.c */
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
@@ -266,6 +266,7 @@ struct vmm_sched {
 	_Atomic uint32_t stepping_count;
 	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
 	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic bool fences_signaled;        /* an interrupt said so (MFN-27) */
 	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
@@ -282,8 +283,9 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device;         /* its contexts are the adapter's paging_context */
-	struct vmm_display *display; /* NULL: the adapter shows nothing */
+	void *system_device;           /* its contexts are the adapter's paging_context */
+	struct vmm_display *display;   /* NULL: the adapter shows nothing */
+	struct vmm_periodic *periodic; /* likewise */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;
@@ -311,6 +313,8 @@ bool vmm_hw_reported(struct vmm_sched *sched);
 uint32_t vmm_hw_scan(struct vmm_sched *sched);
 /* Would the worker find something to do after a completion? */
 bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The class of some process is another one (SCH-10). No lock held. */
+void vmm_hw_class_changed(struct vmm_sched *sched);
 /* The worker's, no lock held. */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);
@@ -324,7 +328,7 @@ bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held
 /* Whose context it is; NULL: it has ended. State lock held. */
 const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
 				       const struct vmm_timeout *timeout);
-bool vmm_hw_owes(struct vmm_sched *sched, const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched);
 void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
 void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
 NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
@@ -509,6 +513,20 @@ void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at mo
 /* Its DMA buffer, or the last of them, is complete: state lock held. */
 void vmm_present_done_locked(struct vmm_dma *dma);
 void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit);
+/* periodic.c */
+vmm_status vmm_periodic_create(struct vmm_sched *sched) VMM_MUST_CHECK;
+/* The worker has ended, the miniport is still there. */
+void vmm_periodic_stop(struct vmm_sched *sched);
+uint32_t vmm_periodic_target_count(const struct vmm_adapter *adapter);
+vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+			      struct vmm_sync_beat **result) VMM_MUST_CHECK;
+/* DIRQL; the interrupt of a target that is there. */
+void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* DISPATCH. The paging lock held at most. */
+void vmm_periodic_pass_on(struct vmm_sched *sched);
+/* The worker, with no lock. */
+void vmm_periodic_work(struct vmm_adapter *adapter);
+
 /* display.c */
 struct vmm_submission;
 struct vmm_translated;

@@ -19,7 +19,7 @@ void vmm_steps_init(struct vmm_context *context)
 {
 	vmm_list_init(&context->steps.queue);
 	vmm_list_init(&context->steps.link);
-	vmm_sync_owner_init(&context->steps.owner);
+	vmm_sync_owner_init(&context->steps.owner, context->device);
 }
 
 /* ---- one context; state lock held ---- */

@@ -67,6 +67,17 @@ bool vmm_sync_raise_slowly(struct vmm_sync_object *object, uint64_t value, bool 
 	return vmm_unlikely(atomic_load(&object->waiters) != 0);
 }
 
+void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count)
+{
+	uint64_t value = vmm_sync_value(object) + count;
+
+	if (object->narrow)
+		atomic_store(narrow_word(object), (uint32_t)value);
+	else
+		atomic_store(object->word, value);
+	atomic_store(&object->last, value);
+}
+
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object)
 {
 	if (!object->narrow) {

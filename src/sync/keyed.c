@@ -178,14 +178,14 @@ vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *op
 	if (fits)
 		count_locked(keyed);
 	has = keyed ? keyed->data_bytes : 0;
+	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_KEYED);
 	vmm_os_mutex_unlock(&world->shared_lock);
 	if (fits)
 		return open_it(process, NULL, keyed, &open->handle);
 	if (keyed)
 		return refuse_data(process, global, open->data_bytes, has);
 	vmm_finding(world->observe, "KMX-03", process->id, global,
-		    "open keyed mutex: 0x%08x is not the global handle of one (%s)", global,
-		    vmm_handle_explain(&world->shared, global, VMM_HANDLE_KEYED));
+		    "open keyed mutex: 0x%08x is not the global handle of one (%s)", global, why);
 	return VMM_INVALID_PARAMETER;
 }
 

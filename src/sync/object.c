@@ -60,24 +60,6 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 
 /* ---- creation ---- */
 
-/* PMF-01; PMF-06: there is no display, hence no target that it could follow. */
-static vmm_status check_periodic(struct vmm_process *process, uint32_t adapter)
-{
-	vmm_os_mutex_lock(&process->lock);
-	bool live = vmm_handle_lookup(&process->handles, adapter, VMM_HANDLE_ADAPTER);
-	if (!live)
-		vmm_finding(process->world->observe, "PMF-01", process->id, adapter,
-			    "create periodic fence: 0x%08x is not a live adapter handle (%s)",
-			    adapter,
-			    vmm_handle_explain(&process->handles, adapter, VMM_HANDLE_ADAPTER));
-	vmm_os_mutex_unlock(&process->lock);
-	if (!live)
-		return VMM_INVALID_PARAMETER;
-	vmm_reason(process->world->observe, VMM_NOT_SUPPORTED, process->id, adapter,
-		   "PMF-06: create periodic fence: the adapter has no display targets");
-	return VMM_NOT_SUPPORTED;
-}
-
 /* Validation of what only one type has; all else is right. *event: of ours from then on. */
 static vmm_status check_values(const struct vmm_device *device,
 			       const struct vmm_sync_request *request, int *event)
@@ -108,26 +90,8 @@ static vmm_status check_values(const struct vmm_device *device,
 		return status;
 	}
 	return request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE
-		       ? check_periodic(device->process, request->adapter)
+		       ? vmm_sync_check_periodic(device, request)
 		       : VMM_OK;
-}
-
-/* What is right and not there yet. */
-static vmm_status check_built(const struct vmm_device *device,
-			      const struct vmm_sync_request *request)
-{
-	const char *what = NULL;
-
-	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE)
-		what = "a monitored fence with TopOfPipeline";
-	else if ((request->flags & VMM_SYNC_SHARED) && !(request->flags & VMM_SYNC_NT_SECURITY))
-		what = "a global handle of a synchronization object (Shared without "
-		       "NtSecuritySharing)";
-	if (!what)
-		return VMM_OK;
-	vmm_reason(device->adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-		   "create synchronization object: %s is not built", what);
-	return VMM_NOT_SUPPORTED;
 }
 
 static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request,
@@ -144,8 +108,7 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request, event);
-	return vmm_ok(status) ? check_built(device, request) : status;
+	return check_values(device, request, event);
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
@@ -153,6 +116,8 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
 		return;
 	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
+	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		vmm_sync_end_periodic(object);
 	vmm_sync_slot_give(object->world, &object->slot);
 	if (object->event >= 0)
 		vmm_os_event_close(object->event);
@@ -177,6 +142,16 @@ static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *o
 	return VMM_OK;
 }
 
+static void set_value(struct vmm_sync_object *object, uint64_t value)
+{
+	atomic_init(&object->last, value);
+	atomic_init(&object->step, 1);
+	if (object->narrow)
+		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
+	else
+		atomic_store(object->word, value);
+}
+
 static void set_state(struct vmm_sync_object *object, const struct vmm_sync_request *request)
 {
 	switch (object->type) {
@@ -191,13 +166,7 @@ static void set_state(struct vmm_sync_object *object, const struct vmm_sync_requ
 	case VMM_SYNC_CPU_NOTIFICATION:
 		break;
 	default: /* FEN-01, MFN-02 */
-		atomic_init(&object->last, request->value);
-		atomic_init(&object->step, 1);
-		if (object->narrow)
-			atomic_store((_Atomic uint32_t *)(void *)object->word,
-				     (uint32_t)request->value);
-		else
-			atomic_store(object->word, request->value);
+		set_value(object, request->value);
 		break;
 	}
 }
@@ -214,7 +183,8 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	object->type = request->type;
 	object->flags = request->flags;
 	object->luid = device->adapter->luid;
-	object->word = &object->value;
+	object->process = device->process->id;
+	object->word = object->type == VMM_SYNC_FENCE ? &object->value : NULL;
 	atomic_init(&object->references, 1);
 	vmm_list_init(&object->awaited);
 	vmm_list_init(&object->queue);
@@ -263,9 +233,11 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	sync->process = process;
 	sync->device = is_devices(object) ? device : NULL;
 	sync->flags = flags;
+	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		sync->flags |= VMM_SYNC_NO_SIGNAL; /* PMF-04 */
 	if (device && vmm_sync_is_monitored(object) && !object->narrow)
-		sync->quick = (flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
-			      (flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
+		sync->quick = (sync->flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (sync->flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
 	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
 	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
@@ -326,6 +298,22 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 	return VMM_OK;
 }
 
+/* SFL-02, FEN-08; whoever guesses it may open it from here on. */
+static vmm_status make_global(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if ((object->flags & (VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY)) != VMM_SYNC_SHARED)
+		return VMM_OK;
+	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_os_mutex_lock(&world->shared_lock);
+	object->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SYNC, object);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_status status = object->global_handle ? VMM_OK : VMM_NO_MEMORY;
+	vmm_os_mutex_unlock(&world->sync_lock);
+	return status;
+}
+
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
 {
 	int event = -1;
@@ -341,11 +329,19 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 		return VMM_NO_MEMORY;
 	if (vmm_sync_is_drivers(sync->object))
 		status = vmm_sync_begin_driver(sync);
+	else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		status = vmm_sync_begin_periodic(device, sync->object, request);
+	if (vmm_ok(status))
+		status = make_global(sync->object);
 	if (!vmm_ok(status)) {
 		vmm_sync_end(sync);
 		return status;
 	}
-	return publish(sync, &request->handle, &request->cpu_address);
+	uint32_t global = sync->object->global_handle; /* once it is published anybody may end it */
+	status = publish(sync, &request->handle, &request->cpu_address);
+	if (vmm_ok(status))
+		request->global_handle = global;
+	return status;
 }
 
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
@@ -361,6 +357,22 @@ vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_obj
 
 /* ---- the end ---- */
 
+/* SHR-03, SHR-04: whoever the last one was of. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if (--object->openings)
+		return false;
+	if (object->global_handle) {
+		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_handle_destroy(&world->shared, object->global_handle);
+		vmm_os_mutex_unlock(&world->shared_lock);
+		object->global_handle = 0;
+	}
+	return true;
+}
+
 void vmm_sync_end(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
@@ -374,9 +386,8 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
-	object->openings--;
 	/* SFL-27, SFL-28, SFL-29 */
-	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
+	bool unwait = vmm_sync_uncount_locked(object) || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
 	vmm_os_mutex_unlock(lock);
 	do {
 		vmm_os_mutex_lock(lock);
@@ -462,6 +473,7 @@ void vmm_sync_begin_device(struct vmm_device *device)
 	vmm_list_init(&device->syncs);
 	vmm_list_init(&device->sync_pages);
 	vmm_list_init(&device->sync_waits);
+	vmm_list_init(&device->sync_owners);
 	vmm_list_init(&device->keyed);
 }
 

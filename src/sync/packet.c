@@ -87,12 +87,16 @@ static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_de
 			    use.what, sync->handle);
 		return VMM_INVALID_PARAMETER;
 	}
-	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL))
-		return sync->owned ? deny(sync, "MFN-35",
-					  "is the fence of a paging queue: clients only wait")
-				   : deny(sync, "SFL-15", "was made or opened with NoSignal");
+	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL)) {
+		const char *why, *rule = vmm_sync_no_signal(sync, &why);
+
+		return deny(sync, rule, why);
+	}
 	if (!request->signal && (sync->flags & VMM_SYNC_NO_WAIT))
-		return deny(sync, "SFL-16", "was made or opened with NoWait");
+		return sync->denied & VMM_SYNC_NO_WAIT
+			       ? deny(sync, "SHR-10",
+				      "was opened from an NT handle without the right to wait")
+			       : deny(sync, "SFL-16", "was made or opened with NoWait");
 	return vmm_sync_class_of(sync->object)->check(sync, &use);
 }
 

@@ -44,13 +44,17 @@ struct vmm_sync_wait {
 
 /* A context, to what it can hold: mutexes. Its address is who it is. */
 struct vmm_sync_owner {
-	struct vmm_list held; /* vmm_sync_object.held; guarded by the sync lock */
+	struct vmm_device *device; /* constant */
+	/* Guarded by the sync lock: vmm_sync_object.held; in device->sync_owners once it has held something. */
+	struct vmm_list held, link;
 };
-static inline void vmm_sync_owner_init(struct vmm_sync_owner *owner)
+static inline void vmm_sync_owner_init(struct vmm_sync_owner *owner, struct vmm_device *device)
 {
+	owner->device = device;
 	vmm_list_init(&owner->held);
+	vmm_list_init(&owner->link);
 }
-/* It is lost, or ends: what it holds is free (MTX-06, TDRS-13). No sync lock held. */
+/* It ends: what it holds is free (MTX-06). No sync lock held. */
 void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner);
 
 #define VMM_SYNC_PACKET_NODES 4u /* so many need no memory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sharing by NT handles (SHR-16 to SHR-20, SHR-33) and by global ones (SHR-01 to SHR-05, SHR-31): which objects, and opening them. */
+/* Sharing by NT handles (SHR-16 to SHR-20, SHR-17 without a device, SHR-33) and by global ones (SHR-01 to SHR-05, SHR-31): which objects, and opening them. */
 #include "sync/sync_private.h"
 
 static void get_object(void *object)
@@ -24,11 +24,14 @@ struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t hand
 	if (object)
 		vmm_sync_get(object);
 	else
-		vmm_finding(process->world->observe, "SHR-06", process->id, handle,
-			    "share objects: 0x%08x is %s", handle,
-			    sync ? "a synchronization object made without NtSecuritySharing "
-				   "(SFL-01, SFL-04, SYN-19)"
-				 : vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
+		vmm_finding(
+			process->world->observe, "SHR-06", process->id, handle,
+			"share objects: 0x%08x is %s", handle,
+			sync ? "a synchronization object made without NtSecuritySharing "
+			       "(SFL-01, SFL-04, SYN-19)"
+			: vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED)
+				? "a keyed mutex, which is shared with a resource (KMX-11)"
+				: vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
 	vmm_os_mutex_unlock(&process->lock);
 	return object;
 }
@@ -81,11 +84,7 @@ static vmm_status check_open(struct vmm_process *process, const struct vmm_sync_
 			    open->affinity, adapter->physical_adapters);
 		return VMM_INVALID_PARAMETER;
 	}
-	if (!(open->flags & VMM_SYNC_TOP_OF_PIPELINE))
-		return VMM_OK;
-	vmm_reason(observe, VMM_NOT_SUPPORTED, process->id, 0,
-		   "open monitored fence: TopOfPipeline is not built");
-	return VMM_NOT_SUPPORTED;
+	return VMM_OK;
 }
 
 /* SHR-10: rights that the handle does not carry. Clients pass odd ones, so they only count where the host says so. */
@@ -127,5 +126,47 @@ vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *de
 	if (vmm_ok(status))
 		status = vmm_sync_open_object(process, object, &open, 0, 0);
 	*handle = open.handle;
+	return status;
+}
+
+/* ---- global handles ---- */
+
+/* With a reference, and counted as if it were open: it does not lose its global handle meanwhile. NULL and a finding: there is none. */
+static struct vmm_sync_object *hold_global(struct vmm_process *process, uint32_t global)
+{
+	struct vmm_world *world = process->world;
+
+	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_os_mutex_lock(&world->shared_lock);
+	struct vmm_sync_object *object = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SYNC);
+	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_SYNC);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	if (object) {
+		vmm_sync_get(object);
+		object->openings++;
+	}
+	vmm_os_mutex_unlock(&world->sync_lock);
+	if (!object)
+		vmm_finding(world->observe, "SHR-02", process->id, global,
+			    "open synchronization object: 0x%08x is not the global handle of one "
+			    "(%s; SFL-07)",
+			    global, why);
+	return object;
+}
+
+vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global, uint32_t *handle)
+{
+	struct vmm_sync_object *object = hold_global(process, global);
+	struct vmm_sync_open open = {0};
+
+	if (!object)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = vmm_sync_open_object(process, object, &open, 0, 0);
+	if (vmm_ok(status))
+		*handle = open.handle;
+	vmm_os_mutex_lock(&object->world->sync_lock);
+	(void)vmm_sync_uncount_locked(object);
+	vmm_os_mutex_unlock(&object->world->sync_lock);
+	vmm_sync_put(object);
 	return status;
 }

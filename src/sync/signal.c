@@ -34,15 +34,10 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_SIGNAL) {
-		vmm_finding(observe,
-			    sync->owned                         ? "MFN-35"
-			    : sync->denied & VMM_SYNC_NO_SIGNAL ? "SHR-10"
-								: "SFL-15",
-			    sync->process->id, sync->handle, "signal: 0x%08x %s", sync->handle,
-			    sync->owned ? "is the fence of a paging queue"
-			    : sync->denied & VMM_SYNC_NO_SIGNAL
-				    ? "was opened from an NT handle without the right to signal"
-				    : "was made or opened with NoSignal");
+		const char *what, *rule = vmm_sync_no_signal(sync, &what);
+
+		vmm_finding(observe, rule, sync->process->id, sync->handle, "signal: 0x%08x %s",
+			    sync->handle, what);
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,

@@ -50,6 +50,7 @@ enum {
 	VMM_SYNC_WDDM_3_2 = 0x11
 };
 
+struct vmm_sync_object;
 struct vmm_sync_refusal {
 	const char *rule, *why; /* static */
 };
@@ -75,10 +76,13 @@ struct vmm_sync_request {
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */
 	uint32_t affinity;         /* fences: of physical adapters; 0: all */
-	uint32_t adapter; /* periodic fences: the handle of that whose display they follow */
+	/* Periodic fences: the handle of the adapter whose display they follow, which target, how long before its sync. */
+	uint32_t adapter, target;
+	uint64_t time_100ns;
 	/* out */
 	uint32_t handle;
-	void *cpu_address; /* monitored fences: where the client reads the value */
+	uint32_t global_handle; /* 0: it has none (SFL-02, SFL-06) */
+	void *cpu_address;      /* monitored fences: where the client reads the value */
 };
 /*
  * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
@@ -105,18 +109,41 @@ vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint
  * What the miniport has to do with them, from whoever knows the port. No lock held. Of `create_event` any failure is the
  * client's to see.
  */
+struct vmm_sync_beat;
 struct vmm_sync_driver {
 	vmm_status (*create_event)(struct vmm_device *device, int event, void **result);
 	void (*destroy_event)(struct vmm_adapter *adapter, void *event);
 	vmm_status (*tell_event)(struct vmm_device *device, void *event, uint32_t flags,
 				 void *record);
+	/* Of video present, 0: it has no display (PMF-06). */
+	uint32_t (*target_count)(const struct vmm_adapter *adapter);
+	/* PMF-03. VMM_INVALID_PARAMETER: the time does not fit the target's frames. */
+	vmm_status (*begin_beat)(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+				 struct vmm_sync_beat **beat);
 };
+
+/* ---- periodic fences (periodic.c) ---- */
+
+/*
+ * What makes a periodic fence rise; its owner's memory, which it fills with `ended`. `begin_beat` gives it away: until `ended`
+ * has been called, with the sync lock held, or vmm_sync_end_beat has come back.
+ */
+struct vmm_sync_beat {
+	struct vmm_sync_object *object; /* NULL: nobody has it any more; guarded by the sync lock */
+	void (*ended)(struct vmm_sync_beat *beat);
+};
+/* So many vertical syncs are due. The state lock held at most. */
+void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uint32_t count);
+/* Its adapter stops: the fence stays as it is. `ended` is not called. */
+void vmm_sync_end_beat(struct vmm_world *world, struct vmm_sync_beat *beat);
 
 /* SYN-14: nobody is inside the device any more. */
 void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
 /* SYN-15 */
 void vmm_sync_end_process(struct vmm_process *process);
+/* TDRS-13: the mutexes that its contexts hold are free; paging and state locks held at most. */
+void vmm_sync_lose_owners(struct vmm_device *device);
 /* TDRS-01: its fences have their largest value; paging and state locks held at most. */
 void vmm_sync_lose_device(struct vmm_device *device);
 
@@ -146,6 +173,9 @@ struct vmm_sync_open {
 	uint32_t handle;
 	void *cpu_address; /* NULL: it has none */
 };
+/* By its global handle, which anybody may use (SHR-31). VMM_INVALID_PARAMETER and a finding: it is none (SHR-02); VMM_NO_MEMORY. */
+vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global,
+				uint32_t *handle) VMM_MUST_CHECK;
 /* With a finding: VMM_INVALID_HANDLE, VMM_OBJECT_TYPE_MISMATCH: not an NT handle of a synchronization object (SHR-13, SHR-15). */
 vmm_status vmm_sync_open_shared(struct vmm_process *process,
 				struct vmm_sync_open *open) VMM_MUST_CHECK;

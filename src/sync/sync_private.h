@@ -36,7 +36,9 @@ struct vmm_sync_object {
 	uint32_t type, flags; /* of its creation */
 	uint32_t luid;        /* of the adapter that it was made on */
 	_Atomic uint32_t references;
-	uint32_t openings; /* handles of all processes; guarded by the sync lock */
+	uint32_t
+		openings; /* handles of all processes; guarded by the sync lock, like the next one */
+	uint32_t global_handle; /* 0: none; it lives as long as there are openings (SHR-03) */
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
@@ -52,6 +54,9 @@ struct vmm_sync_object {
 	_Atomic uint64_t value; /* the word of a fence that has no page (FEN-04) */
 	/* Mutexes, which have one unit, and semaphores; guarded by the sync lock. */
 	uint32_t units, units_max;
+	struct vmm_sync_owner *owner; /* of a mutex: who has it; NULL: nobody, or whoever made it */
+	uint32_t process;             /* id of that whose device it was made on */
+	struct vmm_sync_beat *beat;   /* of a periodic fence; guarded by the sync lock */
 	int event; /* CPU notifications: our descriptor of the client's event; -1: none */
 };
 
@@ -94,10 +99,25 @@ static inline void vmm_sync_get(struct vmm_sync_object *object)
 	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
 }
 
+/* One opening less. True: it was the last one, with which the global handle went (SHR-03). Sync lock held. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object);
 /* Another opening of the object, published. denied: what the NT handle does not allow, of NO_WAIT and NO_SIGNAL (SHR-10). */
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
 				struct vmm_sync_open *open, uint32_t flags,
 				uint32_t denied) VMM_MUST_CHECK;
+/* ---- periodic fences (periodic.c) ---- */
+
+/* PMF-01, PMF-06: a request whose flags are right. */
+vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
+				   const struct vmm_sync_request *request) VMM_MUST_CHECK;
+/* An object that nobody knows yet begins to rise. PMF-02 */
+vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_object *object,
+				   const struct vmm_sync_request *request) VMM_MUST_CHECK;
+/* Nobody has it any more. */
+void vmm_sync_end_periodic(struct vmm_sync_object *object);
+/* Whose rule a signal of an opening with NoSignal breaks, and what it is. */
+const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what);
+
 /* ---- what the miniport signals (driver.c) ---- */
 
 static inline bool vmm_sync_is_drivers(const struct vmm_sync_object *object)
@@ -144,6 +164,8 @@ static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value
 		return vmm_sync_raise_slowly(object, value, rewind);
 	return vmm_unlikely(atomic_load(&object->waiters) != 0);
 }
+/* Whoever waits is to be looked for afterwards. */
+void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count);
 /* TDRS-01, TDRS-02 */
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
 

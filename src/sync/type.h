@@ -46,7 +46,9 @@ struct vmm_sync_class {
 	void (*owner_ends)(struct vmm_sync_object *object);
 };
 extern const struct vmm_sync_class *const vmm_sync_classes[VMM_SYNC_TYPE_LIMIT];
-extern const struct vmm_sync_class vmm_sync_monitored_fence;
+extern const struct vmm_sync_class vmm_sync_monitored_fence, vmm_sync_fence,
+	vmm_sync_notification;                                         /* type.c */
+extern const struct vmm_sync_class vmm_sync_mutex, vmm_sync_semaphore; /* units.c */
 
 /* Of a node of a packet's wait. */
 static inline struct vmm_sync_owner *vmm_sync_owner_of(const struct vmm_sync_node *node)

@@ -46,12 +46,15 @@ def member(type_name, fields, records):
         raise Bad(f'no kind {kind}')
     if what not in ('array', 'record') and (count, limit, direction) != ('-', '-', '-'):
         raise Bad(f'{path}: {kind} has no count')
-    if when != '-':
-        found = re.fullmatch(r'([\w.]+)&(0x[0-9A-Fa-f]+)=(\w+)', when)
-        if not found:
-            raise Bad(f'{when}: what condition is that?')
-        parts.append(f'.when_at = offsetof({type_name}, {found[1]}), .when_mask = {found[2]}u, '
-                     f'.when_value = {found[3]}u')
+    for condition in when.split('+') if when != '-' else []:
+        bits = re.fullmatch(r'([\w.]+)&(0x[0-9A-Fa-f]+)=(\w+)', condition)
+        values = re.fullmatch(r'values>=([12]):(\w+)', condition)
+        if bits:
+            parts.append(f'.when_at = offsetof({type_name}, {bits[1]}), .when_mask = {bits[2]}u, .when_value = {bits[3]}u')
+        elif values:
+            parts.append(f'.when_values = {values[1]}, .when_objects = offsetof({type_name}, {values[2]})')
+        else:
+            raise Bad(f'{condition}: what condition is that?')
     return f'\t{{.name = "{path}", {", ".join(parts)}}},'
 
 

@@ -29,6 +29,22 @@ void vmm_wire_finish(struct vmm_wire_call *call)
 	memset(call, 0, sizeof(*call));
 }
 
+/* What the first object of an array that was sent, or came, takes. */
+static enum vmm_wire_values values_of(const struct vmm_wire_call *call, uint32_t slot)
+{
+	uint32_t handle;
+
+	for (uint32_t i = 0; call->values && i < call->count; i++) {
+		const struct vmm_wire_span *span = &call->spans[i];
+
+		if (span->slot != slot || span->bytes < sizeof(handle))
+			continue;
+		memcpy(&handle, call->request.data + span->at, sizeof(handle));
+		return call->values(call->context, handle);
+	}
+	return VMM_WIRE_VALUES_NONE;
+}
+
 bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
 		      uint32_t at)
 {
@@ -36,7 +52,10 @@ bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_me
 
 	if (member->when_mask)
 		memcpy(&value, call->request.data + at + member->when_at, sizeof(value));
-	return (value & member->when_mask) == member->when_value;
+	if ((value & member->when_mask) != member->when_value)
+		return false;
+	return !member->when_values ||
+	       (uint32_t)values_of(call, at + member->when_objects) >= member->when_values;
 }
 
 uint64_t vmm_wire_count(const struct vmm_wire_call *call, const struct vmm_wire_member *member,

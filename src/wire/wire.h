@@ -51,8 +51,21 @@ struct vmm_wire_span {
 	void *memory; /* the client's */
 };
 
-/* A call on one of the two sides; all zero before the first use. */
+/*
+ * What the union of some calls is depends on the type of their first object, which only who has the handle knows. So each side
+ * looks for itself; if they do not agree the request is malformed.
+ */
+enum vmm_wire_values {
+	VMM_WIRE_VALUES_NONE,  /* none, or no object */
+	VMM_WIRE_VALUE_SCALAR, /* one for all: fences of WDDM 1.1 */
+	VMM_WIRE_VALUES_ARRAY  /* one for each: monitored fences */
+};
+typedef enum vmm_wire_values (*vmm_wire_values_fn)(void *context, uint32_t handle);
+
+/* A call on one of the two sides; all zero before the first use, but for `values` and its context. */
 struct vmm_wire_call {
+	vmm_wire_values_fn values; /* NULL: everything is of type none */
+	void *context;
 	const struct vmm_wire_operation *operation;
 	struct vmm_wire_bytes request;
 	struct vmm_wire_span *spans;

@@ -33,6 +33,8 @@ struct vmm_wire_member {
 	const char *into; /* the operation's member */
 	/* Only if (the 32 bits at when_at & when_mask) == when_value; mask 0: always. */
 	uint32_t when_at, when_mask, when_value;
+	/* And only if the first object of the array at when_objects has at least those values; 0: always. */
+	uint32_t when_values, when_objects;
 };
 struct vmm_wire_record {
 	uint32_t bytes, count;

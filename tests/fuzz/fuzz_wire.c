@@ -66,10 +66,25 @@ static uint64_t get(const uint8_t *record, uint32_t at, uint32_t bytes)
 	return value;
 }
 
+/* The type of an object by its handle. */
+static enum vmm_wire_values values_of(void *context, uint32_t handle)
+{
+	(void)context;
+	return (enum vmm_wire_values)(handle % 3);
+}
+
 static bool applies(const struct vmm_wire_member *member, const uint8_t *record)
 {
-	return !member->when_mask ||
-	       (get(record, member->when_at, 4) & member->when_mask) == member->when_value;
+	if (member->when_mask &&
+	    (get(record, member->when_at, 4) & member->when_mask) != member->when_value)
+		return false;
+	if (!member->when_values)
+		return true;
+	const uint8_t *objects = (const uint8_t *)(uintptr_t)get(record, member->when_objects, 8);
+	/* What nobody looks at stands for an array that is too long. */
+	if (!objects || objects == (const uint8_t *)0x1000 || !get(record, member->count_at, 4))
+		return false;
+	return (uint32_t)values_of(NULL, (uint32_t)get(objects, 0, 4)) >= member->when_values;
 }
 static uint64_t elements(const struct vmm_wire_member *member, const uint8_t *record)
 {
@@ -220,7 +235,7 @@ static void bad_requests(struct fuzz *f, const struct vmm_wire_call *client)
 	if (!data)
 		abort();
 	for (uint32_t i = 0; i < MUTANTS && !f->wrong; i++) {
-		struct vmm_wire_call host = {0};
+		struct vmm_wire_call host = {.values = values_of};
 		struct host h = {.f = f, .call = &host};
 		uint32_t length = client->request.length;
 
@@ -298,7 +313,7 @@ static void same_on_both_sides(struct fuzz *f, const struct vmm_wire_call *clien
 
 static void trip(struct fuzz *f, struct vmm_wire_call *client)
 {
-	struct vmm_wire_call host = {0};
+	struct vmm_wire_call host = {.values = values_of};
 	struct vmm_wire_bytes answer = {0};
 	struct host h = {.f = f, .call = &host, .write = true};
 	uint32_t bytes = vmm_wire_argument_bytes(client->operation);
@@ -328,7 +343,7 @@ static void trip(struct fuzz *f, struct vmm_wire_call *client)
 
 static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 {
-	struct vmm_wire_call client = {0};
+	struct vmm_wire_call client = {.values = values_of};
 	uint32_t bytes = vmm_wire_argument_bytes(operation);
 
 	f->argument = block(f, bytes);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doors/kmt/kmt_private.h"
+#include "sync/packet.h"
 #include "wddm/d3dkmthk.h"
 #include "wire/wire.h"
 #include "wire_table.h"
@@ -54,10 +56,20 @@ static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
 	return to->data;
 }
 
+/* A host asks its table of handles, a client its own notes; here both are in one process. */
+static enum vmm_wire_values values_of(void *context, uint32_t handle)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	(void)context;
+	return process ? (enum vmm_wire_values)vmm_sync_values_of(process, handle)
+		       : VMM_WIRE_VALUES_NONE;
+}
+
 static NTSTATUS there_and_back(const struct vmm_wire_operation *operation, void *argument,
 			       call_fn call)
 {
-	struct vmm_wire_call client = {0}, host = {0};
+	struct vmm_wire_call client = {.values = values_of}, host = {.values = values_of};
 	struct vmm_wire_bytes bytes = {0}, answer = {0}, arrived = {0};
 	on_the_way = true;
 	NTSTATUS status = vmm_wire_ask(&client, operation, argument), result = status;

@@ -121,3 +121,97 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitCommandToHwQueue(const D3DKMT_SUBMITCOMMAN
 	return vmm_kmt_leave(&call, status, args.hHwQueue, 1,
 			     (uint32_t)args.HwQueueProgressFenceId);
 }
+
+struct copies {
+	void *queues, *objects, *values;
+};
+
+static NTSTATUS copy_objects(const D3DKMT_HANDLE *objects, const UINT64 *values, uint32_t count,
+			     struct copies *copies)
+{
+	NTSTATUS status =
+		vmm_copy_in(objects, count, VMM_HW_OBJECTS_MAX, sizeof(*objects), &copies->objects);
+
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(values, count, VMM_HW_OBJECTS_MAX, sizeof(*values),
+				     &copies->values);
+	return status;
+}
+
+static void free_copies(const struct copies *copies)
+{
+	vmm_free(copies->queues);
+	vmm_free(copies->objects);
+	vmm_free(copies->values);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTSubmitWaitForSyncObjectsToHwQueue(const D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *pData)
+{
+	struct vmm_kmt_call call;
+	struct copies copies = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSubmitWaitForSyncObjectsToHwQueue", "no argument");
+	D3DKMT_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE args = *pData;
+	struct vmm_hw_sync_request request = {
+		.queues = &args.hHwQueue, .queue_count = 1, .count = args.ObjectCount};
+	NTSTATUS status = enter(&call, args.hHwQueue, vmm_hw_device_of_queue, false);
+	if (NT_SUCCESS(status) && args.ObjectCount <= VMM_HW_OBJECTS_MAX)
+		status = copy_objects(args.ObjectHandleArray, args.FenceValueArray,
+				      args.ObjectCount, &copies);
+	request.objects = copies.objects;
+	request.values = copies.values;
+	if (NT_SUCCESS(status))
+		status = vmm_hw_submit_sync(call.device, &request);
+	free_copies(&copies);
+	return vmm_kmt_leave(&call, status, args.hHwQueue, args.ObjectCount, 0);
+}
+
+/* Without a queue there is no device whose call it would be. */
+static NTSTATUS refuse_count(uint32_t queues)
+{
+	const struct vmm_process *process = vmm_kmt_process();
+
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	vmm_finding(process->world->observe, "SYN-34", process->id, 0,
+		    "signal on hardware queues: %u queues, which must be 1 to %u", queues,
+		    VMM_HW_BROADCAST_MAX);
+	return STATUS_INVALID_PARAMETER;
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTSubmitSignalSyncObjectsToHwQueue(const D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *pData)
+{
+	struct vmm_kmt_call call = {0};
+	struct copies copies = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSubmitSignalSyncObjectsToHwQueue", "no argument");
+	D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE args = *pData;
+	uint32_t queues = args.BroadcastHwQueueCount;
+
+	if (!queues || queues > VMM_HW_BROADCAST_MAX)
+		return refuse_count(queues);
+	NTSTATUS status = vmm_copy_in(args.BroadcastHwQueueArray, queues, VMM_HW_BROADCAST_MAX,
+				      sizeof(D3DKMT_HANDLE), &copies.queues);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_hw_sync_request request = {.signal = true,
+					      .flags = args.Flags.Value,
+					      .queues = copies.queues,
+					      .queue_count = queues,
+					      .count = args.ObjectCount};
+	status = enter(&call, request.queues[0], vmm_hw_device_of_queue, false);
+	if (NT_SUCCESS(status) && args.ObjectCount <= VMM_HW_OBJECTS_MAX)
+		status = copy_objects(args.ObjectHandleArray, args.FenceValueArray,
+				      args.ObjectCount, &copies);
+	request.objects = copies.objects;
+	request.values = copies.values;
+	if (NT_SUCCESS(status))
+		status = vmm_hw_submit_sync(call.device, &request);
+	uint32_t first = request.queues[0];
+	free_copies(&copies);
+	return vmm_kmt_leave(&call, status, first, args.ObjectCount, args.Flags.Value);
+}

@@ -72,11 +72,25 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 	case D3DDDI_PERIODIC_MONITORED_FENCE:
 		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
 		request.adapter = info->PeriodicMonitoredFence.hAdapter;
+		request.target = info->PeriodicMonitoredFence.VidPnTargetId;
+		request.time_100ns = info->PeriodicMonitoredFence.Time;
 		break;
 	default:
 		break;
 	}
 	return request;
+}
+
+static void give_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
+			   const struct vmm_sync_request *request)
+{
+	if (request->type == VMM_SYNC_MONITORED_FENCE) {
+		info->MonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
+		info->MonitoredFence.FenceValueGPUVirtualAddress = 0;
+	} else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
+		info->PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
+		info->PeriodicMonitoredFence.FenceValueGPUVirtualAddress = 0;
+	}
 }
 
 KMT_API NTSTATUS APIENTRY
@@ -91,12 +105,8 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	NTSTATUS status = create(&call, args.hDevice, &request);
 	if (NT_SUCCESS(status)) {
 		pData->hSyncObject = request.handle;
-		pData->Info.SharedHandle = 0; /* SFL-01, SFL-06 */
-		if (request.type == VMM_SYNC_MONITORED_FENCE) {
-			pData->Info.MonitoredFence.FenceValueCPUVirtualAddress =
-				request.cpu_address;
-			pData->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
-		}
+		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
+		give_addresses(&pData->Info, &request);
 	}
 	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
 }

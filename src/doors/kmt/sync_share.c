@@ -161,7 +161,7 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 KMT_API NTSTATUS APIENTRY
 D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pData)
 {
-	HANDLE handle;
+	HANDLE handle = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName", "no argument");
@@ -176,7 +176,7 @@ D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pDat
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME *pData)
 {
-	HANDLE handle;
+	HANDLE handle = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "no argument");
@@ -201,6 +201,23 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *
 	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
 		   "SHR-36: share object with host: this is no guest of a hypervisor");
 	return STATUS_NOT_SUPPORTED;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZATIONOBJECT *pData)
+{
+	struct vmm_kmt_call call;
+	uint32_t handle = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)", "no argument");
+	D3DKMT_HANDLE global = pData->hSharedHandle;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_sync_open_global(call.process, global, &handle);
+	if (NT_SUCCESS(status))
+		pData->hSyncObject = handle;
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *pData)

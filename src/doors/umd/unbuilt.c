@@ -54,12 +54,6 @@ NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
 NOT_BUILT(pfnReleaseResourceCb, const struct D3DDDICB_RELEASERESOURCE *value)
 #endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb,
-	  const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
-NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb,
-	  const D3DDDICB_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *value)
-#endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *value)
 NOT_BUILT(pfnSubmitPresentToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTTOHWQUEUE *value)
@@ -83,12 +77,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 	table->pfnAcquireResourceCb = unbuilt_pfnAcquireResourceCb;
 	table->pfnReleaseResourceCb = unbuilt_pfnReleaseResourceCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-	table->pfnSubmitWaitForSyncObjectsToHwQueueCb =
-		unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
-	table->pfnSubmitSignalSyncObjectsToHwQueueCb =
-		unbuilt_pfnSubmitSignalSyncObjectsToHwQueueCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 	table->pfnSubmitPresentBltToHwQueueCb = unbuilt_pfnSubmitPresentBltToHwQueueCb;

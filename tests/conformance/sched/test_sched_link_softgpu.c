@@ -122,6 +122,49 @@ static void sch_08_each_adapter_reaches_what_is_on_the_lead(void **state)
 	stop(&l);
 }
 
+static uint32_t pattern(uint32_t word)
+{
+	return 0x2100 + word;
+}
+
+/* X tiles of 512 bytes x 8 rows, two side by side. */
+static uint32_t in_tiles(uint32_t word)
+{
+	return word / 2048 * 2048 + word % 256 / 128 * 1024 + word / 256 % 8 * 128 + word % 128;
+}
+
+/* A range of what is on the lead shows it to the CPU alone; both adapters find tiles there. */
+static void swz_21_each_adapter_sees_tiles_behind_a_range_of_the_leads(void **state)
+{
+	const struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+						.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+							 SOFTGPU_ALLOCATION_TILED_X,
+						.size_bytes = BYTES,
+						.segment_set = 1,
+						.stride_bytes = 1024};
+	struct link l;
+	D3DKMT_HANDLE surface, copy;
+	uint32_t *words;
+
+	start(&l, state, 1);
+	assert_int_equal(client_try_allocate(&l.device, &spec, NULL, &surface, NULL), S_OK);
+	copy = allocate(&l, 0, 2);
+	for (uint32_t e = 0; e < ADAPTERS; e++) {
+		words = client_lock(&l.device, surface, 0x40);
+		for (uint32_t i = 0; i < BYTES / 4; i++)
+			words[i] = pattern(i) << e;
+		assert_int_equal(client_unlock(&l.device, surface), S_OK);
+		client_copy(&l.context[e], surface, copy, BYTES);
+		client_submit(&l.context[e]);
+		words = client_lock(&l.device, copy, 0x1);
+		for (uint32_t i = 0; i < BYTES / 4; i++)
+			if (words[in_tiles(i)] != pattern(i) << e)
+				fail_msg("adapter %u, word %u: 0x%x", e, i, words[in_tiles(i)]);
+		assert_int_equal(client_unlock(&l.device, copy), S_OK);
+	}
+	stop(&l);
+}
+
 static uint32_t pick(uint64_t *random, uint32_t count)
 {
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
@@ -215,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(lnk_03_softgpu_is_a_link_if_it_is_told_so),
 		ON_BOTH(sch_08_each_adapter_reaches_what_is_on_the_lead),
+		ON_BOTH(swz_21_each_adapter_sees_tiles_behind_a_range_of_the_leads),
 		ON_BOTH(pag_22_pag_23_content_survives_pressure_on_both),
 		ON_SIM(tdr_05_a_hang_on_the_other_adapter_resets_both),
 	};

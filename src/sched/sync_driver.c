@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sync needs of the miniport: its side of the notifications that it signals. */
+/* What sync needs of the miniport: its side of the notifications that it signals, and the beats of periodic fences. */
 #include "sched/sched_private.h"
 
 static vmm_status create_event(struct vmm_device *device, int event, void **result)
@@ -27,4 +27,6 @@ const struct vmm_sync_driver vmm_sched_sync_driver = {
 	.create_event = create_event,
 	.destroy_event = destroy_event,
 	.tell_event = tell_event,
+	.target_count = vmm_periodic_target_count,
+	.begin_beat = vmm_periodic_begin,
 };
