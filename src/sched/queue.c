@@ -27,18 +27,6 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
-	atomic_fetch_add(&sched->ready_count, 1);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-}
-
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
