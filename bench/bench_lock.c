@@ -20,7 +20,7 @@
 
 enum { DONOT_WAIT = 0x4, IGNORE_SYNC = 0x8, DISCARD = 0x80, NO_EXISTING_REFERENCE = 0x100 };
 /* So many that waking the partner, or waiting for its turn on a busy machine, does not count. */
-enum { PAIRS_A_STEP = 8192 };
+enum { PAIRS_A_STEP = 65536 };
 enum kind { IDLE, DISCARDING, BUSY, TWO_THREADS, THUNKS };
 
 struct access {

@@ -1,131 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Monitored fences: a signal that nobody waits for and a wait that need not wait, in the core and through the D3DKMT door, against
- * the ordered store and the locked instruction that they cannot do without; one signal that frees one of so many waits; a wait
- * for any of 64 fences. The adapter's miniport is the scripted one of the tests, which is never called here.
+ * Monitored fences in the core: a signal that nobody waits for and a wait that need not wait, against the ordered store and
+ * the locked instruction that they cannot do without; signals that free one or a hundred of so many waits; the book-keeping
+ * of a wait for any of 64 fences.
  */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <support/scripted_miniport.h>
-#include <d3dkmthk.h>
-#include <vidmm/vidmm.h>
 
 #include "sync/sync_private.h"
 
 enum { FENCES = 64 };
-
-struct client {
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
-	struct vidmm_process *process;
-	struct scripted_miniport *miniport;
-	D3DKMT_HANDLE device, fence;
-	uint64_t value;
-};
-
-static bool start(struct client *c)
-{
-	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_LINUX};
-	D3DKMT_ADAPTERINFO info;
-	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
-	D3DKMT_CREATEDEVICE device = {0};
-
-	c->miniport = scripted_create();
-	scripted_set_version(c->miniport, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
-	c->miniport->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
-	struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						.initialization_data = scripted_table(c->miniport),
-						.bar_sizes = bars,
-						.bar_count = 1};
-	if (vidmm_host_create(&host, &c->host) < 0 ||
-	    vidmm_adapter_start(c->host, &adapter, &c->adapter) < 0 ||
-	    vidmm_process_open(c->host, "bench", &c->process) < 0)
-		return false;
-	vidmm_d3dkmt_attach(c->process);
-	if (D3DKMTEnumAdapters2(&all))
-		return false;
-	device.hAdapter = info.hAdapter;
-	if (D3DKMTCreateDevice(&device))
-		return false;
-	c->device = device.hDevice;
-	return true;
-}
-
-static bool make_fence(struct client *c)
-{
-	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.hDevice = c->device,
-						    .Info.Type = D3DDDI_MONITORED_FENCE};
-
-	if (D3DKMTCreateSynchronizationObject2(&args))
-		return false;
-	c->fence = args.hSyncObject;
-	return true;
-}
-
-static void client_end(void *state)
-{
-	struct client *c = state;
-
-	vidmm_d3dkmt_attach(NULL);
-	vidmm_process_close(c->process);
-	vidmm_adapter_stop(c->adapter);
-	vidmm_host_destroy(c->host);
-	scripted_destroy(c->miniport);
-	free(c);
-}
-
-static void *client_begin(const struct bench_case *self)
-{
-	(void)self;
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	if (!start(c) || !make_fence(c))
-		abort();
-	return c;
-}
-
-static void run_door_signal(void *state, uint64_t steps)
-{
-	struct client *c = state;
-	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = c->device,
-							  .ObjectCount = 1,
-							  .ObjectHandleArray = &c->fence,
-							  .FenceValueArray = &c->value};
-
-	vidmm_d3dkmt_attach(c->process);
-	for (uint64_t i = 0; i < steps; i++) {
-		c->value++;
-		if (D3DKMTSignalSynchronizationObjectFromCpu(&args))
-			abort();
-	}
-}
-BENCH(.name = "sync.door_signal", .setup = client_begin, .run = run_door_signal,
-      .teardown = client_end, .peer = "floor.store_seq_cst", .ratio_max = 3);
-
-static void run_door_wait(void *state, uint64_t steps)
-{
-	struct client *c = state;
-	const UINT64 zero = 0;
-	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = c->device,
-								 .ObjectCount = 1,
-								 .ObjectHandleArray = &c->fence,
-								 .FenceValueArray = &zero};
-
-	vidmm_d3dkmt_attach(c->process);
-	for (uint64_t i = 0; i < steps; i++)
-		if (D3DKMTWaitForSynchronizationObjectFromCpu(&args))
-			abort();
-}
-BENCH(.name = "sync.door_wait_satisfied", .setup = client_begin, .run = run_door_wait,
-      .teardown = client_end, .peer = "floor.xadd", .ratio_max = 3);
-
-/* ---- the core ---- */
 
 struct core {
 	struct vmm_os *os;
@@ -186,6 +72,7 @@ static void *core_begin(const struct bench_case *self)
 	c->object.world = &c->world;
 	c->object.type = VMM_SYNC_MONITORED_FENCE;
 	c->object.word = &c->word;
+	atomic_init(&c->object.step, 1);
 	for (uint64_t i = 0; i < c->count; i++)
 		stand_in(c, i, i + 1);
 	return c;
@@ -214,24 +101,43 @@ static void run_satisfied(void *state, uint64_t steps)
 BENCH(.name = "sync.wait_satisfied", .setup = core_begin, .run = run_satisfied,
       .teardown = core_end, .peer = "floor.xadd", .ratio_max = 0.4);
 
-/* One signal frees the wait for the least value, which then waits behind all others. */
+/* One signal frees the waits for the least values, which then wait behind all others: what is left asleep costs its logarithm. */
+static void wake(struct core *c, uint64_t woken)
+{
+	uint64_t first = c->value;
+
+	c->value += woken;
+	if (!vmm_sync_raise(&c->object, c->value, false))
+		abort();
+	vmm_sync_deliver(&c->object);
+	for (uint64_t value = first; value < c->value; value++) {
+		if (!c->waits[value % c->count].done)
+			abort();
+		stand_in(c, value % c->count, value + 1 + c->count);
+	}
+	if (c->waits[c->value % c->count].done && woken < c->count)
+		abort();
+}
+
 static void run_wake_one(void *state, uint64_t steps)
 {
-	struct core *c = state;
-
-	for (uint64_t i = 0; i < steps; i++) {
-		uint64_t index = c->value % c->count;
-
-		if (!vmm_sync_raise(&c->object, ++c->value, false))
-			abort();
-		vmm_sync_deliver(&c->object);
-		stand_in(c, index, c->value + c->count);
-	}
+	for (uint64_t i = 0; i < steps; i++)
+		wake(state, 1);
 }
-BENCH(.name = "sync.wake_one_of_100", .parameter = 100, .setup = core_begin, .run = run_wake_one,
+
+static void run_wake_100(void *state, uint64_t steps)
+{
+	for (uint64_t i = 0; i < steps; i++)
+		wake(state, 100);
+}
+BENCH(.name = "sync.wake_1_of_1", .parameter = 1, .setup = core_begin, .run = run_wake_one,
       .teardown = core_end);
-BENCH(.name = "sync.wake_one_of_10k", .parameter = 10000, .setup = core_begin, .run = run_wake_one,
-      .teardown = core_end, .peer = "sync.wake_one_of_100", .ratio_max = 4);
+BENCH(.name = "sync.wake_1_of_100", .parameter = 100, .setup = core_begin, .run = run_wake_one,
+      .teardown = core_end, .peer = "sync.wake_1_of_1", .ratio_max = 4);
+BENCH(.name = "sync.wake_1_of_10k", .parameter = 10000, .setup = core_begin, .run = run_wake_one,
+      .teardown = core_end, .peer = "sync.wake_1_of_100", .ratio_max = 4);
+BENCH(.name = "sync.wake_100_of_10k", .parameter = 10000, .per_run = 100, .setup = core_begin,
+      .run = run_wake_100, .teardown = core_end, .peer = "sync.wake_1_of_10k", .ratio_max = 4);
 
 /* A wait for any of 64 fences: into all their heaps, woken by one, out of the others. */
 static void run_wait_any(void *state, uint64_t steps)

@@ -13,11 +13,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* So many that waking the partner at the begin of a run does not count. */
+enum { LOOKS_A_STEP = 16384, SLEEPS_A_STEP = 16 };
 enum turn { TURN_IDLE, TURN_PING, TURN_PONG, TURN_STOP };
 
 struct pair {
 	_Alignas(128) atomic_uint word;
 	_Alignas(128) bool sleeps;
+	uint32_t rounds_a_step;
 	pthread_t partner;
 };
 
@@ -74,7 +77,8 @@ static void *pair_create(const struct bench_case *self)
 	struct pair *pair = aligned_alloc(128, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	*pair = (struct pair){.sleeps = self->parameter != 0};
+	*pair = (struct pair){.sleeps = self->parameter != 0,
+			      .rounds_a_step = (uint32_t)self->per_run / 2};
 	if (pthread_create(&pair->partner, NULL, partner_main, pair) != 0) {
 		free(pair);
 		return NULL;
@@ -101,15 +105,15 @@ static void run_hand_off(void *state, uint64_t steps)
 	struct pair *pair = state;
 	change_and_wake(pair, TURN_PING);
 	await_change(pair, TURN_PING);
-	for (uint64_t i = 0; i < steps; i++) {
+	for (uint64_t i = 0; i < steps * pair->rounds_a_step; i++) {
 		hand_over(pair, TURN_PING);
 		await_change(pair, TURN_PING);
 	}
 	change_and_wake(pair, TURN_IDLE);
 }
-BENCH(.name = "floor.line_hand_off", .threads = 2, .per_run = 2, .setup = pair_create,
-      .run = run_hand_off, .teardown = pair_destroy);
-BENCH(.name = "floor.futex_hand_off", .threads = 2, .per_run = 2, .parameter = 1,
+BENCH(.name = "floor.line_hand_off", .threads = 2, .per_run = 2 * LOOKS_A_STEP,
+      .setup = pair_create, .run = run_hand_off, .teardown = pair_destroy);
+BENCH(.name = "floor.futex_hand_off", .threads = 2, .per_run = 2 * SLEEPS_A_STEP, .parameter = 1,
       .setup = pair_create, .run = run_hand_off, .teardown = pair_destroy);
 
 static void *arithmetic(void *unused)

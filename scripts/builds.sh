@@ -27,9 +27,10 @@ build_options() {
 	esac
 }
 
-# build NAME: configure and compile build/NAME; false if that fails.
+# build NAME [TARGET...]: configure and compile build/NAME, or only these targets of it; false if that fails.
 build() {
 	local name=$1 compiler options log
+	shift
 	compiler=$(build_compiler "$name")
 	read -ra options <<<"$(build_options "$name")"
 	log=build/$name.log
@@ -40,7 +41,7 @@ build() {
 		return 1
 	fi
 	grep -ah 'WARNING: not built' "$log" || true
-	if ! ninja -C "build/$name" -k 0 >"$log" 2>&1; then
+	if ! ninja -C "build/$name" -k 0 "$@" >"$log" 2>&1; then
 		grep -aE '^FAILED|error:|warning:' "$log" | head -n 40 || tail -n 40 "$log"
 		return 1
 	fi

@@ -59,6 +59,11 @@ struct vidmm_host_options {
 	/* sim: nothing can run any more; the report names each blocked thread and what it waits for. NULL: stderr, abort. */
 	void (*deadlock)(void *context, const char *report);
 	void *deadlock_context;
+	/*
+	 * SHR-10: what the access of an NT handle does not allow, an object opened from it refuses with STATUS_ACCESS_DENIED. Off
+	 * by default, because clients share with accesses that allow nothing.
+	 */
+	bool enforce_sharing_rights;
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_host_create(const struct vidmm_host_options *options,
 							  struct vidmm_host **host);
@@ -162,11 +167,13 @@ struct vidmm_adapter_options {
 	uint32_t physical_adapters;
 	/*
 	 * What a miniport is told that the system enables when it asks (DxgkCbIsFeatureEnabled, DxgkCbQueryFeatureSupport): bit
-	 * n is DXGK_FEATURE_ID n. One is built, VIDMM_FEATURE_SHARE_BACKING_STORE; others are STATUS_NOT_SUPPORTED. 0: none.
+	 * n is DXGK_FEATURE_ID n. Two are built, VIDMM_FEATURE_SHARE_BACKING_STORE and VIDMM_FEATURE_HWSCH; others are
+	 * STATUS_NOT_SUPPORTED. 0: none.
 	 */
 	uint32_t features;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: VIDMM_SCHEDULING_DEFAULTS */
 };
+#define VIDMM_FEATURE_HWSCH               0x01u /* hardware scheduling and hardware queues: rule SCH-10 */
 #define VIDMM_FEATURE_SHARE_BACKING_STORE 0x20u /* rule ALF-30 */
 /* Loads and starts: AddDevice, StartDevice, QueryAdapterInfo. The reason of a refusal is a finding or a reason event. */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
@@ -262,6 +269,14 @@ vidmm_device_set_trim(struct vidmm_device *device, void *umd_device,
 VIDMM_API void vidmm_d3dkmt_attach(struct vidmm_process *process);
 /* Returns the process that the thread had entered before, or NULL. */
 VIDMM_API struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process);
+
+/*
+ * SHR-25: the name by which an NT handle (a descriptor of the calling program) was shared, as it was given: *units of
+ * UTF-16, which is the room in `name` before and the length after, 0 for one without a name. STATUS_INVALID_HANDLE: no NT
+ * handle of an object of this host; STATUS_BUFFER_TOO_SMALL: *units says how much is needed. Any thread.
+ */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_nt_handle_name(struct vidmm_host *host, int handle,
+							     uint16_t *name, uint32_t *units);
 
 /* ---- sharing: the runtime's side ----
  * On Windows the runtime knows that a resource is to be shared and tells the kernel so while the driver only calls

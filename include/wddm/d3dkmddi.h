@@ -14,6 +14,7 @@
 #include "kmddi_alloc.h"
 #include "kmddi_paging.h"
 #include "kmddi_submit.h"
+#include "kmddi_hwsched.h"
 #include "kmddi_display.h"
 #include "kmddi_callback.h"
 #include "kmddi_vidpn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DRIVER_INITIALIZATION_DATA: what a miniport registers. Part of dispmprt.h. Entries typed
- * PDXGKDDI_RESERVED are for displays and hardware queues, which vidmm does not drive; it never
+ * PDXGKDDI_RESERVED are for displays, doorbells and logs, which vidmm does not drive; it never
  * calls them, and their argument types are not declared. Source: the DRIVER_INITIALIZATION_DATA
  * page; sizes in the submission specification, 1.11.
  */
@@ -144,15 +144,15 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 	PDXGKDDI_RESERVED DxgkDdiUpdateMonitorLinkInfo;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_2
-	PDXGKDDI_RESERVED DxgkDdiCreateHwContext;
-	PDXGKDDI_RESERVED DxgkDdiDestroyHwContext;
-	PDXGKDDI_RESERVED DxgkDdiCreateHwQueue;
-	PDXGKDDI_RESERVED DxgkDdiDestroyHwQueue;
+	PDXGKDDI_CREATEHWCONTEXT DxgkDdiCreateHwContext;
+	PDXGKDDI_DESTROYHWCONTEXT DxgkDdiDestroyHwContext;
+	PDXGKDDI_CREATEHWQUEUE DxgkDdiCreateHwQueue;
+	PDXGKDDI_DESTROYHWQUEUE DxgkDdiDestroyHwQueue;
 	PDXGKDDI_SUBMITCOMMANDTOHWQUEUE DxgkDdiSubmitCommandToHwQueue;
 	PDXGKDDI_SWITCHTOHWCONTEXTLIST DxgkDdiSwitchToHwContextList;
 	PDXGKDDI_RESETHWENGINE DxgkDdiResetHwEngine;
-	PDXGKDDI_RESERVED DxgkDdiCreatePeriodicFrameNotification;
-	PDXGKDDI_RESERVED DxgkDdiDestroyPeriodicFrameNotification;
+	PDXGKDDI_CREATEPERIODICFRAMENOTIFICATION DxgkDdiCreatePeriodicFrameNotification;
+	PDXGKDDI_DESTROYPERIODICFRAMENOTIFICATION DxgkDdiDestroyPeriodicFrameNotification;
 	PDXGKDDI_RESERVED DxgkDdiSetTimingsFromVidPn;
 	PDXGKDDI_RESERVED DxgkDdiSetTargetGamma;
 	PDXGKDDI_RESERVED DxgkDdiSetTargetContentType;
@@ -171,17 +171,17 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_4
 	PDXGKDDI_RESERVED DxgkDdiSetSchedulingLogBuffer;
-	PDXGKDDI_RESERVED DxgkDdiSetupPriorityBands;
+	PDXGKDDI_SETUPPRIORITYBANDS DxgkDdiSetupPriorityBands;
 	PDXGKDDI_RESERVED DxgkDdiNotifyFocusPresent;
-	PDXGKDDI_RESERVED DxgkDdiSetContextSchedulingProperties;
-	PDXGKDDI_RESERVED DxgkDdiSuspendContext;
-	PDXGKDDI_RESERVED DxgkDdiResumeContext;
+	PDXGKDDI_SETCONTEXTSCHEDULINGPROPERTIES DxgkDdiSetContextSchedulingProperties;
+	PDXGKDDI_SUSPENDCONTEXT DxgkDdiSuspendContext;
+	PDXGKDDI_RESUMECONTEXT DxgkDdiResumeContext;
 	PDXGKDDI_RESERVED DxgkDdiSetVirtualMachineData;
 	PDXGKDDI_RESERVED DxgkDdiBeginExclusiveAccess;
 	PDXGKDDI_RESERVED DxgkDdiEndExclusiveAccess;
 	PDXGKDDI_RESERVED DxgkDdiQueryDiagnosticTypesSupport;
 	PDXGKDDI_RESERVED DxgkDdiControlDiagnosticReporting;
-	PDXGKDDI_RESERVED DxgkDdiResumeHwEngine;
+	PDXGKDDI_RESUMEHWENGINE DxgkDdiResumeHwEngine;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_5
 	PDXGKDDI_RESERVED DxgkDdiSignalMonitoredFence;
@@ -207,8 +207,8 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_0
 	PDXGKDDI_SETALLOCATIONBACKINGSTORE DxgkDdiSetAllocationBackingStore;
-	PDXGKDDI_RESERVED DxgkDdiCreateCpuEvent;
-	PDXGKDDI_RESERVED DxgkDdiDestroyCpuEvent;
+	PDXGKDDI_CREATECPUEVENT DxgkDdiCreateCpuEvent;
+	PDXGKDDI_DESTROYCPUEVENT DxgkDdiDestroyCpuEvent;
 	PDXGKDDI_RESERVED DxgkDdiCancelFlips;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM3_1

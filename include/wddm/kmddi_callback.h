@@ -110,10 +110,31 @@ typedef struct _DXGKARGCB_NOTIFY_INTERRUPT_DATA {
 			UINT EngineOrdinal;
 		} MonitoredFenceSignaled;
 		struct {
+			UINT64 FaultedFenceId;
+			D3DGPU_VIRTUAL_ADDRESS FaultedVirtualAddress;
+			UINT64 FaultedPrimitiveAPISequenceNumber;
+			union {
+				HANDLE FaultedHwQueue;
+				HANDLE FaultedHwContext;
+				HANDLE FaultedProcessHandle;
+			};
+			UINT NodeOrdinal;
+			UINT EngineOrdinal;
+			DXGK_RENDER_PIPELINE_STAGE FaultedPipelineStage;
+			UINT FaultedBindTableEntry;
+			DXGK_PAGE_FAULT_FLAGS PageFaultFlags;
+			UINT PageTableLevel;
+			DXGK_FAULT_ERROR_CODE FaultErrorCode;
+		} HwQueuePageFaulted;
+		struct {
 			UINT NodeOrdinal;
 			UINT EngineOrdinal;
 			UINT ContextSwitchFence;
 		} HwContextListSwitchCompleted;
+		struct {
+			D3DDDI_VIDEO_PRESENT_TARGET_ID VidPnTargetId;
+			UINT NotificationID;
+		} PeriodicMonitoredFenceSignaled;
 #endif
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_4
 		struct {
@@ -255,6 +276,22 @@ typedef struct _DXGKARGCB_QUERYFEATURESUPPORT {
 	UINT DriverSupportState;
 	BOOLEAN Enabled;
 } DXGKARGCB_QUERYFEATURESUPPORT;
+
+/*
+ * With CpuEventObject hDxgkProcess is 0 and hEvent what DxgkDdiCreateCpuEvent was given (since 3.0); otherwise the event is
+ * one of a virtual machine's process. Any IRQL up to DISPATCH_LEVEL. Since 2.5; members in the order of the page.
+ */
+typedef struct _DXGKARGCB_SIGNALEVENT {
+	HANDLE hDxgkProcess;
+	HANDLE hEvent;
+	union {
+		struct {
+			UINT CpuEventObject : 1; /* 0x00000001 */
+			UINT Reserved : 31;      /* 0xFFFFFFFE */
+		};
+		UINT Flags;
+	};
+} DXGKARGCB_SIGNALEVENT;
 
 typedef struct _DXGKARGCB_RELEASEHANDLEDATA {
 	HANDLE ReleaseHandle;

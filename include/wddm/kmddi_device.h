@@ -2,7 +2,7 @@
 /*
  * Devices, contexts and processes as the miniport creates them. Part of d3dkmddi.h. Source: the
  * pages DXGKARG_CREATEDEVICE, DXGK_DEVICEINFO, DXGKARG_CREATECONTEXT, DXGK_CONTEXTINFO,
- * DXGKARG_CREATEPROCESS, DXGKARG_ESCAPE.
+ * DXGKARG_CREATEPROCESS, DXGKARG_ESCAPE, DXGKARG_CREATECPUEVENT.
  */
 #ifndef WDDM_KMDDI_DEVICE_H
 #define WDDM_KMDDI_DEVICE_H
@@ -139,6 +139,27 @@ typedef struct _DXGKARG_ESCAPE {
 	UINT PrivateDriverDataSize;
 	HANDLE hContext;
 } DXGKARG_ESCAPE;
+
+/* All bits are reserved. */
+typedef struct _DXGK_CREATECPUEVENTFLAGS {
+	union {
+		struct {
+			UINT Reserved : 32; /* 0xFFFFFFFF */
+		};
+		UINT Value;
+	};
+} DXGK_CREATECPUEVENTFLAGS;
+
+/*
+ * A CPU notification that the miniport signals (DxgkCbSignalEvent, with hDxgCpuEvent). hKmdCpuEvent: out. Since 3.0;
+ * members in the order of the page.
+ */
+typedef struct _DXGKARG_CREATECPUEVENT {
+	HANDLE hKmdDevice;
+	HANDLE hDxgCpuEvent;
+	DXGK_CREATECPUEVENTFLAGS Flags;
+	HANDLE hKmdCpuEvent;
+} DXGKARG_CREATECPUEVENT;
 
 #ifdef __cplusplus
 }

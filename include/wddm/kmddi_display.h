@@ -89,6 +89,23 @@ typedef struct _DXGKARG_PRESENT {
 #endif
 } DXGKARG_PRESENT;
 
+/*
+ * Time: so long before each vertical sync of the target, in units of 100 ns, interrupt 14 is raised with NotificationID.
+ * hNotification: out. Since 2.2; members in the order of the page.
+ */
+typedef struct _DXGKARG_CREATEPERIODICFRAMENOTIFICATION {
+	HANDLE hAdapter;
+	D3DDDI_VIDEO_PRESENT_TARGET_ID VidPnTargetId;
+	UINT64 Time;
+	UINT NotificationID;
+	HANDLE hNotification;
+} DXGKARG_CREATEPERIODICFRAMENOTIFICATION;
+
+typedef struct _DXGKARG_DESTROYPERIODICFRAMENOTIFICATION {
+	HANDLE hNotification;
+	HANDLE hAdapter;
+} DXGKARG_DESTROYPERIODICFRAMENOTIFICATION;
+
 typedef struct _DXGK_SETPOINTERPOSITIONFLAGS {
 	union {
 		struct {

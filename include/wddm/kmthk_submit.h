@@ -232,8 +232,8 @@ typedef struct _D3DKMT_SUBMITCOMMAND {
 	D3DKMT_PTR(D3DKMT_HANDLE *, HistoryBufferArray);
 } D3DKMT_SUBMITCOMMAND;
 
-/* As D3DKMT_SUBMITCOMMAND for a hardware queue: HwQueueProgressFenceId must be one above the
- * last (2.2). */
+/* As D3DKMT_SUBMITCOMMAND for a hardware queue: HwQueueProgressFenceId must be above the last
+ * one (2.2). */
 typedef struct _D3DKMT_SUBMITCOMMANDTOHWQUEUE {
 	D3DKMT_HANDLE hHwQueue;
 	UINT64 HwQueueProgressFenceId;

@@ -31,6 +31,8 @@ typedef int32_t vmm_status;
 #define VMM_OBJECT_NAME_INVALID   ((vmm_status)0xC0000033)
 #define VMM_OBJECT_NAME_NOT_FOUND ((vmm_status)0xC0000034)
 #define VMM_OBJECT_NAME_COLLISION ((vmm_status)0xC0000035)
+#define VMM_OBJECT_TYPE_MISMATCH  ((vmm_status)0xC0000024)
+#define VMM_BUFFER_TOO_SMALL      ((vmm_status)0xC0000023)
 #define VMM_CANCELLED             ((vmm_status)0xC0000120)
 #define VMM_DEVICE_REMOVED        ((vmm_status)0xC00002B6)
 #define VMM_NO_VIDEO_MEMORY       ((vmm_status)0xC01E0100)

@@ -42,21 +42,37 @@ static uint32_t handle_of(const struct vmm_handle_table *table, uint32_t key)
 	return (key & ~LOW_MASK) | table->kind;
 }
 
+/* For the owner, who has the lock. */
+static struct vmm_handle_entry *entry_at(const struct vmm_handle_table *table, uint32_t index)
+{
+	return &atomic_load_explicit(&table->entries, memory_order_relaxed)[index];
+}
+
+static uint32_t key_at(const struct vmm_handle_table *table, uint32_t index)
+{
+	return atomic_load_explicit(&entry_at(table, index)->key, memory_order_relaxed);
+}
+
 static bool is_live(const struct vmm_handle_table *table, uint32_t handle)
 {
 	uint32_t index = index_of(handle);
 
-	return index < table->capacity && type_of(table->entries[index].key) != VMM_HANDLE_FREE &&
-	       handle_of(table, table->entries[index].key) == handle;
+	return index < table->capacity && type_of(key_at(table, index)) != VMM_HANDLE_FREE &&
+	       handle_of(table, key_at(table, index)) == handle;
+}
+
+static void set_next(struct vmm_handle_table *table, uint32_t index, uint32_t next)
+{
+	atomic_store_explicit(&entry_at(table, index)->next, next, memory_order_relaxed);
 }
 
 static void free_list_push(struct vmm_handle_table *table, uint32_t index)
 {
-	table->entries[index].next_free = NONE;
+	set_next(table, index, NONE);
 	if (table->free_tail == NONE)
 		table->free_head = index;
 	else
-		table->entries[table->free_tail].next_free = index;
+		set_next(table, table->free_tail, index);
 	table->free_tail = index;
 }
 
@@ -64,32 +80,39 @@ static uint32_t free_list_pop(struct vmm_handle_table *table)
 {
 	uint32_t index = table->free_head;
 
-	table->free_head = table->entries[index].next_free;
+	table->free_head =
+		atomic_load_explicit(&entry_at(table, index)->next, memory_order_relaxed);
 	/* The last one is gone: the tail must not go on naming a slot that is in use. */
 	if (table->free_head == NONE)
 		table->free_tail = NONE;
 	return index;
 }
 
+/* Called when no slot is free: the new ones are all there are. */
 static bool grow(struct vmm_handle_table *table)
 {
-	uint32_t capacity = table->capacity ? table->capacity * 2 : FIRST_CAPACITY;
+	uint32_t before = table->capacity, capacity = before ? before * 2 : FIRST_CAPACITY;
 	struct vmm_handle_entry *entries;
 
-	if (table->capacity == INDEX_COUNT)
+	if (before == INDEX_COUNT)
 		return false;
 	entries = vmm_calloc(capacity, sizeof(*entries));
 	if (!entries)
 		return false;
-	if (table->capacity)
-		memcpy(entries, table->entries, table->capacity * sizeof(*entries));
-	vmm_free(table->entries);
-	table->entries = entries;
-	for (uint32_t index = table->capacity; index < capacity; index++) {
-		entries[index].key = make_key(0, VMM_HANDLE_FREE, index);
-		free_list_push(table, index);
+	if (before) {
+		memcpy(entries, entry_at(table, 0), before * sizeof(*entries));
+		vmm_assert(table->old_count < VMM_HANDLE_GROWTHS);
+		table->old[table->old_count++] = entry_at(table, 0);
 	}
-	table->capacity = capacity;
+	for (uint32_t index = before; index < capacity; index++) {
+		atomic_init(&entries[index].key, make_key(0, VMM_HANDLE_FREE, index));
+		atomic_init(&entries[index].next, index + 1 < capacity ? index + 1 : NONE);
+	}
+	table->free_head = before;
+	table->free_tail = capacity - 1;
+	/* In this order: see vmm_handle_peek. */
+	atomic_store_explicit(&table->entries, entries, memory_order_release);
+	atomic_store_explicit(&table->capacity, capacity, memory_order_release);
 	return true;
 }
 
@@ -102,40 +125,58 @@ void vmm_handle_table_finish(struct vmm_handle_table *table)
 {
 	vmm_assert(table->used == 0);
 	vmm_free(table->entries);
+	for (uint32_t i = 0; i < table->old_count; i++)
+		vmm_free(table->old[i]);
 	vmm_handle_table_init(table, table->kind);
 }
 
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type, void *object)
 {
 	struct vmm_handle_entry *entry;
-	uint32_t index;
+	uint32_t index, key;
 
 	vmm_assert(type > VMM_HANDLE_FREE && type < VMM_HANDLE_TYPE_COUNT && object);
 	if (table->free_head == NONE && !grow(table))
 		return 0;
 	index = free_list_pop(table);
-	entry = &table->entries[index];
-	entry->key = make_key(generation_of(entry->key) % GENERATION_MAX + 1, type, index);
-	entry->object = object;
+	entry = entry_at(table, index);
+	key = make_key(generation_of(key_at(table, index)) % GENERATION_MAX + 1, type, index);
+	atomic_store_explicit(&entry->next, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->object, object, memory_order_relaxed);
+	atomic_store_explicit(&entry->key, key, memory_order_release);
 	table->used++;
-	return handle_of(table, entry->key);
+	return handle_of(table, key);
 }
 
-void vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
+bool vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle)
 {
 	uint32_t index = index_of(handle);
+	struct vmm_handle_entry *entry;
 
 	vmm_assert(is_live(table, handle));
-	table->entries[index].object = NULL;
-	table->entries[index].key = make_key(generation_of(handle), VMM_HANDLE_FREE, index);
+	entry = entry_at(table, index);
+	bool shown = atomic_load_explicit(&entry->next, memory_order_relaxed) == VMM_HANDLE_SHOWN;
+	/* The key first: who finds it has the object of before, or none. */
+	atomic_store_explicit(&entry->key, make_key(generation_of(handle), VMM_HANDLE_FREE, index),
+			      memory_order_release);
+	atomic_store_explicit(&entry->object, NULL, memory_order_relaxed);
 	free_list_push(table, index);
 	table->used--;
+	return shown;
+}
+
+void vmm_handle_show(struct vmm_handle_table *table, uint32_t handle)
+{
+	vmm_assert(is_live(table, handle));
+	atomic_store_explicit(&entry_at(table, index_of(handle))->next, VMM_HANDLE_SHOWN,
+			      memory_order_release);
 }
 
 void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object)
 {
 	vmm_assert(is_live(table, handle) && object);
-	table->entries[index_of(handle)].object = object;
+	atomic_store_explicit(&entry_at(table, index_of(handle))->object, object,
+			      memory_order_relaxed);
 }
 
 static const char *const wrong_type[VMM_HANDLE_TYPE_COUNT] = {
@@ -147,6 +188,8 @@ static const char *const wrong_type[VMM_HANDLE_TYPE_COUNT] = {
 	[VMM_HANDLE_SYNC] = "wrong type (synchronization object)",
 	[VMM_HANDLE_SHARED] = "wrong type (shared)",
 	[VMM_HANDLE_KEYED] = "wrong type (keyed mutex)",
+	[VMM_HANDLE_HW_CONTEXT] = "wrong type (hardware context)",
+	[VMM_HANDLE_HW_QUEUE] = "wrong type (hardware queue)",
 	[VMM_HANDLE_PAGING_QUEUE] = "wrong type (paging queue)",
 	[VMM_HANDLE_TRIM] = "wrong type (trim notification)",
 };
@@ -162,11 +205,11 @@ const char *vmm_handle_explain(const struct vmm_handle_table *table, uint32_t ha
 	    (handle & LOW_MASK) != table->kind)
 		return "never issued";
 	if (is_live(table, handle)) {
-		uint32_t found = type_of(table->entries[index].key);
+		uint32_t found = type_of(key_at(table, index));
 
 		return found == (uint32_t)type ? "live" : wrong_type[found];
 	}
-	last = generation_of(table->entries[index].key);
+	last = generation_of(key_at(table, index));
 	if (generation_of(handle) <= last)
 		return "destroyed";
 	/* Generations come round after three uses of a slot, and nobody counts the rounds. */
@@ -178,9 +221,10 @@ void vmm_handle_for_each(const struct vmm_handle_table *table,
 {
 	for (uint32_t index = 0; index < table->capacity; index++) {
 		/* A copy: fn may destroy its handle, and create others. */
-		struct vmm_handle_entry entry = table->entries[index];
+		void *object =
+			atomic_load_explicit(&entry_at(table, index)->object, memory_order_relaxed);
 
-		if (entry.object)
-			fn(context, handle_of(table, entry.key), entry.object);
+		if (object)
+			fn(context, handle_of(table, key_at(table, index)), object);
 	}
 }

@@ -58,6 +58,7 @@ static vmm_status start_core(struct vidmm_adapter *adapter, const struct vidmm_a
 	core->node_count = caps->node_count;
 	core->paging_node = caps->paging_node;
 	core->paging_timeline = caps->node_count;
+	core->hw_queues = caps->hw_nodes != 0;
 	status = vmm_sched_start(core);
 	if (!vmm_ok(status))
 		return status;
@@ -101,7 +102,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 
 	if (!host || !options || !result || !options_valid(options))
 		return VMM_INVALID_PARAMETER;
-	if (options->features & ~VIDMM_FEATURE_SHARE_BACKING_STORE)
+	if (options->features & ~(VIDMM_FEATURE_SHARE_BACKING_STORE | VIDMM_FEATURE_HWSCH))
 		return VMM_NOT_SUPPORTED;
 	if (options->report)
 		*options->report =
@@ -163,6 +164,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_sched_destroy_devices(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_sched_stop(core);
+	vmm_bundles_end_adapter(core);
 	vmm_memory_reap(core);
 	/* The engines of an adapter that stopped for a violation may still read buffers; they end with StopDevice. */
 	vmm_port_stop(core->port);

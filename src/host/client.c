@@ -210,8 +210,9 @@ vidmm_status vidmm_resource_open(struct vidmm_device *device, uint32_t global_ha
 		return VMM_INVALID_PARAMETER;
 	status = enter(&visit, device, &core);
 	if (vmm_ok(status)) {
-		status = vmm_resource_open(core, global_handle, km_resource, allocations,
-					   allocation_count);
+		const struct vmm_share_key key = {.global = global_handle};
+
+		status = vmm_resource_open(core, &key, km_resource, allocations, allocation_count);
 		door_event(core->process->id, core->adapter, VIDMM_DOOR_OPEN_RESOURCE, status,
 			   vmm_ok(status) ? *km_resource : 0);
 	}

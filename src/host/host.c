@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One world: os, kernel services, event stream; its clock and threads for clients. */
 #include "host/host_private.h"
+#include "object/nt_handle.h"
 
 #include <string.h>
 
@@ -99,6 +100,7 @@ vidmm_status vidmm_host_create(const struct vidmm_host_options *options, struct 
 	status = vmm_world_init(&host->world, os, nt, observe);
 	if (!vmm_ok(status))
 		goto out_nt;
+	host->world.sharing_rights = options->enforce_sharing_rights;
 	*result = host;
 	return VMM_OK;
 out_nt:
@@ -112,6 +114,14 @@ out_host:
 	return status;
 }
 
+vidmm_status vidmm_nt_handle_name(struct vidmm_host *host, int handle, uint16_t *name,
+				  uint32_t *units)
+{
+	if (!host || handle < 0 || !units || (*units && !name))
+		return VMM_INVALID_PARAMETER;
+	return vmm_nt_name_of(&host->world, (uint64_t)handle, name, units);
+}
+
 void vidmm_host_destroy(struct vidmm_host *host)
 {
 	if (!host)
@@ -119,7 +129,7 @@ void vidmm_host_destroy(struct vidmm_host *host)
 	struct vmm_os *os = host->world.os;
 
 	vmm_assert(host->adapters == 0);
-	vmm_sync_end_world(&host->world);
+	vmm_nt_end_world(&host->world);
 	vmm_world_finish(&host->world);
 	/* A miniport's thread that never ends keeps its world: better a leak than freed memory under a running thread. */
 	bool ended = vmm_ok(vmm_nt_destroy(host->world.nt));

@@ -16,6 +16,7 @@ static void check_instance(const struct vmm_memory *memory, const struct vmm_seg
 		   memory->caps->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_1);
 	vmm_assert(vmm_range_owner(segment->heap, instance->range) == instance);
 	vmm_assert(vmm_range_offset(segment->heap, instance->range) == instance->offset);
+	vmm_assert(instance->address == segment->port->gpu_base + instance->offset);
 	vmm_assert(vmm_range_size(segment->heap, instance->range) >= allocation->size_bytes);
 	vmm_assert(!allocation->alignment || instance->offset % allocation->alignment == 0);
 	vmm_assert(instance->offset + allocation->size_bytes <= segment->capacity_bytes);
@@ -104,13 +105,28 @@ static void check_arenas(const struct vmm_memory *memory)
 	vmm_assert(used <= memory->system_limit_bytes);
 }
 
-static void check_gates(const struct vmm_memory *memory)
+static void check_marks(const struct vmm_allocation *a)
+{
+	uint32_t marks = 0;
+
+	marks |= a->offer ? VMM_MARK_OFFERED : 0;
+	marks |= a->offer_queued ? VMM_MARK_OFFER_QUEUED : 0;
+	marks |= a->content_lost ? VMM_MARK_CONTENT_LOST : 0;
+	marks |= a->instance_count > 1 ? VMM_MARK_RENAMED : 0;
+	marks |= a->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING ? VMM_MARK_SYNCHRONOUS : 0;
+	/* Who replaces it has another lock. */
+	vmm_assert((atomic_load(&a->marks) & ~(uint32_t)VMM_MARK_REPLACED) == marks);
+	vmm_assert(a->serving == (a->read_set & a->write_set) << 1);
+}
+
+static void check_allocations(const struct vmm_memory *memory)
 {
 	const struct vmm_list *at, *link;
 
 	vmm_list_for_each (at, &memory->allocations) {
 		const struct vmm_allocation *a = vmm_container_of(at, struct vmm_allocation, all);
 
+		check_marks(a);
 		vmm_list_for_each (link, &a->instances)
 			vmm_gate_check(vmm_container_of(link, struct vmm_instance, sibling));
 	}
@@ -118,16 +134,17 @@ static void check_gates(const struct vmm_memory *memory)
 
 void vmm_memory_check(struct vmm_adapter *adapter)
 {
-	const struct vmm_memory *memory = adapter->memory;
+	struct vmm_memory *memory = adapter->memory;
 	uint64_t resident = 0;
 
 	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_recency_settle(memory);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
 		resident += check_segment(memory, &memory->segment[i]);
 	vmm_assert(resident == memory->resident_total);
 	check_arenas(memory);
 	vmm_swizzle_check(memory);
-	check_gates(memory);
+	check_allocations(memory);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
 	/* A completion that found the lock taken has left its packets to its holder. */
 	memory->engine->kick(adapter);

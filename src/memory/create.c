@@ -190,6 +190,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a, c->request->items[index].source_id);
+	vmm_allocation_set_serving(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
 	vmm_list_push_back(&c->memory->allocations, &a->all);
@@ -207,12 +208,13 @@ static NTSTATUS make_objects(struct creation *c)
 	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < c->request->count; i++) {
 		struct vmm_allocation *a = c->allocations[i] = vmm_calloc(1, sizeof(*a));
-		struct vmm_ref *ref = c->refs[i] = vmm_calloc(1, sizeof(*ref));
 
-		if (!a || !ref) {
+		if (!a) {
 			status = STATUS_NO_MEMORY;
 			break;
 		}
+		struct vmm_ref *ref = c->refs[i] = &a->own;
+
 		describe(a, c, i);
 		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory,
 					 c->request->section);
@@ -341,7 +343,6 @@ static void undo_objects(struct creation *c)
 			vmm_list_remove(&c->allocations[i]->all);
 			c->device->adapter->allocation_count--;
 		}
-		vmm_free(c->refs[i]);
 		vmm_free(c->allocations[i]);
 	}
 	vmm_paging_unlock(c->device->adapter);

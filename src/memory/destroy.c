@@ -30,7 +30,7 @@ static bool is_done(const struct vmm_ref *ref)
 {
 	const struct vmm_adapter *adapter = ref->allocation->adapter;
 
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
 			return false;
 	return allocation_idle(ref->allocation);
@@ -101,9 +101,13 @@ static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 	if (!ref->allocation->gone)
 		vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device,
 					  &ref->kmd_open, 1);
+	struct vmm_deallocation *ended_by = ref->ended_by;
+	bool own = ref == &ref->allocation->own; /* then it may be gone with the allocation */
+
 	vmm_allocation_put(memory, ref->allocation);
-	vmm_deallocation_closed(memory, ref);
-	vmm_free(ref);
+	vmm_deallocation_closed(memory, ended_by);
+	if (!own)
+		vmm_free(ref);
 }
 
 /*
@@ -133,8 +137,9 @@ static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
 					  1);
 		vmm_port_destroy_allocation(adapter->port, NULL, &a->kmd_allocation, 1, false);
 		free_kmd_resource(adapter, a->kmd_resource);
+		if (ref != &a->own)
+			vmm_free(ref);
 		vmm_free(a);
-		vmm_free(ref);
 	}
 }
 
@@ -159,6 +164,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter)
 	bool any = !vmm_list_empty(&ready);
 	vmm_list_for_each_safe (link, next, &ready)
 		close_ref(memory, vmm_container_of(link, struct vmm_ref, zombie_link));
+	vmm_shares_reap(memory);
 	if (any)
 		vmm_progress_signal(adapter);
 }

@@ -38,7 +38,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref)
 
 	if (!adapter->wddm2)
 		return;
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		ref->departs_after[t] =
 			d->flags & ASSUME_NOT_IN_USE
 				? 0
@@ -134,12 +134,12 @@ void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocat
 
 /* ---- SynchronousDestroy ---- */
 
-void vmm_deallocation_closed(struct vmm_memory *memory, const struct vmm_ref *ref)
+void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation *deallocation)
 {
-	if (!ref->ended_by)
+	if (!deallocation)
 		return;
 	vmm_paging_lock(memory->adapter);
-	ref->ended_by->open--;
+	deallocation->open--;
 	vmm_paging_unlock(memory->adapter);
 }
 

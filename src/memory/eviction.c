@@ -131,6 +131,7 @@ vmm_status vmm_eviction_wddm2(struct vmm_memory *memory, struct vmm_instance *in
 void vmm_eviction_blocker(struct vmm_memory *memory, const struct vmm_instance *instance,
 			  uint32_t *timeline, uint64_t *sequence)
 {
+	vmm_recency_settle(memory);
 	*timeline = memory->adapter->paging_timeline;
 	*sequence = 0;
 	for (uint32_t s = 0; s < memory->segment_count; s++) {

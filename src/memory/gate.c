@@ -38,7 +38,7 @@ void vmm_gate_say_nothing(struct vmm_gate *gate)
 
 	if (gate->open)
 		gate->instance->lock_count = gate->ref->lock_count = word & VMM_GATE_LOCKS_MAX;
-	gate->open = gate->busy = false;
+	gate->instance->gated = gate->open = gate->busy = false;
 }
 
 /* ---- the table ---- */
@@ -183,7 +183,7 @@ static bool may_be_locked(const struct vmm_instance *instance)
 	const struct vmm_allocation *allocation = instance->allocation;
 
 	return instance->state == VMM_INSTANCE_CURRENT &&
-	       !(allocation->offer | allocation->queued_offer.priority | allocation->uncommitted |
+	       !(allocation->offer | allocation->offer_queued | allocation->uncommitted |
 		 allocation->closing | allocation->reset_lost);
 }
 
@@ -226,7 +226,7 @@ void vmm_gate_turned_away(struct vmm_ref *ref, uint32_t timeline, uint64_t seque
 		return;
 	atomic_store_explicit(&gate->packet, (uint64_t)timeline << PACKET_SHIFT | sequence,
 			      memory_order_release);
-	gate->busy = true;
+	gate->instance->gated = gate->busy = true;
 	say(gate, VMM_GATE_BUSY);
 }
 
@@ -239,7 +239,7 @@ void vmm_gate_open_now(struct vmm_ref *ref)
 	atomic_store_explicit(&gate->address, instance->view.address, memory_order_relaxed);
 	atomic_store_explicit(&gate->size_bytes, instance->allocation->size_bytes,
 			      memory_order_relaxed);
-	gate->open = true;
+	instance->gated = gate->open = true;
 	say(gate, VMM_GATE_OPEN | ref->lock_count);
 }
 
@@ -256,6 +256,7 @@ void vmm_gate_check(const struct vmm_instance *instance)
 {
 	const struct vmm_gate *gate = instance->gate;
 
+	vmm_assert(instance->gated == (gate && (gate->open || gate->busy)));
 	if (!gate)
 		return;
 	vmm_assert(gate->instance == instance && gate->ref->instance == instance);

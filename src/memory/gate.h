@@ -107,7 +107,7 @@ bool vmm_gate_is_busy(const struct vmm_device *device, uint32_t handle, uint32_t
 void vmm_gate_say_nothing(struct vmm_gate *gate);
 static inline void vmm_gate_shut(const struct vmm_instance *instance)
 {
-	if (vmm_unlikely(instance->gate && (instance->gate->open | instance->gate->busy)))
+	if (vmm_unlikely(instance->gated))
 		vmm_gate_say_nothing(instance->gate);
 }
 /* How many locks there are; it stays so while the paging lock is held. */
@@ -119,7 +119,7 @@ static inline uint32_t vmm_locks(const struct vmm_instance *instance)
 /* The same for who only looks: it may be another number by now. */
 static inline uint32_t vmm_locks_now(const struct vmm_instance *instance)
 {
-	if (vmm_likely(!instance->gate || !instance->gate->open))
+	if (vmm_likely(!instance->gated || !instance->gate->open))
 		return instance->lock_count;
 	return atomic_load_explicit(&instance->gate->word, memory_order_relaxed) &
 	       VMM_GATE_LOCKS_MAX;

@@ -10,7 +10,8 @@ void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *all
 	instance->class_index = (uint8_t)vmm_allocation_class(allocation);
 	vmm_list_init(&instance->lru);
 	vmm_list_push_back(&allocation->instances, &instance->sibling);
-	allocation->instance_count++;
+	if (++allocation->instance_count > 1)
+		vmm_allocation_mark(allocation, VMM_MARK_RENAMED, true);
 	allocation->adapter->memory->instances++;
 }
 
@@ -25,7 +26,8 @@ void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instanc
 	vmm_alternate_drop(instance);
 	vmm_kept_free(instance);
 	vmm_list_remove(&instance->sibling);
-	instance->allocation->instance_count--;
+	if (--instance->allocation->instance_count == 1)
+		vmm_allocation_mark(instance->allocation, VMM_MARK_RENAMED, false);
 	memory->instances--;
 }
 

@@ -368,6 +368,7 @@ static void let_in(struct vmm_lock_attempt *a)
 	if (!instance->lock_count++) {
 		instance->lock_flags = request->flags;
 		instance->lock_data = request->private_data;
+		a->memory->adapter->placements++;
 	}
 	request->handle = a->ref->handle;
 	if (!a->address)

@@ -15,6 +15,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	memory->system_limit_bytes = system_limit_bytes;
 	vmm_list_init(&memory->deferred);
 	vmm_list_init(&memory->closed);
+	vmm_list_init(&memory->orphans);
 	vmm_list_init(&memory->uploads);
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
@@ -25,7 +26,8 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->away);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
-	status = memory->arenas ? VMM_OK : VMM_NO_MEMORY;
+	memory->touched = vmm_calloc(VMM_TOUCHED_MAX, sizeof(struct vmm_instance *));
+	status = memory->arenas && memory->touched ? VMM_OK : VMM_NO_MEMORY;
 	if (vmm_ok(status))
 		status = vmm_segments_create(memory);
 	if (vmm_ok(status)) {
@@ -51,6 +53,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	if (memory->arenas)
 		vmm_arenas_finish(memory);
 	adapter->memory = NULL;
+	vmm_free(memory->touched);
 	vmm_free(memory);
 }
 

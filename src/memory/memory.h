@@ -40,11 +40,6 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
-	/*
-	 * The last packet of the timeline that is prepared: those behind it may wait for paging, and so cannot be waited for by
-	 * whoever pages. Paging lock held.
-	 */
-	uint64_t (*last_prepared)(struct vmm_adapter *adapter, uint32_t timeline);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -91,6 +86,7 @@ struct vmm_allocate_request {
 	 * it has one: then it is that of another adapter's resource, and the miniport is asked for private data.
 	 */
 	bool cross_adapter;
+	bool nt_security; /* a shared resource has no global handle, only NT handles (ALC-04) */
 };
 NTSTATUS vmm_memory_allocate(struct vmm_device *device,
 			     struct vmm_allocate_request *request) VMM_MUST_CHECK;
@@ -115,8 +111,14 @@ vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_byt
 void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 
 NTSTATUS vmm_resource_mark_shared(struct vmm_device *device, void *runtime_resource) VMM_MUST_CHECK;
-/* Whose resource it is that has the global handle. */
-NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global,
+/* By what a shared resource is named: a global handle, or what an NT handle named, of which the caller has a reference. */
+struct vmm_bundle;
+struct vmm_share_key {
+	uint32_t global;
+	struct vmm_bundle *bundle; /* NULL: the global handle counts */
+};
+/* Whose resource it is. STATUS_INVALID_PARAMETER and a finding: nobody's. */
+NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key *key,
 			uint32_t *luid) VMM_MUST_CHECK;
 /* For clients that know resources by handles alone: *key is what runtime_resource is elsewhere. */
 NTSTATUS vmm_resource_create(struct vmm_device *device, bool shared, void **key) VMM_MUST_CHECK;
@@ -125,21 +127,49 @@ uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id
 struct vmm_share_sizes {
 	uint32_t count, runtime_bytes, private_bytes, total_item_bytes;
 };
-/* STATUS_INVALID_PARAMETER: not a global handle of a resource of the device's adapter. */
-NTSTATUS vmm_share_sizes(struct vmm_device *device, uint32_t global,
+/* STATUS_INVALID_PARAMETER and a finding: not a resource of the device's adapter. */
+NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
 			 struct vmm_share_sizes *sizes) VMM_MUST_CHECK;
 /* The kept data into buffers of those sizes; item_bytes, of count entries, gets the size of each part of items. */
 struct vmm_share_data {
 	void *runtime_data, *private_data, *items;
 	uint32_t *item_bytes;
 };
-NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
+NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *key,
 			const struct vmm_share_sizes *sizes,
 			const struct vmm_share_data *data) VMM_MUST_CHECK;
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource,
 				    uint32_t *global) VMM_MUST_CHECK;
-NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
-			   uint32_t *allocations, uint32_t *count) VMM_MUST_CHECK;
+NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
+			   uint32_t *resource, uint32_t *allocations,
+			   uint32_t *count) VMM_MUST_CHECK;
+
+/* ---- NT handles of resources (bundle.c) ---- */
+
+/* 1: a resource; 3: a resource, a keyed mutex and a synchronization object (SHR-07). */
+#define VMM_BUNDLE_MAX 3u
+struct vmm_nt_target;
+struct vmm_keyed_open;
+/*
+ * What an NT handle of them would name, with a reference that the caller puts. The resource is the device's, whose process's
+ * the others are. STATUS_INVALID_PARAMETER and a finding: one of them is none, or not made with NtSecuritySharing (SHR-06,
+ * SHR-07).
+ */
+NTSTATUS vmm_bundle_target(struct vmm_device *device, const uint32_t *handles, uint32_t count,
+			   struct vmm_nt_target *target) VMM_MUST_CHECK;
+/* What an NT handle names, with a reference: STATUS_INVALID_HANDLE, STATUS_OBJECT_TYPE_MISMATCH and a finding. */
+NTSTATUS vmm_bundle_find(struct vmm_process *process, uint64_t handle,
+			 struct vmm_bundle **bundle) VMM_MUST_CHECK;
+void vmm_bundle_put(struct vmm_bundle *bundle);
+/*
+ * Handles for what comes with the resource; 0: nothing does. device: NULL: the keyed mutex alone, tied to no device.
+ * STATUS_INVALID_PARAMETER and a finding (KMX-08, SFL-12): there are none.
+ */
+NTSTATUS vmm_bundle_open(struct vmm_process *process, struct vmm_device *device,
+			 struct vmm_bundle *bundle, struct vmm_keyed_open *keyed,
+			 uint32_t *sync) VMM_MUST_CHECK;
+/* The adapter's devices are gone: what NT handles still keep of its resources goes with the next vmm_memory_reap. */
+void vmm_bundles_end_adapter(struct vmm_adapter *adapter);
 
 /* ---- CPU access (lock.c, rename.c); take the locks themselves ---- */
 struct vmm_lock_request {
@@ -244,7 +274,7 @@ bool vmm_offer_settle(struct vmm_allocation *allocation);
 /* Is it offered by now? Paging lock held. */
 static inline bool vmm_is_offered_locked(struct vmm_allocation *allocation)
 {
-	return vmm_unlikely(allocation->offer | allocation->queued_offer.priority) &&
+	return vmm_unlikely(allocation->offer | allocation->offer_queued) &&
 	       vmm_offer_settle(allocation);
 }
 struct vmm_shape { /* the two shapes of PRI-03, PRI-04: one resource, or a list */
@@ -345,6 +375,7 @@ struct vmm_residency_set {
 	struct vmm_instance *const *named;
 	uint32_t named_count;
 	uint64_t preparation;
+	bool writes; /* nobody says what it writes: all of it may be */
 };
 vmm_status vmm_residency_gather(const struct vmm_residency_set *set, bool anew) VMM_MUST_CHECK;
 /* The packet of that timeline uses all of it. Returns the paging packet that must be complete before it runs. */
@@ -365,7 +396,46 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 					   struct vmm_instance *instance, bool write,
 					   uint64_t preparation) VMM_MUST_CHECK;
 /* Where the GPU finds it: segment id and address (segment base + offset, DMA-18); 0 and 0 when paged out (DMA-17). */
-void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address);
+static inline void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment,
+				       uint64_t *address)
+{
+	*segment = instance->segment;
+	*address = instance->address;
+}
+/*
+ * Is it in a segment that serves every use, and nothing to be done before it is used, so that making it resident would change
+ * nothing? And of all of a list it stays so, while adapter->placements does.
+ */
+static inline bool vmm_memory_is_in_place(const struct vmm_allocation *allocation,
+					  const struct vmm_instance *instance)
+{
+	return (allocation->serving >> instance->segment & 1) &&
+	       !(instance->handover | instance->lock_count |
+		 (allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING));
+}
+/*
+ * Is there nothing about it that a reference could be refused for, or that has to be done or noted (WDDM 1.x)? Whether it is in
+ * place then only depends on where it is.
+ */
+static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
+				       const struct vmm_instance *instance)
+{
+	return !(atomic_load_explicit(&allocation->marks, memory_order_relaxed) |
+		 instance->lock_count | instance->gated | instance->handover);
+}
+/*
+ * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that
+ * order. Returns the paging packet that the packet has to wait for; 0: none.
+ */
+struct vmm_use_in_place {
+	struct vmm_instance *const
+		*instances; /* of the allocation list; NULL elements name nothing */
+	const D3DDDI_PATCHLOCATIONLIST *patches;
+	uint32_t first, end;
+	uint32_t timeline;
+	uint64_t sequence, preparation;
+};
+uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */

@@ -148,6 +148,8 @@ struct vmm_swizzling_range {
 	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
+#define VMM_TOUCHED_MAX 8192u
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -183,9 +185,14 @@ struct vmm_memory {
 	uint32_t range_count;
 
 	uint64_t use_counter;
+	/* Used since the lists of the segments were last put in order (recency.c). */
+	struct vmm_instance **touched;
+	uint32_t touched_count; /* VMM_TOUCHED_MAX + 1: more than there is room for */
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
+	_Atomic uint32_t orphan_count; /* so that who finds none takes no lock */
 	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
@@ -383,6 +390,38 @@ struct vmm_place_part vmm_place_pinned_part(const struct vmm_segment *segment,
 
 /* ---- residency.c ---- */
 void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance);
+/* Its sets or its flags are others now. */
+static inline void vmm_allocation_set_serving(struct vmm_allocation *allocation)
+{
+	allocation->serving = (allocation->read_set & allocation->write_set) << 1;
+	if (vmm_unlikely(allocation->flags & VMM_ALLOCATION_SYNCHRONOUS_PAGING))
+		vmm_allocation_mark(allocation, VMM_MARK_SYNCHRONOUS, true);
+}
+/* Its place in that segment is another now. */
+static inline void vmm_residency_set_offset(const struct vmm_segment *segment,
+					    struct vmm_instance *instance, uint64_t offset)
+{
+	instance->offset = offset;
+	instance->address = segment->port->gpu_base + offset;
+	instance->allocation->adapter->placements++;
+}
+
+/* ---- recency.c ---- */
+/* The lists of all segments are in the order of use. Whoever goes through one by that order asks for it first. */
+void vmm_recency_settle_slowly(struct vmm_memory *memory);
+static inline void vmm_recency_settle(struct vmm_memory *memory)
+{
+	if (memory->touched_count)
+		vmm_recency_settle_slowly(memory);
+}
+/* It has come into a segment. */
+void vmm_recency_enter(struct vmm_memory *memory, struct vmm_instance *instance);
+/* It leaves its list: nothing is to be found of it among what was touched. */
+static inline void vmm_recency_forget(struct vmm_memory *memory)
+{
+	if (memory->touched_count <= VMM_TOUCHED_MAX)
+		vmm_recency_settle(memory);
+}
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance);
 /*
  * Moves a resident instance to its backing store; the caller made sure that the GPU does not use it. VMM_PENDING: it
@@ -864,6 +903,14 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 			  struct vmm_allocation *const *allocations);
 
 void vmm_share_put(struct vmm_world *world, struct vmm_share *share);
+/*
+ * Lets go of it without ending anything here, for who is not inside a device of its adapter: the worker does. True: that was
+ * the last one, so the worker wants to be woken. The world's shared lock is held.
+ */
+bool vmm_share_put_later_locked(struct vmm_share *share) VMM_MUST_CHECK;
+void vmm_shares_reap(struct vmm_memory *memory); /* no lock held but the submit lock */
+/* That of a key; NULL: there is none (any more). The world's shared lock is held. */
+struct vmm_share *vmm_bundle_share_locked(const struct vmm_bundle *bundle);
 
 /* ---- destroy_flags.c: what pfnDeallocate2Cb may ask for (ALF-37) ---- */
 struct vmm_deallocation {
@@ -880,7 +927,7 @@ void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocat
 /* SynchronousDestroy: until all of it is closed and its memory is free. No lock held. */
 void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation *d);
 /* What that handle named is closed. No lock held. */
-void vmm_deallocation_closed(struct vmm_memory *memory, const struct vmm_ref *ref);
+void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation *deallocation);
 
 /* ---- destroy.c ---- */
 /* Drops one reference; the last one ends the allocation in the miniport too. No lock held; the GPU is done with it. */

@@ -75,6 +75,7 @@ static void reclass_all(struct vmm_memory *memory, struct vmm_allocation *alloca
 void vmm_allocation_set_offer(struct vmm_allocation *allocation, uint32_t priority)
 {
 	allocation->offer = (uint8_t)priority;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFERED, priority != 0);
 	reclass_all(allocation->adapter->memory, allocation);
 }
 

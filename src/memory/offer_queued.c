@@ -12,9 +12,10 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 	struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_queued_offer *offer = &allocation->queued_offer;
 
-	if (!offer->priority)
+	if (!allocation->offer_queued)
 		vmm_list_push_back(&allocation->adapter->memory->queued_offers, &offer->link);
-	offer->priority = (uint8_t)priority;
+	allocation->offer_queued = (uint8_t)priority;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFER_QUEUED, true);
 	offer->handle = instance->handle;
 	offer->timeline = timeline;
 	offer->sequence = sequence;
@@ -22,9 +23,10 @@ void vmm_offer_after_locked(struct vmm_instance *instance, uint32_t priority, ui
 
 void vmm_offer_cancel(struct vmm_allocation *allocation)
 {
-	if (!allocation->queued_offer.priority)
+	if (!allocation->offer_queued)
 		return;
-	allocation->queued_offer.priority = 0;
+	allocation->offer_queued = 0;
+	vmm_allocation_mark(allocation, VMM_MARK_OFFER_QUEUED, false);
 	vmm_list_remove(&allocation->queued_offer.link);
 }
 
@@ -41,10 +43,10 @@ static bool is_locked(const struct vmm_allocation *allocation)
 bool vmm_offer_settle(struct vmm_allocation *allocation)
 {
 	const struct vmm_queued_offer offer = allocation->queued_offer;
+	uint32_t priority = allocation->offer_queued;
 	struct vmm_observe *observe = allocation->adapter->observe;
 
-	if (!offer.priority ||
-	    !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
+	if (!priority || !vmm_timeline_done(allocation->adapter, offer.timeline, offer.sequence))
 		return allocation->offer;
 	vmm_offer_cancel(allocation);
 	if (is_locked(allocation)) {
@@ -54,9 +56,9 @@ bool vmm_offer_settle(struct vmm_allocation *allocation)
 			    offer.handle);
 		return allocation->offer;
 	}
-	vmm_allocation_set_offer(allocation, offer.priority);
+	vmm_allocation_set_offer(allocation, priority);
 	vmm_event(observe, VIDMM_EVENT_OFFER, allocation->owner, offer.handle, 0,
-		  allocation->size_bytes, offer.priority, offer.sequence, 0);
+		  allocation->size_bytes, priority, offer.sequence, 0);
 	return true;
 }
 

@@ -204,9 +204,8 @@ VMM_COLD static vmm_status wait_until_idle(struct vmm_memory *memory,
 	for (uint32_t t = 0; t <= adapter->node_count && vmm_ok(status); t++) {
 		uint64_t last = atomic_load_explicit(&operand->queued[t], memory_order_relaxed);
 
-		last = vmm_min_u64(last, memory->engine->last_prepared(adapter, t));
 		/* Contexts complete out of turn: the newest that uses it need not be the last. */
-		if (!vmm_timeline_passed(adapter, t, last))
+		if (!vmm_timeline_quiet(adapter, t, last, true))
 			status = memory->engine->wait_locked(adapter, t, last, VIDMM_WAIT_SPACE);
 	}
 	return status;

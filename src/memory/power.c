@@ -91,6 +91,7 @@ static vmm_status clear_class(struct vmm_memory *memory, uint32_t class_index,
 {
 	vmm_status status = VMM_OK;
 
+	vmm_recency_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count && vmm_ok(status); s++) {
 		struct vmm_instance *i;
 

@@ -12,6 +12,7 @@ typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);
 
 static void for_each_resident(struct vmm_memory *memory, bool aperture, visit *fn)
 {
+	vmm_recency_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		if (memory->segment[s].aperture != aperture)
 			continue;
@@ -104,6 +105,7 @@ static void lose(struct vmm_instance *instance)
 		return;
 	}
 	a->content_lost = a->reset_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 }
 
 static void leave_memory(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -174,14 +176,17 @@ void vmm_memory_devices_lost_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_list *link;
 
-	if (!adapter->wddm2)
-		return;
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
 		if (!vmm_device_lost(device))
 			continue;
+		vmm_sync_lose_owners(device);
+		if (!adapter->wddm2) {
+			vmm_device_disturb(device); /* KMX-23 */
+			continue;
+		}
 		vmm_paging_queues_lose(device);
 		vmm_sync_lose_device(device);
 		vmm_resident_lose(device);

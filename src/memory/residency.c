@@ -11,16 +11,6 @@ bool vmm_instance_unused(const struct vmm_instance *instance)
 	return !vmm_instance_busy(instance, VMM_USE_ACTIVE, NULL, NULL);
 }
 
-void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
-{
-	struct vmm_list *list =
-		&vmm_memory_segment(memory, instance->segment)->lru[instance->class_index];
-
-	instance->last_use = ++memory->use_counter;
-	vmm_list_remove(&instance->lru);
-	vmm_list_push_back(list, &instance->lru);
-}
-
 void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_segment *segment;
@@ -33,6 +23,7 @@ void vmm_residency_reclass(struct vmm_memory *memory, struct vmm_instance *insta
 	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE)
 		return;
 	/* Keeps the order by last use inside the new class. */
+	vmm_recency_settle(memory);
 	segment = vmm_memory_segment(memory, instance->segment);
 	vmm_list_remove(&instance->lru);
 	for (at = segment->lru[class_index].prev; at != &segment->lru[class_index]; at = at->prev)
@@ -47,7 +38,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_gate_shut(instance);
 	instance->segment = (uint8_t)segment->port->id;
 	instance->range = room->node;
-	instance->offset = room->offset;
+	vmm_residency_set_offset(segment, instance, room->offset);
 	instance->class_index = (uint8_t)vmm_allocation_class(instance->allocation);
 	instance->not_written = false; /* what was said of its last stay */
 	instance->newest = 0;
@@ -60,7 +51,7 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	if (segment->cpu_memory)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + room->offset,
 				     instance->allocation->size_bytes);
-	vmm_residency_touch(memory, instance);
+	vmm_recency_enter(memory, instance);
 }
 
 static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instance)
@@ -68,6 +59,8 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
 	vmm_gate_shut(instance);
+	vmm_recency_forget(memory);
+	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
@@ -76,7 +69,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	segment->residents--;
 	memory->resident_total -= instance->allocation->size_bytes;
 	instance->segment = 0;
-	instance->offset = 0;
+	instance->offset = instance->address = 0;
 	instance->prepared = 0;
 	instance->range = VMM_RANGE_NONE;
 }
@@ -328,6 +321,7 @@ static vmm_status lose_content(struct vmm_memory *memory, struct vmm_instance *i
 		instance->handle, (unsigned long long)a->size_bytes, a->eviction_set,
 		(unsigned long long)vmm_eviction_widest(memory, a->eviction_set));
 	a->content_lost = true;
+	vmm_allocation_mark(a, VMM_MARK_CONTENT_LOST, true);
 	vmm_residency_drop(memory, instance, reason);
 	memory->figures.evictions++;
 	return VMM_OK;
@@ -719,19 +713,6 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
-/* DMA-17, DMA-18: an address of the segment's space. */
-void vmm_memory_location(const struct vmm_instance *instance, uint32_t *segment, uint64_t *address)
-{
-	if (instance->place != VMM_PLACE_MEMORY && instance->place != VMM_PLACE_APERTURE) {
-		*segment = 0;
-		*address = 0;
-		return;
-	}
-	const struct vmm_memory *memory = instance->allocation->adapter->memory;
-	*segment = instance->segment;
-	*address = memory->segment[instance->segment - 1].port->gpu_base + instance->offset;
-}
-
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set)
 {
 	const struct vmm_memory *memory = adapter->memory;
@@ -758,6 +739,7 @@ bool vmm_memory_can_render_locked(const struct vmm_instance *instance)
 
 static void evict_class(struct vmm_memory *memory, uint32_t class_index)
 {
+	vmm_recency_settle(memory);
 	for (uint32_t s = 0; s < memory->segment_count; s++) {
 		struct vmm_list *list = &memory->segment[s].lru[class_index];
 

@@ -436,8 +436,11 @@ uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timelin
 
 		if (!is_needed(set, ref) || ref->instance->prepared != set->preparation)
 			continue;
-		atomic_store_explicit(&ref->instance->active[timeline], sequence,
-				      memory_order_relaxed);
+		vmm_instance_activate(ref->instance, timeline, sequence);
+		if (set->writes) {
+			ref->instance->gpu_wrote = true; /* PAG-31 */
+			ref->instance->not_written = false;
+		}
 		paged = vmm_max_u64(paged, vmm_resident_paged(ref->instance));
 	}
 	return paged;
@@ -450,7 +453,7 @@ void vmm_resident_depart(struct vmm_ref *ref)
 	struct vmm_device *device = ref->device;
 	struct vmm_adapter *adapter = device->adapter;
 
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		ref->departs_after[t] =
 			atomic_load_explicit(&device->queued[t], memory_order_relaxed);
 	if (!vmm_list_empty(&ref->departure_link))
@@ -463,7 +466,7 @@ static bool may_depart(const struct vmm_ref *ref)
 {
 	const struct vmm_adapter *adapter = ref->device->adapter;
 
-	for (uint32_t t = 0; t < adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (!vmm_device_done(ref->device, t, ref->departs_after[t]))
 			return false;
 	return !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);

@@ -125,8 +125,9 @@ static NTSTATUS may_extend_locked(struct vmm_device *device, const struct vmm_re
 				  uint32_t count)
 {
 	const char *why = r->busy ? "another thread's call is creating or ending it"
-			  : r->shared && r->share && count ? "a shared resource cannot be extended"
-							   : NULL;
+			  : r->shared && r->share && count
+				  ? "a shared resource cannot be extended (SHR-34)"
+				  : NULL;
 
 	if (!why)
 		return STATUS_SUCCESS;
@@ -181,6 +182,12 @@ static void *copy_of(const void *data, uint32_t size, bool *failed)
 	return copy;
 }
 
+static void replace(struct vmm_allocation *allocation)
+{
+	atomic_store(&allocation->replaced, true);
+	vmm_allocation_mark(allocation, VMM_MARK_REPLACED, true);
+}
+
 /*
  * DMA-36: a source has one shared primary. When another is made, which on Windows a mode change does, whoever holds the
  * one before opens this one (condition inferred).
@@ -202,7 +209,7 @@ static void share_primaries(struct vmm_share *share)
 		for (uint32_t b = 0; before && b < before->count; b++)
 			if (before->allocations[b]->primary &&
 			    before->allocations[b]->source_id == a->source_id)
-				atomic_store(&before->allocations[b]->replaced, true);
+				replace(before->allocations[b]);
 		adapter->shared_primary[a->source_id] = share->global_handle;
 	}
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -220,6 +227,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	share->adapter = resource->device->adapter;
 	share->count = request->count;
 	share->references = 1;
+	vmm_list_init(&share->orphan_link);
 	share->allocations = vmm_calloc(request->count, sizeof(*share->allocations));
 	share->item_private_data = vmm_calloc(request->count, sizeof(*share->item_private_data));
 	share->item_private_bytes = vmm_calloc(request->count, sizeof(*share->item_private_bytes));
@@ -238,7 +246,7 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 						      request->items[i].private_bytes, &failed);
 		share->item_private_bytes[i] = request->items[i].private_bytes;
 	}
-	if (!failed) {
+	if (!failed && !request->nt_security) { /* ALC-04 */
 		vmm_os_mutex_lock(&world->shared_lock);
 		share->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SHARED, share);
 		vmm_os_mutex_unlock(&world->shared_lock);
@@ -253,7 +261,8 @@ NTSTATUS vmm_share_create(struct vmm_resource *resource, const struct vmm_alloca
 	for (uint32_t i = 0; i < share->count; i++)
 		share->allocations[i]->references++;
 	vmm_paging_unlock(share->adapter);
-	share_primaries(share);
+	if (share->global_handle) /* that is how primaries are known */
+		share_primaries(share);
 	vmm_os_mutex_lock(&resource->device->process->lock);
 	resource->share = share;
 	vmm_os_mutex_unlock(&resource->device->process->lock);
@@ -272,18 +281,62 @@ uint32_t vmm_share_primary(const struct vmm_adapter *adapter, uint32_t source_id
 	return handle;
 }
 
-void vmm_share_put(struct vmm_world *world, struct vmm_share *share)
+/* Nothing names it any more. */
+static void share_end(struct vmm_share *share)
 {
-	vmm_os_mutex_lock(&world->shared_lock);
-	bool last = --share->references == 0;
-	if (last)
-		vmm_handle_destroy(&world->shared, share->global_handle);
-	vmm_os_mutex_unlock(&world->shared_lock);
-	if (!last)
-		return;
 	for (uint32_t i = 0; i < share->count; i++)
 		vmm_allocation_put(share->adapter->memory, share->allocations[i]);
 	share_free(share);
+}
+
+static bool drop_locked(struct vmm_share *share)
+{
+	bool last = --share->references == 0;
+
+	if (last && share->global_handle)
+		vmm_handle_destroy(&share->adapter->world->shared, share->global_handle);
+	return last;
+}
+
+void vmm_share_put(struct vmm_world *world, struct vmm_share *share)
+{
+	vmm_os_mutex_lock(&world->shared_lock);
+	bool last = drop_locked(share);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	if (last)
+		share_end(share);
+}
+
+bool vmm_share_put_later_locked(struct vmm_share *share)
+{
+	if (!drop_locked(share))
+		return false;
+	vmm_list_push_back(&share->adapter->memory->orphans, &share->orphan_link);
+	atomic_fetch_add(&share->adapter->memory->orphan_count, 1);
+	atomic_fetch_add(&share->adapter->zombies, 1);
+	return true;
+}
+
+void vmm_shares_reap(struct vmm_memory *memory)
+{
+	struct vmm_world *world = memory->adapter->world;
+
+	while (vmm_unlikely(atomic_load_explicit(&memory->orphan_count, memory_order_relaxed))) {
+		struct vmm_share *share = NULL;
+
+		vmm_os_mutex_lock(&world->shared_lock);
+		if (!vmm_list_empty(&memory->orphans)) {
+			atomic_fetch_sub(&memory->orphan_count, 1);
+			share = vmm_container_of(memory->orphans.next, struct vmm_share,
+						 orphan_link);
+			vmm_list_remove(&share->orphan_link);
+		}
+		vmm_os_mutex_unlock(&world->shared_lock);
+		if (!share)
+			return;
+		atomic_fetch_sub(&memory->adapter->zombies, 1);
+		share_end(share);
+	}
 }
 
 NTSTATUS vmm_resource_global_handle(struct vmm_device *device, uint32_t resource, uint32_t *global)
@@ -406,15 +459,38 @@ static NTSTATUS open_one(struct vmm_device *device, struct vmm_resource *resourc
 	return STATUS_SUCCESS;
 }
 
+/* NULL: it names none. Shared lock held. */
+static struct vmm_share *of_key_locked(struct vmm_world *world, const struct vmm_share_key *key)
+{
+	if (key->bundle)
+		return vmm_bundle_share_locked(key->bundle);
+	return vmm_handle_lookup(&world->shared, key->global, VMM_HANDLE_SHARED);
+}
+
+static void refuse_key(const struct vmm_world *world, const struct vmm_process *process,
+		       const struct vmm_share_key *key, bool elsewhere)
+{
+	if (key->bundle)
+		vmm_finding(world->observe, "ROP-07", process->id, 0,
+			    "the resource of the NT handle is another adapter's%s",
+			    elsewhere ? " and was made without CrossAdapter"
+				      : ", which has stopped");
+	else
+		vmm_finding(world->observe, elsewhere ? "ROP-07" : "ROP-01", process->id,
+			    key->global, "0x%08x is not the global handle of a resource%s (%s)",
+			    key->global, elsewhere ? " of this adapter" : "",
+			    vmm_handle_explain(&world->shared, key->global, VMM_HANDLE_SHARED));
+}
+
 /* A hold on the share; or, for a device of another adapter, on the section of a cross-adapter resource (ROP-07). */
-static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t room,
+static NTSTATUS share_get(struct vmm_device *device, const struct vmm_share_key *key, uint32_t room,
 			  struct vmm_share **share, struct vmm_section **section)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_SUCCESS;
 
 	vmm_os_mutex_lock(&world->shared_lock);
-	struct vmm_share *s = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	struct vmm_share *s = of_key_locked(world, key);
 	if (!s || (s->adapter != device->adapter && !s->section))
 		status = STATUS_INVALID_PARAMETER;
 	else if (room < s->count)
@@ -428,32 +504,29 @@ static NTSTATUS share_get(struct vmm_device *device, uint32_t global, uint32_t r
 	return status;
 }
 
-static struct vmm_share *find_share_locked(struct vmm_device *device, uint32_t global)
+static struct vmm_share *find_share_locked(struct vmm_device *device,
+					   const struct vmm_share_key *key)
 {
 	struct vmm_world *world = device->process->world;
-	struct vmm_share *share = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	struct vmm_share *share = of_key_locked(world, key);
 
 	if (share && (share->adapter == device->adapter || share->section))
 		return share;
-	vmm_finding(device->adapter->observe, share ? "ROP-07" : "ROP-01", device->process->id,
-		    global, "0x%08x is not the global handle of a resource of this adapter (%s)",
-		    global, vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+	refuse_key(world, device->process, key, share != NULL);
 	return NULL;
 }
 
-NTSTATUS vmm_share_luid(struct vmm_process *process, uint32_t global, uint32_t *luid)
+NTSTATUS vmm_share_luid(struct vmm_process *process, const struct vmm_share_key *key,
+			uint32_t *luid)
 {
 	struct vmm_world *world = process->world;
 
 	vmm_os_mutex_lock(&world->shared_lock);
-	const struct vmm_share *share =
-		vmm_handle_lookup(&world->shared, global, VMM_HANDLE_SHARED);
+	const struct vmm_share *share = of_key_locked(world, key);
 	if (share)
 		*luid = share->adapter->luid;
 	else
-		vmm_finding(world->observe, "ROP-01", process->id, global,
-			    "0x%08x is not the global handle of a resource (%s)", global,
-			    vmm_handle_explain(&world->shared, global, VMM_HANDLE_SHARED));
+		refuse_key(world, process, key, false);
 	vmm_os_mutex_unlock(&world->shared_lock);
 	return share ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
@@ -471,12 +544,13 @@ static struct vmm_share_sizes sizes_of(const struct vmm_share *share)
 	return sizes;
 }
 
-NTSTATUS vmm_share_sizes(struct vmm_device *device, uint32_t global, struct vmm_share_sizes *sizes)
+NTSTATUS vmm_share_sizes(struct vmm_device *device, const struct vmm_share_key *key,
+			 struct vmm_share_sizes *sizes)
 {
 	struct vmm_world *world = device->process->world;
 
 	vmm_os_mutex_lock(&world->shared_lock);
-	const struct vmm_share *share = find_share_locked(device, global);
+	const struct vmm_share *share = find_share_locked(device, key);
 	if (share)
 		*sizes = sizes_of(share);
 	vmm_os_mutex_unlock(&world->shared_lock);
@@ -505,14 +579,14 @@ static void read_locked(const struct vmm_share *share, const struct vmm_share_da
 	}
 }
 
-NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
+NTSTATUS vmm_share_read(struct vmm_device *device, const struct vmm_share_key *key,
 			const struct vmm_share_sizes *sizes, const struct vmm_share_data *data)
 {
 	struct vmm_world *world = device->process->world;
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
 	vmm_os_mutex_lock(&world->shared_lock);
-	const struct vmm_share *share = find_share_locked(device, global);
+	const struct vmm_share *share = find_share_locked(device, key);
 	/* Another one may have come under the handle since its sizes were asked. */
 	if (share) {
 		struct vmm_share_sizes now = sizes_of(share);
@@ -526,13 +600,13 @@ NTSTATUS vmm_share_read(struct vmm_device *device, uint32_t global,
 	return status;
 }
 
-NTSTATUS vmm_resource_open(struct vmm_device *device, uint32_t global, uint32_t *resource,
-			   uint32_t *allocations, uint32_t *count)
+NTSTATUS vmm_resource_open(struct vmm_device *device, const struct vmm_share_key *key,
+			   uint32_t *resource, uint32_t *allocations, uint32_t *count)
 {
 	struct vmm_section *section = NULL;
 	struct vmm_share *share;
 	struct vmm_resource *r;
-	NTSTATUS status = share_get(device, global, *count, &share, &section);
+	NTSTATUS status = share_get(device, key, *count, &share, &section);
 
 	if (!NT_SUCCESS(status))
 		return status;

@@ -187,6 +187,7 @@ static vmm_status find_victim(struct vmm_search *search, struct vmm_instance **v
 {
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
+	vmm_recency_settle(search->memory);
 	if (vmm_unlikely(vmm_segment_is_over_limit(search->memory, search->segment,
 						   search->request.size_bytes))) {
 		*victim = next_mapped_victim(search);

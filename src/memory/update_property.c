@@ -121,6 +121,7 @@ static void become(struct vmm_allocation *a, const struct properties *p)
 	a->preferred = p->preferred;
 	a->hinted_banks = p->hinted_banks;
 	a->flags = p->flags;
+	vmm_allocation_set_serving(a);
 }
 
 static struct properties wanted(const struct update *u)

@@ -86,6 +86,14 @@ bool vmm_live_pause(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
 bool vmm_live_pause_begin(enum vmm_live_kind kind, const void *handle) VMM_MUST_CHECK;
 void vmm_live_pause_finish(const void *handle);
 bool vmm_live_is_paused(const void *handle);
+/* Alive, and nobody pauses or ends it: by now it may be otherwise. */
+static inline bool vmm_live_is_open(const void *handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+
+	return atomic_load_explicit(&vmm_live_slots[number & (VMM_LIVE_SLOTS - 1)].handle,
+				    memory_order_relaxed) == number;
+}
 void vmm_live_resume(const void *handle);
 /* Waits for the vmm_live_ended of somebody else's vmm_live_end. */
 void vmm_live_await_end(struct vmm_os *os, const void *handle);

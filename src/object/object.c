@@ -15,14 +15,16 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_handle_table_init(&world->shared, VMM_HANDLE_GLOBAL);
 	vmm_os_mutex_init(&world->sync_lock, os, VMM_RANK_SYNC, "synchronization objects");
 	vmm_list_init(&world->adapters);
-	vmm_list_init(&world->sync_shares);
+	vmm_list_init(&world->nt_handles);
+	vmm_list_init(&world->bundles);
+	vmm_list_init(&world->sync_awaited);
 	return VMM_OK;
 }
 
 void vmm_world_finish(struct vmm_world *world)
 {
 	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters) &&
-		   vmm_list_empty(&world->sync_shares));
+		   vmm_list_empty(&world->nt_handles) && vmm_list_empty(&world->bundles));
 	vmm_handle_table_finish(&world->shared);
 	vmm_os_mutex_finish(&world->sync_lock);
 	vmm_os_mutex_finish(&world->shared_lock);
@@ -206,15 +208,6 @@ void vmm_device_drop_name_locked(struct vmm_process *process, uint32_t handle)
 
 	if (atomic_load_explicit(&name->handle, memory_order_relaxed) == handle)
 		atomic_store_explicit(&name->handle, 0, memory_order_relaxed);
-}
-
-struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle)
-{
-	struct vmm_ref *ref =
-		vmm_handle_lookup(&device->process->handles, handle, VMM_HANDLE_ALLOCATION);
-
-	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
-	return vmm_likely(ref && ref->device == device) ? ref : NULL;
 }
 
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,

@@ -30,9 +30,10 @@
 #define VMM_NODES_MAX     4u
 /*
  * A timeline is a queue whose packets complete in order: one per node for render work and one for paging work (which
- * overtakes queued render work of its node, so the two cannot share an order).
+ * overtakes queued render work of its node, so the two cannot share an order). Behind them, where there are hardware
+ * queues, one for all of those: their commands complete in any order.
  */
-#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 1u)
+#define VMM_TIMELINES_MAX (VMM_NODES_MAX + 2u)
 #define VMM_LINKS_MAX     4u /* physical adapters of a link */
 
 struct vmm_port;
@@ -43,6 +44,7 @@ struct vmm_view_state;
 struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
+struct vmm_sync_driver;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -50,15 +52,19 @@ struct vmm_world {
 	struct vmm_nt *nt;
 	struct vmm_observe *observe;
 	struct vmm_os_mutex
-		shared_lock; /* rank SHARED: guards the four members below, and what says so */
+		shared_lock; /* rank SHARED: guards the members below, and what says so */
 	struct vmm_handle_table shared; /* global handles of shared resources */
 	struct vmm_list adapters;       /* vmm_adapter.world_link of those that run */
-	struct vmm_list sync_shares;    /* of sync: NT handles; guarded by the shared lock */
-	struct vmm_os_mutex sync_lock;  /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list nt_handles;     /* nt_handle.c; guarded by the shared lock */
+	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
+	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
+	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
+	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
-		abandoned; /* a miniport is not entered any more, so it frees no objects either */
+		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
+	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
 };
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
@@ -91,6 +97,7 @@ struct vmm_work {
 	uint32_t count;
 	bool prepared;  /* what it names is in memory for it */
 	bool submitted; /* the miniport has it */
+	bool held;      /* it comes behind a wait of its context that is not satisfied */
 };
 
 /* What clients are told about an adapter; its parts have the meaning of the DDI members of these names. */
@@ -119,7 +126,8 @@ struct vmm_adapter {
 	struct vmm_port *port;
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
-	struct vmm_list world_link; /* guarded by world->shared_lock */
+	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
+	struct vmm_list world_link;                /* guarded by world->shared_lock */
 	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */
@@ -131,6 +139,7 @@ struct vmm_adapter {
 	uint32_t physical_adapters;           /* constant after start; more than 1: it is a link */
 	uint32_t node_count, paging_node;     /* constant after start; the lead's */
 	uint32_t paging_timeline;             /* = node_count */
+	bool hw_queues; /* it has hardware queues, whose timeline is the next; constant after start */
 
 	struct vmm_os_mutex
 		submit_lock; /* one submission at a time: sequence order is queue order */
@@ -143,9 +152,12 @@ struct vmm_adapter {
 	void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
+	/* Not in one cache line with what those read who look for a packet's end without sleeping. */
+	char apart_before[64];
 	_Atomic uint32_t
 		progress; /* moves whenever a node completes something; the futex of everybody who waits for a GPU */
 	_Atomic uint32_t progress_waiters;
+	char apart_after[64];
 	uint32_t spin_ns; /* how long a lock looks for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* closed references that wait for the GPU (memory) */
 	_Atomic uint32_t
@@ -153,9 +165,11 @@ struct vmm_adapter {
 	_Atomic uint64_t submissions; /* how many there have been; moves under the submit lock */
 	_Atomic bool trims_asleep;    /* the thread that asks devices to trim (memory) */
 	_Atomic uint64_t captured;    /* that, once what the last of them uses counts as used */
-	_Atomic bool removed;         /* nothing completes any more */
-	_Atomic bool recovering;      /* it is being reset: nobody but who does that gets on */
-	_Atomic uint32_t resets;      /* how often it was (TDR-07) */
+	/* Memory was to move that commands of hardware queues hold: their contexts are to make way (SCH-11). */
+	_Atomic bool hw_in_the_way;
+	_Atomic bool removed;    /* nothing completes any more */
+	_Atomic bool recovering; /* it is being reset: nobody but who does that gets on */
+	_Atomic uint32_t resets; /* how often it was (TDR-07) */
 	_Atomic bool
 		closed; /* that, or it is stopping: every door answers DEVICE_REMOVED (LOCK-33, PNP-03) */
 
@@ -163,6 +177,11 @@ struct vmm_adapter {
 		shared_primary[VMM_SOURCES_MAX]; /* global handles; guarded by world->shared_lock */
 	struct vmm_list devices;                 /* guarded by the state lock */
 	uint32_t allocation_count;               /* guarded by the paging lock */
+	/*
+	 * Moves when an instance gets another place, or is locked, or handed over (memory): what was found in its place before, and
+	 * unlocked, still is as long as this is the same. Guarded by the paging lock.
+	 */
+	uint64_t placements;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -231,7 +250,7 @@ struct vmm_device {
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits;
+	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -259,8 +278,9 @@ struct vmm_kmd_resource {
 
 /* What several opens of one shared resource have in common. */
 struct vmm_share {
-	uint32_t global_handle; /* guarded by world->shared_lock */
-	uint32_t references;    /* resources that name it; guarded by world->shared_lock */
+	uint32_t global_handle; /* 0: it is shared by NT handles; guarded by world->shared_lock */
+	uint32_t references; /* resources and bundles that name it; guarded by world->shared_lock */
+	struct vmm_list orphan_link; /* in memory->orphans; guarded by world->shared_lock */
 	struct vmm_adapter *adapter;
 	uint32_t count;
 	struct vmm_allocation **allocations; /* each holds a reference of its own */
@@ -303,7 +323,10 @@ struct vmm_alternate;
 /* In whose hands the content is, where a GPU does not look into the CPU's caches (ALF-15). */
 enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
 
-/* One place and content of an allocation; more than one only while it is being renamed (REN). */
+/*
+ * One place and content of an allocation; more than one only while it is being renamed (REN). What every submission that
+ * names it looks at or writes comes first: two lines of cache.
+ */
 struct vmm_instance {
 	struct vmm_allocation *allocation;
 	/* guarded by the adapter's paging lock */
@@ -313,29 +336,45 @@ struct vmm_instance {
 	uint8_t segment; /* id, in MEMORY and APERTURE */
 	uint8_t state;   /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
-	bool discarded;      /* offered content was taken; reported by the next reclaim */
-	bool view_current;   /* the view shows the place of now */
+	bool gated;          /* its gate is open, or says that it is busy (gate.h) */
+	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
 	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
-	bool handover;  /* the CPU had it: something is to be done before the GPU uses it */
-	uint8_t cache;  /* enum vmm_cache; of Cached allocations */
-	bool linear;    /* Swizzled, and its content in system memory is not (SWZ-09) */
 	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
 	uint8_t shared_use;
+	bool not_written;    /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
+	bool announced;      /* 2.x: the miniport was last told that it is resident (PAG-25) */
+	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
+	bool discarded;      /* offered content was taken; reported by the next reclaim */
+	bool view_current;   /* the view shows the place of now */
+	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
+	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
+	uint32_t lock_count; /* while its gate is shut: see vmm_locks */
+	uint32_t lock_flags; /* of the outermost lock */
+	uint64_t address;  /* where the GPU finds it: segment base + offset (DMA-18); 0: nowhere */
+	uint64_t prepared; /* the preparation that has already made it resident */
+	uint64_t last_use; /* the adapter's use counter */
+	/*
+	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
+	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
+	 * submit or paging lock, read by anybody.
+	 */
+	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
+	_Atomic uint64_t updated;
+	_Atomic uint64_t active[VMM_TIMELINES_MAX];
+	_Atomic uint64_t written[VMM_TIMELINES_MAX];
+	uint64_t wanted; /* the preparation whose buffer lists it: not a victim for that one */
+	uint64_t
+		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
+	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
-	uint32_t lock_count;  /* while its gate is shut: see vmm_locks */
-	uint32_t lock_flags;  /* of the outermost lock */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
 	uint32_t range_count; /* swizzling ranges that are its own (SWZ-07) */
 	uint32_t handle;      /* the owner's handle of this instance */
-	uint64_t offset;      /* in the segment */
 	uint64_t generation;  /* order in which instances became current (REN-17) */
 	uint64_t kept_by;     /* the submission that named it with DoNotRetireInstance (REF-06) */
-	bool not_written;     /* 2.x: whoever evicts it next may drop the segment's copy (PRI-10) */
-	bool announced;       /* 2.x: the miniport was last told that it is resident (PAG-25) */
-	bool held;           /* 2.x: locked while nowhere, and stays out until unlocked (LOCK-48) */
-	uint64_t last_use;   /* the adapter's use counter */
-	struct vmm_list lru; /* in the segment's class list while resident */
+	struct vmm_list lru;  /* in the segment's class list while resident */
 	struct vmm_list sibling; /* in allocation->instances */
 	struct vmm_backing backing;
 	struct vmm_kept
@@ -346,85 +385,19 @@ struct vmm_instance {
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	struct vmm_host_mapping
-		*host;     /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
-	uint64_t wanted;   /* the preparation whose buffer lists it: not a victim for that one */
-	uint64_t prepared; /* the preparation that has already made it resident */
-	uint64_t
-		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
-	/*
-	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
-	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
-	 * submit or paging lock, read by anybody.
-	 */
-	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	_Atomic uint64_t written[VMM_TIMELINES_MAX];
-	_Atomic uint64_t active[VMM_TIMELINES_MAX];
-	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
-	_Atomic uint64_t updated;
+		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };
 
 /* OFR-10: it counts once the timeline has completed that packet. */
 struct vmm_queued_offer {
-	uint8_t priority; /* D3DDDI_OFFER_PRIORITY; 0: none */
 	uint32_t timeline, handle;
 	uint64_t sequence;
-	struct vmm_list link; /* in memory's list */
-};
-
-struct vmm_allocation {
-	struct vmm_adapter *adapter;
-	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
-	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
-	uint64_t alignment;
-	uint32_t flags;                             /* DXGK_ALLOCATIONINFOFLAGS.Value */
-	uint32_t flags2;                            /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
-	uint32_t read_set, write_set, eviction_set; /* segment sets */
-	uint32_t preferred;                         /* DXGK_SEGMENTPREFERENCE.Value */
-	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
-	uint32_t renaming_limit;
-	uint32_t priority;
-	void *kmd_allocation;
-	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
-	uint32_t references; /* vmm_refs; guarded by the paging lock */
-	uint32_t instance_count;
-	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
-	bool decommit; /* offered with AllowDecommit (OFR-14); guarded likewise */
-	bool uncommitted; /* a reclaim found no system memory for it: it stays offered */
-	struct vmm_queued_offer queued_offer;
-	bool shared, primary;
-	uint32_t source_id; /* VidPnSourceId of a primary */
-	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
-	_Atomic uint32_t shown;
-	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
-	bool closing;          /* the only handle of a private one is gone */
-	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
-	bool pinned; /* Overlay or Capture: placed at creation, stays there (PAG-18) */
-	bool in_vpr; /* CreateInVpr: in the protected range of a segment (ALF-26) */
-	_Atomic bool
-		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
-	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
-	uint8_t home_segment;    /* where it returns to when the adapter has power again */
-	uint64_t home_offset;
-	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
-	struct vmm_kmd_resource *kmd_resource;
-	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
-	uint64_t generation;
-	uint64_t ordered_by,
-		ordered_generation; /* newest instance that submission has named so far (REF-03) */
-	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
-	struct vmm_list instances;  /* guarded by the paging lock */
-	struct vmm_list all;        /* in memory's list, likewise */
-	struct vmm_instance first;
+	struct vmm_list link; /* in memory's list while there is one */
 };
 
 /* One device's hold on an allocation: what a handle names. */
 struct vmm_ref {
-	uint32_t handle;
-	struct vmm_device *device; /* NULL while it is being made: nobody's yet */
-	struct vmm_allocation *allocation;
-	struct vmm_instance *instance; /* the one this handle names */
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
-	void *kmd_open;                /* hDeviceSpecificAllocation */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
 	uint32_t lock_count; /* its part of instance->lock_count, with the same guard */
@@ -439,6 +412,73 @@ struct vmm_ref {
 	bool not_in_use;                           /* so its client says who ended it */
 	struct vmm_deallocation *ended_by; /* whose caller waits for its end; NULL: nobody */
 	struct vmm_list device_link, resource_link, zombie_link;
+	/* What every submission looks at. */
+	uint32_t handle;
+	struct vmm_allocation *allocation;
+	void *kmd_open;                /* hDeviceSpecificAllocation */
+	struct vmm_instance *instance; /* the one this handle names */
+	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
+};
+
+enum {
+	VMM_MARK_OFFERED = 1,
+	VMM_MARK_OFFER_QUEUED = 2,
+	VMM_MARK_CONTENT_LOST = 4,
+	VMM_MARK_REPLACED = 8,
+	VMM_MARK_RENAMED = 16,
+	VMM_MARK_SYNCHRONOUS = 32, /* paging (PAG-21) */
+};
+
+struct vmm_allocation {
+	struct vmm_adapter *adapter;
+	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
+	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
+	uint64_t alignment;
+	uint32_t flags2;       /* 3.0: DXGK_ALLOCATIONINFOFLAGS2.Value */
+	uint32_t eviction_set; /* segment set */
+	uint32_t preferred;    /* DXGK_SEGMENTPREFERENCE.Value */
+	uint32_t hinted_banks; /* DXGK_SEGMENTBANKPREFERENCE.Value; 0 where it has no meaning */
+	uint32_t renaming_limit;
+	uint32_t priority;
+	void *kmd_allocation;
+	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
+	uint32_t references; /* vmm_refs; guarded by the paging lock */
+	bool shared, primary;
+	uint32_t source_id; /* VidPnSourceId of a primary */
+	/* Flips to it that are queued, or on the screen: it stays where it is, and is not destroyed (PRS-06). */
+	_Atomic uint32_t shown;
+	bool closing; /* the only handle of a private one is gone */
+	bool gone; /* the miniport has been told of its end; its places wait for the GPU (ALF-37) */
+	bool pinned;             /* Overlay or Capture: placed at creation, stays there (PAG-18) */
+	bool in_vpr;             /* CreateInVpr: in the protected range of a segment (ALF-26) */
+	_Atomic bool reset_lost; /* content_lost because the adapter was reset (TDR-11) */
+	uint8_t home_segment;    /* where it returns to when the adapter has power again */
+	uint64_t home_offset;
+	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
+	struct vmm_kmd_resource *kmd_resource;
+	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
+	uint64_t generation;
+	uint64_t ordered_by,
+		ordered_generation; /* newest instance that submission has named so far (REF-03) */
+	uint64_t used_generation;   /* newest instance that a queued submission uses (REF-02) */
+	struct vmm_list instances;  /* guarded by the paging lock */
+	struct vmm_list all;        /* in memory's list, likewise */
+	struct vmm_queued_offer queued_offer;
+	/* What every submission looks at is in one piece: the end of the first, the next few, the begin of the last. */
+	struct vmm_ref own;           /* the creator's */
+	uint32_t serving;             /* bit n: segment n is in both sets; none is for segment 0 */
+	_Atomic uint32_t marks;       /* VMM_MARK_: a reference to it has to be looked at */
+	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
+	uint32_t read_set, write_set; /* segment sets */
+	uint32_t instance_count;
+	uint8_t offer; /* 0 or D3DDDI_OFFER_PRIORITY; guarded by the paging lock, as is the next */
+	uint8_t offer_queued; /* the priority of queued_offer; 0: there is none */
+	_Atomic bool
+		content_lost; /* it could not leave a memory segment (PAG-20); no more rendering with it */
+	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
+	bool decommit;         /* offered with AllowDecommit (OFR-14) */
+	bool uncommitted;      /* a reclaim found no system memory for it: it stays offered */
+	struct vmm_instance first;
 };
 
 /* ---- lifetime (object.c) ---- */
@@ -463,7 +503,15 @@ void vmm_adapter_put(struct vmm_adapter *adapter); /* NULL: nothing */
 uint32_t vmm_adapter_count(struct vmm_world *world);
 
 /* Look-up of an allocation's handle for a device. NULL: not live, not of this device's process, or of another device. */
-struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device, uint32_t handle);
+static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *device,
+						    uint32_t handle)
+{
+	struct vmm_ref *ref = (struct vmm_ref *)vmm_handle_lookup(&device->process->handles, handle,
+								  VMM_HANDLE_ALLOCATION);
+
+	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
+	return vmm_likely(ref && ref->device == device) ? ref : NULL;
+}
 /* Emits the finding for a handle that look-up refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
 		    const char *what);
@@ -517,6 +565,15 @@ static inline bool vmm_timeline_done(const struct vmm_adapter *adapter, uint32_t
 /* Are all packets of the device up to that one complete? Not with the state lock held. */
 bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_t sequence);
 
+static inline uint32_t vmm_hw_timeline(const struct vmm_adapter *adapter)
+{
+	return adapter->paging_timeline + 1;
+}
+static inline uint32_t vmm_timeline_count(const struct vmm_adapter *adapter)
+{
+	return adapter->node_count + 1 + (adapter->hw_queues ? 1 : 0);
+}
+
 /* Where the paging of a physical adapter runs: each has that node (SCH-09). */
 static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uint32_t physical)
 {
@@ -524,6 +581,19 @@ static inline uint32_t vmm_paging_node_of(const struct vmm_adapter *adapter, uin
 }
 
 enum vmm_use { VMM_USE_ANY, VMM_USE_WRITE, VMM_USE_ACTIVE };
+/*
+ * Another prepared packet has its memory. One that came behind a wait is prepared after packets with higher numbers: the highest is
+ * what counts, the others are looked for (vmm_instance_busy).
+ */
+static inline void vmm_instance_activate(struct vmm_instance *instance, uint32_t timeline,
+					 uint64_t sequence)
+{
+	if (vmm_likely(sequence >
+		       atomic_load_explicit(&instance->active[timeline], memory_order_relaxed)))
+		atomic_store_explicit(&instance->active[timeline], sequence, memory_order_relaxed);
+}
+/* Is a packet with a higher number than that prepared and not complete? State lock not held. */
+bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence);
 /* The first timeline on which that use is not complete, and the packet; false: idle. Not with the state lock held. */
 bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, uint32_t *timeline,
 		       uint64_t *sequence);
@@ -537,7 +607,7 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (vmm_unlikely(!vmm_timeline_passed(
 			    adapter, t,
 			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
@@ -550,7 +620,10 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
-/* The same for that packet and all before it. */
+/* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
+bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			bool prepared);
+/* The same for that packet and all before it; what is held by a wait of its context is not waited for. */
 vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
 				    uint64_t sequence, uint32_t reason) VMM_MUST_CHECK;
 /* Sleeps until any timeline completes something after `seen` (read of adapter->progress). */
@@ -581,6 +654,15 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+}
+
+/* What one of the members says that a submission would have to look at; the mark follows it at once. */
+static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32_t mark, bool set)
+{
+	if (set)
+		atomic_fetch_or_explicit(&allocation->marks, mark, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&allocation->marks, ~mark, memory_order_relaxed);
 }
 
 /* PRS-06 */

@@ -155,7 +155,7 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 				       : use == VMM_USE_ACTIVE ? instance->active
 							       : instance->queued;
 
-	for (uint32_t t = 0; t <= adapter->node_count; t++, at++, last++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++, at++, last++) {
 		uint64_t s = atomic_load_explicit(last, memory_order_relaxed);
 
 		if (s <= atomic_load_explicit(&at->completed, memory_order_acquire))
@@ -170,6 +170,8 @@ bool vmm_instance_busy(const struct vmm_instance *instance, enum vmm_use use, ui
 			*timeline = t;
 		if (sequence)
 			*sequence = s;
+		if (vmm_unlikely(t > adapter->paging_timeline)) /* SCH-11 */
+			atomic_store(&((struct vmm_adapter *)adapter)->hw_in_the_way, true);
 		return true;
 	}
 	return false;
@@ -242,6 +244,47 @@ bool vmm_device_done(const struct vmm_device *device, uint32_t timeline, uint64_
 		device_is_done(device, timeline, sequence));
 }
 
+VMM_COLD static bool is_quiet(struct vmm_adapter *adapter, uint32_t t, uint64_t sequence,
+			      bool prepared)
+{
+	const struct vmm_list *link;
+	bool quiet = true;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->timeline[t].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		if (work->sequence > sequence)
+			break;
+		quiet &= prepared ? !work->prepared : work->held;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return quiet;
+}
+
+bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
+			bool prepared)
+{
+	return vmm_timeline_passed(adapter, timeline, sequence) ||
+	       (timeline != adapter->paging_timeline &&
+		is_quiet(adapter, timeline, sequence, prepared));
+}
+
+bool vmm_timeline_is_overtaken(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence)
+{
+	const struct vmm_list *link;
+	bool overtaken = false;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_for_each (link, &adapter->timeline[timeline].work) {
+		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
+
+		overtaken |= work->prepared && work->sequence > sequence;
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return overtaken;
+}
+
 /* ---- waiting ---- */
 
 /* 0: nobody's but our own. */
@@ -299,7 +342,7 @@ static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uin
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	for (;;) {
 		uint32_t seen = atomic_load(&adapter->progress);
-		bool done = all ? vmm_timeline_passed(adapter, timeline, sequence)
+		bool done = all ? vmm_timeline_quiet(adapter, timeline, sequence, false)
 				: vmm_timeline_done(adapter, timeline, sequence);
 
 		/* LOCK-33: a waiter is released at once. In this order: an abandoned packet counts as done, too. */

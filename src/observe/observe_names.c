@@ -49,6 +49,10 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_OPEN_SYNC] = "open_sync",
 	[VIDMM_DOOR_PRESENT] = "present",
 	[VIDMM_DOOR_KEYED_MUTEX] = "keyed_mutex",
+	[VIDMM_DOOR_ESCAPE] = "escape",
+	[VIDMM_DOOR_HW_QUEUE] = "hw_queue",
+	[VIDMM_DOOR_WAIT_FROM_GPU] = "wait_from_gpu",
+	[VIDMM_DOOR_SIGNAL_FROM_GPU] = "signal_from_gpu",
 };
 
 static const char *const ddi_names[] = {
@@ -94,6 +98,23 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_PRESENT] = "present",
 	[VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS] = "set_vidpn_source_address",
 	[VIDMM_DDI_SET_VIDPN_SOURCE_VISIBILITY] = "set_vidpn_source_visibility",
+	[VIDMM_DDI_CREATE_CPU_EVENT] = "create_cpu_event",
+	[VIDMM_DDI_DESTROY_CPU_EVENT] = "destroy_cpu_event",
+	[VIDMM_DDI_ESCAPE] = "escape",
+	[VIDMM_DDI_GET_NODE_METADATA] = "get_node_metadata",
+	[VIDMM_DDI_CREATE_HW_CONTEXT] = "create_hw_context",
+	[VIDMM_DDI_DESTROY_HW_CONTEXT] = "destroy_hw_context",
+	[VIDMM_DDI_CREATE_HW_QUEUE] = "create_hw_queue",
+	[VIDMM_DDI_DESTROY_HW_QUEUE] = "destroy_hw_queue",
+	[VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE] = "submit_command_to_hw_queue",
+	[VIDMM_DDI_SETUP_PRIORITY_BANDS] = "setup_priority_bands",
+	[VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES] = "set_context_scheduling_properties",
+	[VIDMM_DDI_SUSPEND_CONTEXT] = "suspend_context",
+	[VIDMM_DDI_RESUME_CONTEXT] = "resume_context",
+	[VIDMM_DDI_RESET_HW_ENGINE] = "reset_hw_engine",
+	[VIDMM_DDI_RESUME_HW_ENGINE] = "resume_hw_engine",
+	[VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION] = "create_periodic_frame_notification",
+	[VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION] = "destroy_periodic_frame_notification",
 };
 
 static const char *const callback_names[] = {

@@ -2,6 +2,7 @@
 /* Events of clients. The descriptor is the client's to close: what is to be set later is a duplicate. */
 #include "os/os.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -24,10 +25,11 @@ static bool is_event(int fd)
 
 vmm_status vmm_os_event_open(uint64_t handle, int *event)
 {
-	int own = handle > INT32_MAX ? -1 : fcntl((int)handle, F_DUPFD_CLOEXEC, 3);
-
-	if (own < 0)
+	if (handle > INT32_MAX)
 		return VMM_INVALID_HANDLE;
+	int own = fcntl((int)handle, F_DUPFD_CLOEXEC, 3);
+	if (own < 0)
+		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
 	if (!is_event(own)) {
 		close(own);
 		return VMM_INVALID_HANDLE;

@@ -103,6 +103,29 @@ static NTSTATUS query_feature_support(DXGKARGCB_QUERYFEATURESUPPORT *args)
 			      "DxgkCbQueryFeatureSupport");
 }
 
+/* TDR-21: only from ResetHwEngine, where the core waits for it. */
+static NTSTATUS invalidate_hw_context(IN_CONST_PDXGKARGCB_INVALIDATEHWCONTEXT args)
+{
+	struct vmm_port *port = vmm_port_of_thread();
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+	if (!port || !args)
+		return STATUS_INVALID_PARAMETER;
+	if (!vmm_port_below(port, PASSIVE_LEVEL, "DxgkCbInvalidateHwContext"))
+		return STATUS_INVALID_PARAMETER;
+	if (!port->caps.hw_nodes || !port->sink->invalidate_hw_context)
+		return not_built(NULL, "DxgkCbInvalidateHwContext");
+	if (args->Flags.Reserved)
+		vmm_finding(port->observe, "TDR-21", 0, 0,
+			    "DxgkCbInvalidateHwContext: flags 0x%x have reserved bits set",
+			    args->Flags.Value);
+	else
+		status = port->sink->invalidate_hw_context(port->sink_context, args->hHwContext,
+							   args->Flags.CollateralDamage);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);
+	return status;
+}
+
 static NTSTATUS undeclared(VOID)
 {
 	return not_built(NULL, "a service of WDDM 2.1 or later");
@@ -114,6 +137,7 @@ static const DXGKRNL_INTERFACE declared = {
 	.DxgkCbReserveGpuVirtualAddressRange = reserve_gpu_virtual_address_range,
 	.DxgkCbAcquireHandleData = acquire_handle_data,
 	.DxgkCbReleaseHandleData = release_handle_data,
+	.DxgkCbSignalEvent = vmm_port_cb_signal_event,
 	.DxgkCbHardwareContentProtectionTeardown = hardware_content_protection_teardown,
 	.DxgkCbMultiPlaneOverlayDisabled = multi_plane_overlay_disabled,
 	.DxgkCbIsFeatureEnabled = is_feature_enabled,
@@ -126,7 +150,7 @@ void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
 
 	memcpy((char *)s + begin, (const char *)&declared + begin, sizeof(declared) - begin);
 	s->DxgkCbMitigatedRangeUpdate = undeclared;
-	s->DxgkCbInvalidateHwContext = undeclared;
+	s->DxgkCbInvalidateHwContext = invalidate_hw_context;
 	s->DxgkCbIndicateConnectorChange = undeclared;
 	s->DxgkCbUnblockUEFIFrameBufferRanges = undeclared;
 	s->DxgkCbAcquirePostDisplayOwnership2 = undeclared;
@@ -142,7 +166,6 @@ void vmm_port_services_fill_wddm2(DXGKRNL_INTERFACE *s)
 	s->DxgkCbMapMdlToIoMmu = undeclared;
 	s->DxgkCbUnmapMdlFromIoMmu = undeclared;
 	s->DxgkCbReportDiagnostic = undeclared;
-	s->DxgkCbSignalEvent = undeclared;
 	s->DxgkCbSaveMemoryForHotUpdate = undeclared;
 	s->DxgkCbNotifyCursorSupportChange = undeclared;
 	s->DxgkCbCreatePhysicalMemoryObject = undeclared;

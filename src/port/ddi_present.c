@@ -134,3 +134,66 @@ NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, 
 				      status);
 	return status;
 }
+
+/* ---- notifications before vertical syncs ---- */
+
+static NTSTATUS check_periodic(struct vmm_port *port, NTSTATUS status)
+{
+	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
+	    status == STATUS_INVALID_PARAMETER || status == STATUS_UNSUCCESSFUL)
+		return status;
+	vmm_port_wrong_status(port, "PMF-07", VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64_t time_100ns,
+				  uint32_t id, HANDLE *notification)
+{
+	DXGKARG_CREATEPERIODICFRAMENOTIFICATION args = {.hAdapter = port->adapter,
+							.VidPnTargetId = target,
+							.Time = time_100ns,
+							.NotificationID = id};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!port->ddi.DxgkDdiCreatePeriodicFrameNotification ||
+	    !port->ddi.DxgkDdiDestroyPeriodicFrameNotification) {
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "PMF-07: a periodic fence needs a miniport with "
+			   "DxgkDdiCreatePeriodicFrameNotification and its counterpart");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreatePeriodicFrameNotification(&args);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status, target,
+			   time_100ns, id);
+	*notification = args.hNotification;
+	return check_periodic(port, status);
+}
+
+void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification)
+{
+	const DXGKARG_DESTROYPERIODICFRAMENOTIFICATION args = {.hNotification = notification,
+							       .hAdapter = port->adapter};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	vmm_port_pass(&port->object_gate);
+	if (vmm_port_dead(port) || !vmm_port_begin_waiting(port))
+		return;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDestroyPeriodicFrameNotification(&args);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION, status, 0, 0, 0);
+	if (status != STATUS_SUCCESS) /* it counts as ended */
+		vmm_port_wrong_status(port, "PMF-07", VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION,
+				      status);
+}

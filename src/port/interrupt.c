@@ -70,7 +70,8 @@ BOOLEAN vmm_port_cb_queue_dpc(HANDLE handle)
 	vmm_port_callback_event(port, VIDMM_CB_QUEUE_DPC, STATUS_SUCCESS);
 	if (vmm_os_mutex_held(&port->lead->interrupt.mutex))
 		port->lead->queued = true;
-	atomic_store(&port->dpc_wanted, true);
+	if (vmm_unlikely(port->lead->link_count > 1))
+		atomic_store(&port->dpc_wanted, true);
 	world = vmm_os_set_current(port->os);
 	queued = KeInsertQueueDpc(&port->lead->dpc, NULL, NULL);
 	vmm_os_set_current(world);
@@ -132,9 +133,25 @@ static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct vmm_por
 		*place = (struct vmm_port_place){data->DmaFaulted.NodeOrdinal,
 						 data->DmaFaulted.EngineOrdinal};
 		return true;
+	case DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED:
+		*place = (struct vmm_port_place){data->MonitoredFenceSignaled.NodeOrdinal,
+						 data->MonitoredFenceSignaled.EngineOrdinal};
+		return true;
+	case DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED:
+		*place = (struct vmm_port_place){data->HwQueuePageFaulted.NodeOrdinal,
+						 data->HwQueuePageFaulted.EngineOrdinal};
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* Of hardware queues, which there are only where the miniport schedules (SCH-10); no adapter with them is a link. */
+static bool is_of_hw_queues(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	return data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED ||
+	       data->InterruptType == DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED ||
+	       data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED;
 }
 
 /*
@@ -175,6 +192,23 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	return STATUS_SUCCESS;
 }
 
+/* PMF-07; the payload exists since 2.2. */
+static NTSTATUS notify_periodic(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	if (!port->caps.source_count || !port->ddi.DxgkDdiCreatePeriodicFrameNotification)
+		return STATUS_NOT_SUPPORTED;
+	port->told_of_display = true;
+	if (data->PeriodicMonitoredFenceSignaled.VidPnTargetId >= port->caps.source_count) {
+		vmm_finding(port->observe, "PMF-07", 0, 0,
+			    "interrupt 14 of target %u: the adapter has %u sources",
+			    data->PeriodicMonitoredFenceSignaled.VidPnTargetId,
+			    port->caps.source_count);
+		return STATUS_INVALID_PARAMETER;
+	}
+	port->sink->interrupt(port->sink_context, data);
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
 	uint32_t irql = vmm_nt_irql(port->nt);
@@ -200,6 +234,17 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC)
 		return notify_vsync(port, data);
+	/* Fences that its GPU stores into it may signal from 2.0 on, with hardware queues or without (MFN-27). */
+	bool of_fences =
+		data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED && port->caps.wddm2;
+	if (is_of_hw_queues(data) && !port->caps.hw_nodes && !of_fences)
+		return STATUS_NOT_SUPPORTED;
+	if (data->InterruptType == DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED) {
+		port->sink->interrupt(port->sink_context, data);
+		return STATUS_SUCCESS;
+	}
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
+		return notify_periodic(port, data);
 	if (!place_of(data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))

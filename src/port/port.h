@@ -133,6 +133,9 @@ struct vmm_port_caps {
 	uint32_t dma_queue_entries;           /* DXGK_START_INFO.RequiredDmaQueueEntry (SUB-15) */
 	uint32_t node_depth; /* packets outstanding per node: HwQueuePacketCap or 2 (SUB-16) */
 	uint32_t paging_buffer_segment, paging_buffer_bytes, paging_private_bytes; /* SEG-21 */
+	/* Hardware scheduling (caps_hw.c). Nodes that take hardware queues; 0: none, or it is not enabled. */
+	uint32_t hw_nodes;                         /* bit per node */
+	uint32_t hw_in_flight[VMM_PORT_NODES_MAX]; /* MaxInFlightHwQueueBuffers; 0: any number */
 	DXGK_FLIPCAPS flip;
 	/*
 	 * NumberOfVideoPresentSources of the lead; 0 also where the miniport cannot show anything (PRS-02). Target n shows
@@ -151,7 +154,9 @@ struct vmm_port_caps {
 struct vmm_port_sink {
 	/*
 	 * DIRQL, interrupt lock held, never re-entered: record only (SUB-07). Completed, preempted
-	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC of a target that is there.
+	 * or faulted DMA, whose NodeOrdinal counts as struct vmm_port_caps does; CRTC_VSYNC and
+	 * PERIODIC_MONITORED_FENCE_SIGNALED of a target that is there; with hardware queues MONITORED_FENCE_SIGNALED,
+	 * HWQUEUE_PAGE_FAULTED and SUSPEND_CONTEXT_COMPLETED.
 	 */
 	void (*interrupt)(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 	/* DISPATCH: the miniport's DPC called DxgkCbNotifyDpc; effects become visible here. */
@@ -164,6 +169,8 @@ struct vmm_port_sink {
 	uint32_t (*handle_parent)(void *context, uint32_t allocation);
 	/* May be NULL: then it is not built. */
 	uint32_t (*handle_child)(void *context, uint32_t resource, uint32_t index);
+	/* DxgkCbInvalidateHwContext: `context` is what DxgkDdiCreateHwContext was given. PASSIVE_LEVEL, in ResetHwEngine. */
+	NTSTATUS (*invalidate_hw_context)(void *context, HANDLE hw_context, bool collateral);
 	/*
 	 * What would be a bug check: emitted as VIDMM_EVENT_FATAL by port before this call; the
 	 * adapter must stop.
@@ -279,6 +286,22 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 				   const HANDLE *open_allocations, UINT count);
 
+/* ---- events of clients that the miniport sets (ddi_event.c); PASSIVE_LEVEL ---- */
+
+struct vmm_port_cpu_event;
+/*
+ * DxgkDdiCreateCpuEvent; keeps a duplicate of the event. STATUS_NOT_SUPPORTED: the miniport has no such entry; otherwise its
+ * failure, whatever it is (CPN-08).
+ */
+NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int event,
+				   struct vmm_port_cpu_event **result);
+/* DxgkDdiDestroyCpuEvent (CPN-06). Once it is back nothing sets the event any more. */
+void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event);
+/* DxgkDdiEscape with a record about such an event, in which the miniport finds its own handle (CPN-10). */
+NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
+				   const struct vmm_port_cpu_event *event,
+				   D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record);
+
 /*
  * DxgkDdiRender. Bounds of pDmaBuffer, pPatchLocationListOut and private data are checked after it
  * (DMA-28: fatal 0x10E); the status is one of DMA-29/31 or becomes STATUS_INVALID_PARAMETER with a
@@ -303,6 +326,14 @@ void vmm_port_admit(struct vmm_port *port);
 NTSTATUS vmm_port_set_source_address(struct vmm_port *port,
 				     const DXGKARG_SETVIDPNSOURCEADDRESS *args);
 NTSTATUS vmm_port_set_source_visibility(struct vmm_port *port, uint32_t source, bool visible);
+
+/*
+ * DxgkDdiCreatePeriodicFrameNotification (PMF): interrupt 14 with that id so long before each vertical sync of the target.
+ * STATUS_NOT_SUPPORTED: the miniport has no such entry; STATUS_INVALID_PARAMETER also for a time longer than a frame.
+ */
+NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64_t time_100ns,
+				  uint32_t id, HANDLE *notification);
+void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification);
 
 /* ---- scheduler class, serialised by the paging lock ---- */
 /* PASSIVE_LEVEL; failure is fatal (PAT-18). */
@@ -335,6 +366,31 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
+
+/* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
+/* Objects: the submit lock at most. As the calls for contexts; of a queue hHwQueue is ours in, the miniport's out. */
+NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
+				    DXGKARG_CREATECONTEXT *args);
+NTSTATUS vmm_port_destroy_hw_context(struct vmm_port *port, HANDLE context);
+NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
+				  DXGKARG_CREATEHWQUEUE *args);
+NTSTATUS vmm_port_destroy_hw_queue(struct vmm_port *port, HANDLE queue);
+NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
+				       const DXGKARG_SETUPPRIORITYBANDS *args);
+/*
+ * The paging lock at most; the caller lets nobody else into a call for the same queue or context (SUB-27). Failures are
+ * the caller's to deal with.
+ */
+NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
+				     const DXGKARG_SUBMITCOMMANDTOHWQUEUE *args);
+NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
+					 const DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES *args);
+/* STATUS_SUCCESS: it is off the GPU; STATUS_PENDING: its interrupt will say so (SCH-11). Anything else is a failure. */
+NTSTATUS vmm_port_suspend_context(struct vmm_port *port, const DXGKARG_SUSPENDCONTEXT *args);
+NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context);
+/* TDR-21 */
+NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node);
+NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node);
 
 /* PASSIVE_LEVEL, no lock; the interrupt that it may have missed comes during the call (SUB-14). */
 NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT *fence);

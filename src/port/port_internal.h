@@ -167,6 +167,9 @@ NTSTATUS vmm_port_query_segments(struct vmm_port *port);
 /* caps_wddm2.c: what MemoryManagementCaps may claim, and where the nodes and the paging node are said. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps);
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
+/* caps_hw.c: may it schedule by itself, and on which nodes (SCH-10)? */
+NTSTATUS vmm_port_query_hw_scheduling(struct vmm_port *port);
+NTSTATUS vmm_port_table_check_hw(struct vmm_port *port); /* table.c */
 /* segments_host.c */
 struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
 /* SWZ-29, SEG-24 */
@@ -245,6 +248,9 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 VOID vmm_port_cb_notify_interrupt(IN_CONST_HANDLE handle,
 				  IN_CONST_PDXGKARGCB_NOTIFY_INTERRUPT_DATA data);
 VOID vmm_port_cb_notify_dpc(IN_CONST_HANDLE handle);
+
+/* ---- ddi_event.c ---- */
+NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data);
 
 /* ---- ddi_object.c ---- */
 void vmm_port_devices_forget(struct vmm_port *port);

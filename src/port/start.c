@@ -250,6 +250,8 @@ static NTSTATUS query(struct vmm_port *port)
 	status = vmm_port_query_caps(port);
 	if (status >= 0)
 		status = vmm_port_link_nodes(port);
+	if (status >= 0)
+		status = vmm_port_query_hw_scheduling(port);
 	if (status < 0)
 		return status;
 	vmm_port_report_step(port, VIDMM_START_SEGMENTS);

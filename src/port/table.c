@@ -146,6 +146,15 @@ static const struct entry for_cancel[] = {ENTRY(CancelCommand)};
 static const struct entry for_swizzling[] = {ENTRY(AcquireSwizzlingRange),
 					     ENTRY(ReleaseSwizzlingRange)};
 
+static const struct entry for_hw_queues[] = {
+	ENTRY(CreateHwContext),        ENTRY(DestroyHwContext),
+	ENTRY(CreateHwQueue),          ENTRY(DestroyHwQueue),
+	ENTRY(SubmitCommandToHwQueue), ENTRY(ResetHwEngine),
+	ENTRY(SetupPriorityBands),     ENTRY(SetContextSchedulingProperties),
+	ENTRY(SuspendContext),         ENTRY(ResumeContext),
+	ENTRY(ResumeHwEngine),
+};
+
 static NTSTATUS check_entries(struct vmm_port *port, const struct entry *entries, size_t count,
 			      const char *rule, const char *because)
 {
@@ -223,4 +232,10 @@ NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS 
 						     groups[i].rule, groups[i].because));
 	}
 	return first;
+}
+
+NTSTATUS vmm_port_table_check_hw(struct vmm_port *port)
+{
+	return check_entries(port, for_hw_queues, VMM_ARRAY_LENGTH(for_hw_queues), "SCH-10",
+			     "ContextSchedulingSupported");
 }

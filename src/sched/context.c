@@ -184,6 +184,8 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	vmm_turn_init(context);
 	vmm_list_init(&context->link);
 	vmm_list_init(&context->free_dma);
+	vmm_list_init(&context->all_dma);
+	vmm_steps_init(context);
 	status = choose_node(context, request);
 	if (NT_SUCCESS(status))
 		status = check_flags(device, request->flags);
@@ -242,6 +244,7 @@ static void destroy_context(struct vmm_context *context)
 	vmm_list_remove(&context->link);
 	vmm_handle_destroy(&process->handles, context->handle);
 	vmm_os_mutex_unlock(&process->lock);
+	vmm_steps_end(context);
 	/* SUB-29: the miniport hears of it when its last packet is complete. */
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
 	vmm_display_close_context(context);
@@ -384,6 +387,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 			end_context(context);
 		destroy_context(context);
 	}
+	vmm_hw_destroy_device(device);
 	vmm_display_close_device(device);
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,
@@ -429,8 +433,13 @@ void vmm_sched_close_devices(struct vmm_adapter *adapter)
 			vmm_live_await_end(adapter->os, handle); /* its client is at it */
 			continue;
 		}
-		vmm_list_for_each (link, &device->contexts)
-			end_context(vmm_container_of(link, struct vmm_context, link));
+		vmm_list_for_each (link, &device->contexts) {
+			struct vmm_context *context =
+				vmm_container_of(link, struct vmm_context, link);
+
+			end_context(context);
+			vmm_steps_give_up(context);
+		}
 		device->stopped = true;
 	}
 }

@@ -112,7 +112,7 @@ void vmm_flip_queued(const struct vmm_submission *s, struct vmm_dma *dma)
 	flip->interval = s->present->request->interval;
 	flip->no_wait = s->present->flags.FlipWithNoWait;
 	flip->mmio = s->present->mmio;
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		flip->after[t] = atomic_load_explicit(&instance->written[t], memory_order_relaxed);
 	atomic_fetch_add(&flip->allocation->shown, 1); /* PRS-06 */
 	vmm_list_push_back(&adapter->sched->display->source[flip->source_id].flips, &flip->link);
@@ -256,7 +256,7 @@ static bool is_ready(const struct vmm_adapter *adapter, const struct vmm_flip *f
 {
 	if (!flip->due || flip->set)
 		return false;
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		if (vmm_instance_unwritten_locked(flip->instance, t, flip->after[t]))
 			return false;
 	return true;

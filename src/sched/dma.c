@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The pool of DMA buffers of a context: made when first needed, reused when the hardware is done with them, at most
- * VMM_DMA_BUFFERS_PER_CONTEXT in flight; the next submission then waits for the oldest.
+ * VMM_DMA_BUFFERS_PER_CONTEXT in flight; the next submission then waits for the oldest. Behind a wait of the context there is no
+ * limit but memory.
  *
  * Where the miniport wants them in an aperture (DMA-05) a buffer gets its place when it is prepared and keeps it, so that
  * the next use finds it there; but nobody waits for the place of a buffer that neither the miniport nor the GPU has.
@@ -150,6 +151,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 		return NULL;
 	dma->context = context;
 	vmm_list_init(&dma->pool);
+	vmm_list_init(&dma->all);
 	vmm_list_init(&dma->mapped);
 	vmm_list_init(&dma->packet.link);
 	vmm_list_init(&dma->part.link);
@@ -179,22 +181,28 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_dma *dma = NULL;
+	struct vmm_list *link;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	if (!vmm_list_empty(&context->free_dma)) {
+	/* Behind a wait, which nobody knows when it ends, a submission waits for nothing (MFN-30). */
+	bool may_take = context->dma_taken < VMM_DMA_BUFFERS_PER_CONTEXT ||
+			vmm_unlikely(context->steps.holding);
+	if (may_take && !vmm_list_empty(&context->free_dma)) {
 		dma = vmm_container_of(context->free_dma.next, struct vmm_dma, pool);
 		vmm_list_remove(&dma->pool);
 	}
-	*may_create = *may_create && !dma && context->dma_count < VMM_DMA_BUFFERS_PER_CONTEXT;
+	*may_create = *may_create && !dma && may_take;
 	context->dma_count += *may_create;
+	context->dma_taken += *may_create || dma;
 	*oldest = 0; /* another thread may hold one that it has not queued yet */
-	for (uint32_t i = 0; !dma && i < VMM_DMA_BUFFERS_PER_CONTEXT; i++) {
-		const struct vmm_dma *at = context->all[i];
+	if (vmm_unlikely(!dma && !*may_create))
+		vmm_list_for_each (link, &context->all_dma) {
+			const struct vmm_dma *at = vmm_container_of(link, struct vmm_dma, all);
 
-		if (at && !vmm_list_empty(&at->work.link) &&
-		    (!*oldest || at->work.sequence < *oldest))
-			*oldest = at->work.sequence;
-	}
+			if (!vmm_list_empty(&at->work.link) &&
+			    (!*oldest || at->work.sequence < *oldest))
+				*oldest = at->work.sequence;
+		}
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	return dma;
 }
@@ -206,13 +214,12 @@ static struct vmm_dma *dma_add(struct vmm_context *context)
 	struct vmm_dma *dma = dma_create(context);
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	if (!dma)
+	if (!dma) {
 		context->dma_count--;
-	for (uint32_t i = 0; dma && i < VMM_DMA_BUFFERS_PER_CONTEXT; i++)
-		if (!context->all[i]) {
-			context->all[i] = dma;
-			break;
-		}
+		context->dma_taken--;
+	} else {
+		vmm_list_push_back(&context->all_dma, &dma->all);
+	}
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	return dma;
 }
@@ -270,6 +277,7 @@ void vmm_dma_give_back(struct vmm_dma *dma)
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
+	dma->context->dma_taken--;
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_progress_signal(adapter);
@@ -279,6 +287,7 @@ void vmm_dma_give_back(struct vmm_dma *dma)
 void vmm_dma_put(struct vmm_dma *dma)
 {
 	dma->context->queued--;
+	dma->context->dma_taken--;
 	dma->pinned = false;
 	if (vmm_unlikely(dma->present))
 		vmm_present_done_locked(dma);
@@ -287,7 +296,8 @@ void vmm_dma_put(struct vmm_dma *dma)
 
 void vmm_dma_destroy_all(struct vmm_context *context)
 {
-	for (uint32_t i = 0; i < VMM_DMA_BUFFERS_PER_CONTEXT; i++)
-		if (context->all[i])
-			dma_free(context->device->adapter, context->all[i]);
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &context->all_dma)
+		dma_free(context->device->adapter, vmm_container_of(link, struct vmm_dma, all));
 }

@@ -178,6 +178,16 @@ static void count(struct vmm_sched *sched, struct vmm_process *process,
 	}
 }
 
+void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
+			     const struct vmm_timeout *timeout, bool collateral)
+{
+	lose(sched, device, timeout);
+	if (collateral)
+		atomic_store(&device->error, VMM_DEVICE_RESET);
+	else
+		count(sched, device->process, timeout);
+}
+
 /* TDR-15, TDR-16. False: it was paging that was aborted. */
 static bool settle(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
@@ -236,6 +246,7 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 	unmask(sched, index);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
+	vmm_steps_look(sched);
 }
 
 void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)

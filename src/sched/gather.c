@@ -185,6 +185,10 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 		return status;
 	if (sched->adapter->wddm2)
 		return gather_list(sched, dma);
+	if (vmm_gather_is_needless(dma)) {
+		sched->preparations++;
+		return VMM_OK;
+	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
 	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
 		status = make_resident_anew(sched->adapter, dma, ++sched->preparations);

@@ -198,6 +198,8 @@ void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet)
 	node->holder = dma->context;
 	node->clock_ns[turn->level] = vmm_max_u64(node->clock_ns[turn->level], turn->used_ns);
 	dma->work.submitted = !packet->portion;
+	if (!packet->portion)
+		dma->context->steps.submitted = packet->sequence;
 }
 
 void vmm_order_charge_locked(struct vmm_node *node, const struct vmm_packet *packet, uint64_t ns)
@@ -350,12 +352,10 @@ static struct vmm_context *last_portion(const struct vmm_sched *sched, const str
 static bool is_far_behind(const struct vmm_sched *sched, const struct vmm_context *oldest,
 			  const struct vmm_context *best)
 {
-	uint64_t completed = atomic_load_explicit(&sched->adapter->timeline[best->node].completed,
-						  memory_order_relaxed);
-
 	return oldest != best && can_run(sched, vmm_order_first(oldest)) &&
 	       !vmm_order_first(oldest)->portion &&
-	       vmm_order_first(best)->sequence - completed > OVERTAKING_AT_MOST;
+	       vmm_order_first(best)->sequence >
+		       vmm_order_first(oldest)->sequence + OVERTAKING_AT_MOST;
 }
 
 /* Of several. */

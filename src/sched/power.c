@@ -168,7 +168,7 @@ static vmm_status await_settled(struct vmm_adapter *adapter)
 		vmm_paging_lock(adapter);
 		vmm_memory_flush_locked(adapter);
 		vmm_queue_drain_locked(adapter->sched);
-		bool settled = is_settled(adapter->sched);
+		bool settled = vmm_hw_halt_locked(adapter->sched) && is_settled(adapter->sched);
 		vmm_paging_unlock(adapter);
 		if (atomic_load(&adapter->removed))
 			return VMM_DEVICE_REMOVED;

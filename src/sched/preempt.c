@@ -128,7 +128,7 @@ bool vmm_preempt_answered_locked(struct vmm_sched *sched, uint32_t index)
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_preempt *p = &node->preempt;
 
-	if (vmm_likely(!atomic_exchange(&p->answered, false)))
+	if (vmm_likely(!atomic_load(&p->answered)) || !atomic_exchange(&p->answered, false))
 		return false;
 	if (!p->fence && p->reset && vmm_fence_reached(p->reset_fence, p->answer))
 		return false; /* TDR-09: of before a reset */
@@ -152,6 +152,7 @@ void vmm_preempt_chores_locked(struct vmm_sched *sched)
 		if (!passive)
 			continue;
 		vmm_engine_chore_locked(sched, n);
+		vmm_hw_reset_chore_locked(sched, n);
 		vmm_queue_renew_stale(sched, &sched->node[n]);
 	}
 }

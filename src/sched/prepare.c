@@ -30,13 +30,44 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 		if (dma->list[i].WriteOperation)                    /* PAG-22 */
 			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
-		atomic_store_explicit(&instance->active[dma->packet.timeline], dma->packet.sequence,
-				      memory_order_relaxed);
+		/* What is bound where a buffer is split has the number itself (SPL-05). */
+		if (vmm_unlikely(dma->split || dma->end != dma->used_bytes))
+			atomic_store_explicit(&instance->active[dma->packet.timeline],
+					      dma->packet.sequence, memory_order_relaxed);
+		else
+			vmm_instance_activate(instance, dma->packet.timeline, dma->packet.sequence);
 		paged = atomic_load_explicit(&instance->queued[adapter->paging_timeline],
 					     memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
 		paged = atomic_load_explicit(&instance->updated, memory_order_relaxed);
 		needed = needed > paged ? needed : paged;
+	}
+	return needed;
+}
+
+/* The same of a list that is in its place: its addresses are the final ones. */
+static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+{
+	const struct vmm_use_in_place use = {
+		.instances = dma->instances,
+		.patches = dma->patches,
+		.first = dma->patch_start,
+		.end = dma->patch_end,
+		.timeline = dma->packet.timeline,
+		.sequence = dma->packet.sequence,
+		.preparation = preparation,
+	};
+	uint64_t needed = vmm_max_u64(dma->mapped_by, vmm_memory_use_in_place(adapter, &use));
+
+	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
+		struct vmm_instance *instance = dma->instances[i];
+
+		if (!(dma->uses[i] & VMM_USES_WRITE) || !instance ||
+		    instance->prepared != preparation)
+			continue;
+		instance->gpu_wrote = true;                       /* PAG-31 */
+		instance->newest = (uint8_t)dma->context->engine; /* PAG-22 */
+		instance->not_written = false;
 	}
 	return needed;
 }
@@ -102,21 +133,25 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
 }
 
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-}
-
 /* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
 static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 {
-	vmm_prepare_unqueue(sched, dma);
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
+}
+
+/*
+ * What a portion uses is known by the buffer's number, which no prepared packet may be beyond. One that came behind a wait may have
+ * such before it: they complete first.
+ */
+VMM_COLD static bool is_overtaken(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	if (!vmm_timeline_is_overtaken(sched->adapter, dma->packet.timeline, dma->packet.sequence))
+		return false;
+	vmm_split_end_at(dma, dma->patch_count);
+	vmm_dma_pin(dma, false);
+	return true;
 }
 
 static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
@@ -129,8 +164,12 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (status != VMM_OK)
 		return status;
 	bool last = vmm_likely(dma->end == dma->used_bytes);
+	if (vmm_unlikely(!last && !dma->split) && is_overtaken(sched, dma))
+		return VMM_PENDING;
 	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
-	packet->paging_needed = settle_addresses(adapter, dma, sched->preparations);
+	packet->paging_needed = vmm_gather_is_needless(dma)
+					? use_in_place(adapter, dma, sched->preparations)
+					: settle_addresses(adapter, dma, sched->preparations);
 	if (adapter->wddm2)
 		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
 	/* The paging work goes to its node before the packet that depends on it. */
@@ -150,20 +189,19 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		vmm_split_send(sched, dma);
 		return VMM_OK;
 	}
-	vmm_prepare_unqueue(sched, dma);
-	vmm_queue_ready(sched, packet);
+	vmm_queue_prepared(sched, dma);
 	return VMM_OK;
 }
 
 static struct vmm_dma *first_waiting(struct vmm_sched *sched)
 {
-	struct vmm_dma *dma = NULL;
-
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	if (!vmm_list_empty(&sched->prepare))
-		dma = vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
-	vmm_os_mutex_unlock(&sched->adapter->state_lock);
-	return dma;
+	/*
+	 * Who puts one in counts it afterwards, and only under the paging lock, which is held here, one is taken out: if there
+	 * are some the first stays the first.
+	 */
+	return atomic_load(&sched->prepare_count)
+		       ? vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link)
+		       : NULL;
 }
 
 /*
@@ -212,19 +250,21 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 	vmm_device_fail(dma->context->device, leaked ? VMM_DEVICE_FAULT : VMM_DEVICE_OUT_OF_MEMORY);
 	if (!leaked)
 		say_why(sched, dma, status);
-	vmm_prepare_unqueue(sched, dma);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */
 static void paging_work_locked(struct vmm_sched *sched)
 {
-	if (vmm_likely(!atomic_load(&sched->halted)))
+	if (vmm_unlikely(atomic_load(&sched->halted)))
+		return;
+	vmm_paging_work_locked(sched->adapter);
+	if (vmm_unlikely(vmm_hw_make_way_locked(sched)))
 		vmm_paging_work_locked(sched->adapter);
 }
 
@@ -237,7 +277,8 @@ static vmm_status pump_locked(struct vmm_sched *sched)
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
-		if (vmm_device_lost(dma->context->device)) {
+		if (vmm_device_lost(dma->context->device) ||
+		    vmm_unlikely(atomic_load(&dma->context->steps.given_up))) {
 			vmm_cancel_waiting(sched, dma);
 			vmm_queue_drain_locked(sched);
 			continue;
@@ -263,6 +304,8 @@ static bool pump_once(struct vmm_sched *sched, uint32_t *seen)
 	*seen = atomic_load(&sched->adapter->progress);
 	vmm_paging_lock(sched->adapter);
 	vmm_status status = pump_locked(sched);
+	if (status == VMM_PENDING)
+		(void)vmm_hw_make_way_locked(sched);
 	vmm_paging_unlock(sched->adapter);
 	return status != VMM_PENDING;
 }
@@ -302,7 +345,9 @@ void vmm_prepare_pump_waiting(struct vmm_adapter *adapter)
 		vmm_await_recovery(adapter);
 		atomic_store(&sched->blocked, true);
 		while (alive && !pump_once(sched, &seen)) {
+			(void)vmm_steps_advance(sched);
 			vmm_worker_reap(adapter); /* its memory may be what is wanted */
+			vmm_hw_feed(adapter);
 			alive = vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE));
 		}
 		atomic_store(&sched->blocked, false);

@@ -155,6 +155,7 @@ NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t clas
 		if (!device) /* it is ending */
 			continue;
 		vmm_sched_kick(device->adapter);
+		vmm_hw_class_changed(device->adapter->sched);
 		vmm_live_leave(&visit);
 	}
 	return STATUS_SUCCESS;

@@ -27,6 +27,18 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&dma->packet.link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
+	atomic_fetch_add(&sched->ready_count, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
@@ -195,9 +207,11 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 		vmm_preempt_chores_locked(sched);
 	for (uint32_t n = 0; n < adapter->node_count && !is_stopped(adapter); n++) {
 		struct vmm_packet *packet;
-		enum taking taking;
+		enum taking taking = NOTHING;
 
-		while ((taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
+		/* Whoever makes one ready, and does not hold the paging lock, counts it before his kick. */
+		while (atomic_load(&sched->ready_count) &&
+		       (taking = take_submittable(sched, n, &moved, &packet)) <= STALE) {
 			if (taking == TAKEN)
 				submit(sched, n, packet);
 			else if (!renew(sched, packet))
@@ -213,6 +227,7 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 
 	if (left)
 		vmm_worker_wake(sched);
+	vmm_steps_look(sched); /* SYN-27, and what was cancelled */
 	/* The worker may be waiting for the GPU on behalf of the first packet to prepare; looking again, it does them. */
 	if (moved || left)
 		vmm_progress_signal(adapter);
@@ -277,6 +292,7 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	}
 	struct vmm_dma *dma = vmm_container_of(packet, struct vmm_dma, packet);
 
+	dma->context->steps.done = dma->context->steps.submitted = packet->sequence;
 	vmm_dma_put(dma);
 	/* Last: whoever sees that it is complete may free the context that it belongs to. */
 	vmm_work_done_locked(timeline, &dma->work);
@@ -331,8 +347,9 @@ static void record_completed(struct vmm_node *node, uint32_t fence)
 	/* The interrupt lock makes this the only writer. A repeated or older id tells nothing new (SUB-12). */
 	if (vmm_fence_reached(atomic_load(&node->reported), fence))
 		return;
-	atomic_store(&node->reported, fence);
-	atomic_store(&node->report_pending, 1);
+	/* The DPC that will be queued is ordered after this. */
+	atomic_store_explicit(&node->reported, fence, memory_order_relaxed);
+	atomic_store_explicit(&node->report_pending, 1, memory_order_release);
 }
 
 static bool record_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
@@ -370,6 +387,15 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		return;
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
+		return;
+	}
+	bool of_fences = data->InterruptType == DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED;
+	if (of_fences)
+		atomic_store(&sched->fences_signaled, true);
+	if (vmm_hw_record(sched, data) || of_fences)
+		return;
+	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED) {
+		vmm_periodic_record(sched, data);
 		return;
 	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
@@ -448,7 +474,8 @@ static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 		atomic_store(&node->fault_tail, ++tail);
 		retired += retire_report(sched, index, fault.fence, &fault.status);
 	}
-	if (atomic_exchange(&node->report_pending, 0)) {
+	/* What is told after the look has a DPC of its own. */
+	if (atomic_load(&node->report_pending) && atomic_exchange(&node->report_pending, 0)) {
 		uint32_t fence = atomic_load(&node->reported);
 
 		count = retire_report(sched, index, fence, NULL);
@@ -485,14 +512,20 @@ static void sink_dpc(void *context)
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	preempted |= vmm_hw_reported(sched);
+	vmm_periodic_pass_on(sched);
+	bool signaled = atomic_exchange(&sched->fences_signaled, false);
+	if (retired || vmm_unlikely(signaled))
+		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
 	if (!retired && !preempted)
 		return;
+	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
-	if (preempted || atomic_load(&sched->chores) || atomic_load(&adapter->zombies) ||
-	    atomic_load(&sched->prepare_count) || atomic_load(&adapter->paging_work) ||
-	    vmm_display_waits(sched))
+	if (preempted || released || atomic_load(&sched->chores) ||
+	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
+	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -545,7 +578,15 @@ static void sink_fatal(void *context, uint32_t code, uint64_t p1, uint64_t p2, u
 		vmm_worker_wake(adapter->sched);
 }
 
+static NTSTATUS sink_invalidate_hw_context(void *context, HANDLE hw_context, bool collateral)
+{
+	const struct vmm_adapter *adapter = context;
+
+	return vmm_hw_invalidate(adapter->sched, hw_context, collateral);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.invalidate_hw_context = sink_invalidate_hw_context,
 	.interrupt = sink_interrupt,
 	.dpc = sink_dpc,
 	.handle_data = sink_handle_data,
@@ -582,6 +623,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	struct vmm_sched *sched = adapter->sched;
 
 	vmm_assert(atomic_load(&adapter->removed));
+	vmm_hw_forget_locked(sched);
 	vmm_os_mutex_lock(&adapter->state_lock);
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		abandon_list(sched, &sched->node[n].hardware);
@@ -594,10 +636,11 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);
-	for (uint32_t t = 0; t <= adapter->node_count; t++)
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
 		atomic_store(&adapter->timeline[t].completed,
 			     atomic_load(&adapter->timeline[t].queued));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_steps_look(sched);
 	vmm_adapter_disturb(adapter);
 	vmm_progress_signal(adapter);
 }

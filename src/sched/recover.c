@@ -60,6 +60,8 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		if (!packet->paging)
 			offender = vmm_dma_of(packet)->context->device;
 	}
+	if (vmm_unlikely(timeout->hw != NULL))
+		offender = vmm_hw_device(sched, timeout);
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
@@ -214,11 +216,10 @@ void vmm_cancel_lost(struct vmm_sched *sched)
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	tell_cancelled(sched, &dma->packet);
-	vmm_prepare_unqueue(sched, dma);
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	vmm_queue_ready(sched, &dma->packet);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* ---- the reset ---- */
@@ -238,18 +239,22 @@ static void reset_locked(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_display_forget_locked(sched);
 	vmm_memory_reset_locked(adapter);
 	settle_queues(sched);
+	vmm_hw_forget_locked(sched);
 	if (atomic_load(&adapter->removed) || /* a cleanup call failed */
 	    !NT_SUCCESS(vmm_port_restart_from_timeout(adapter->port)))
 		return;
 	vmm_memory_restart_locked(adapter);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);
+	vmm_steps_look(sched); /* TDRS-11 */
 	vmm_recovery_event(sched, VIDMM_RECOVERY_RESTARTED, timeout);
 }
 
 /* It may have come while the others left the miniport. */
 static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
+	if (vmm_unlikely(timeout->hw != NULL))
+		return vmm_hw_owes(sched);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	const struct vmm_node *node = &sched->node[timeout->node];
 	bool owed = timeout->request ? node->preempt.fence == timeout->request

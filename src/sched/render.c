@@ -12,6 +12,7 @@ enum {
 	ENTRY_OFFER = VMM_USES_OFFER,
 	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
+	ENTRIES_AHEAD = 12,
 	RENDER_RESIZE_FLAGS = 0x7,
 	RENDER_NULL = 0x8,
 };
@@ -135,30 +136,31 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 	return STATUS_SUCCESS;
 }
 
-static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uint32_t index)
+/* Bits of an entry that few have. */
+VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
-	/* Read once: the list is the client's memory (DMA-14). */
-	D3DDDI_ALLOCATIONLIST entry = s->entries[index];
-	DXGK_ALLOCATIONLIST *out = &dma->list[index];
-	uint32_t segment;
-	uint64_t address;
-
-	if (vmm_unlikely(entry.Value & ENTRY_OFFER) && s->adapter->wddm2)
+	if ((value & ENTRY_OFFER) && s->adapter->wddm2)
 		return broke(s, "OFR-10", STATUS_INVALID_PARAMETER, index,
 			     "from WDDM 2.0 on nothing is offered through the list (DMA-24)");
-	if (vmm_unlikely(entry.Value & s->reserved))
+	if (value & s->reserved)
 		return broke(s, "DMA-19", STATUS_INVALID_PARAMETER, index,
 			     "reserved bits are set (PAG-30)");
-	*out = (DXGK_ALLOCATIONLIST){0};
-	dma->instances[index] = NULL;
-	dma->uses[index] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
-	if (!entry.hAllocation)
-		return STATUS_SUCCESS; /* DMA-15 */
-	struct vmm_ref *ref = vmm_ref_lookup_locked(s->context->device, entry.hAllocation);
+	return STATUS_SUCCESS;
+}
 
-	if (vmm_unlikely(!ref))
-		return bad_handle(s, entry.hAllocation);
-	NTSTATUS status = check_reference(s, index, ref);
+/* One that names nothing, or where there is more to look at than that it is there. */
+static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_dma *dma,
+					   uint32_t index, D3DDDI_ALLOCATIONLIST entry,
+					   const struct vmm_ref *ref)
+{
+	NTSTATUS status =
+		entry.Value & s->suspect ? check_bits(s, index, entry.Value) : STATUS_SUCCESS;
+
+	if (NT_SUCCESS(status) && !ref)
+		return entry.hAllocation ? bad_handle(s, entry.hAllocation)
+					 : STATUS_SUCCESS; /* DMA-15 */
+	if (NT_SUCCESS(status))
+		status = check_reference(s, index, ref);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_unlikely(entry.Value & ENTRY_OFFER)) {
@@ -171,26 +173,81 @@ static NTSTATUS capture_entry(struct vmm_submission *s, struct vmm_dma *dma, uin
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->kept_by = s->serial;
 	dma->renamed |= ref->allocation->instance_count > 1;
-	vmm_memory_location(ref->instance, &segment, &address);
-	out->hDeviceSpecificAllocation = ref->kmd_open;
-	out->WriteOperation = entry.Value & ENTRY_WRITE;
-	out->SegmentId = segment;
-	out->PhysicalAddress.QuadPart = (LONGLONG)address;
-	dma->instances[index] = ref->instance;
+	dma->in_place &= vmm_memory_is_in_place(ref->allocation, ref->instance);
+	return STATUS_SUCCESS;
+}
+
+/* WriteOperation is the lowest bit of the second word, SegmentId the next five. */
+union list_element {
+	uint64_t words[3];
+	DXGK_ALLOCATIONLIST element;
+};
+_Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
+		       offsetof(DXGK_ALLOCATIONLIST, PhysicalAddress) == 2 * sizeof(uint64_t),
+	       "an element of the miniport's list is three words");
+
+/*
+ * One pass over the list, which is the client's memory and so read once (DMA-14). Of each reference it looks at the entry of the
+ * handle and at two lines of cache, the ref's and allocation's, and the instance's.
+ */
+static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
+{
+	const struct vmm_device *device = s->context->device;
+	const struct vmm_handle_table handles = device->process->handles;
+	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
+	DXGK_ALLOCATIONLIST *list = dma->list;
+	struct vmm_instance **instances = dma->instances;
+	uint8_t *uses = dma->uses;
+	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const D3DDDI_ALLOCATIONLIST entry = entries[i];
+		const struct vmm_ref *ref =
+			vmm_handle_lookup(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
+		uses[i] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
+		if (vmm_unlikely(ref && ref->device != device))
+			ref = NULL; /* DMA-16 */
+		if (vmm_unlikely(!ref || (entry.Value & suspect) || s->all_special ||
+				 !vmm_memory_is_plain(ref->allocation, ref->instance))) {
+			NTSTATUS status = check_special(s, dma, i, entry, ref);
+
+			if (!NT_SUCCESS(status))
+				return status;
+			if (!ref) {
+				instances[i] = NULL;
+				list[i] = (DXGK_ALLOCATIONLIST){0};
+				continue;
+			}
+		}
+		struct vmm_instance *instance = ref->instance;
+
+		/* DMA-17, DMA-18. In whole words: bit by bit it would be put together in memory, and waited for there. */
+		const union list_element out = {
+			.words = {(uintptr_t)ref->kmd_open,
+				  (entry.Value & ENTRY_WRITE) | (uint64_t)instance->segment << 1,
+				  instance->address}};
+
+		list[i] = out.element;
+		instances[i] = instance;
+		in_place &= ref->allocation->serving >> instance->segment;
+		written |= entry.Value;
+	}
+	dma->in_place &= in_place;
+	dma->writing = written & ENTRY_WRITE;
 	return STATUS_SUCCESS;
 }
 
 static NTSTATUS capture_list(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	struct vmm_process *process = s->context->device->process;
-	NTSTATUS status = STATUS_SUCCESS;
 
-	dma->renamed = dma->offering = false;
+	dma->renamed = dma->offering = dma->writing = false;
+	dma->in_place = !s->adapter->wddm2; /* there it is the device's list that counts (RES-08) */
 	dma->list_count = s->entry_count;
 	vmm_paging_lock(s->adapter);
 	vmm_os_mutex_lock(&process->lock);
-	for (uint32_t i = 0; i < dma->list_count && NT_SUCCESS(status); i++)
-		status = capture_entry(s, dma, i);
+	dma->placements = s->adapter->placements;
+	NTSTATUS status = capture_entries(s, dma);
 	vmm_os_mutex_unlock(&process->lock);
 	vmm_paging_unlock(s->adapter);
 	return status;
@@ -378,6 +435,24 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 					       s->context->node, sequence);
 }
 
+static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
+{
+	struct vmm_instance *const *instances = dma->instances;
+	const uint8_t *uses = dma->uses;
+	uint32_t count = dma->list_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct vmm_instance *instance = instances[i];
+
+		if (vmm_unlikely(!instance))
+			continue;
+		atomic_store_explicit(&instance->queued[timeline], sequence, memory_order_relaxed);
+		if (uses[i] & VMM_USES_WRITE) /* DMA-22, PAG-31 */
+			atomic_store_explicit(&instance->written[timeline], sequence,
+					      memory_order_relaxed);
+	}
+}
+
 /* From here on the allocations are busy, the instances used, the packet in its queue. */
 static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 {
@@ -387,16 +462,7 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
 	dma->after = vmm_order_after(sched, dma);
-	for (uint32_t i = 0; i < dma->list_count; i++) {
-		struct vmm_instance *instance = dma->instances[i];
-
-		if (!instance)
-			continue;
-		atomic_store_explicit(&instance->queued[t], sequence, memory_order_relaxed);
-		if (dma->list[i].WriteOperation) /* DMA-22, PAG-31 */
-			atomic_store_explicit(&instance->written[t], sequence,
-					      memory_order_relaxed);
-	}
+	mark_uses(dma, t, sequence);
 	if (dma->renamed | dma->offering) {
 		vmm_paging_lock(s->adapter);
 		commit_uses(s, dma, sequence);
@@ -414,8 +480,11 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
 	s->context->last_sequence = s->sequence = sequence;
 	s->queued = ++s->context->queued;
-	vmm_list_push_back(&sched->prepare, &dma->packet.link);
-	atomic_fetch_add(&sched->prepare_count, 1);
+	dma->work.held = false;
+	if (!vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+		vmm_list_push_back(&sched->prepare, &dma->packet.link);
+		atomic_fetch_add(&sched->prepare_count, 1);
+	}
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;
@@ -444,6 +513,9 @@ static void copy_list(struct vmm_dma *to, const struct vmm_dma *from)
 	to->list_count = from->list_count;
 	to->renamed = from->renamed;
 	to->offering = from->offering;
+	to->writing = from->writing;
+	to->in_place = from->in_place;
+	to->placements = from->placements;
 	for (uint32_t i = 0; i < from->list_count; i++) {
 		to->list[i] = from->list[i];
 		to->instances[i] = from->instances[i];
@@ -531,6 +603,8 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
+	s->suspect = s->reserved | ENTRY_OFFER | ENTRY_DO_NOT_RETIRE;
+	s->all_special = adapter->wddm2;
 	vmm_os_mutex_lock(&adapter->submit_lock);
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */

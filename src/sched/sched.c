@@ -5,7 +5,6 @@ static uint64_t submit_paging(struct vmm_adapter *adapter,
 			      const struct vmm_paging_portion *portions, uint32_t count);
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason);
-static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline);
 
 static void wake(struct vmm_adapter *adapter)
 {
@@ -15,7 +14,6 @@ static void wake(struct vmm_adapter *adapter)
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
-	.last_prepared = last_prepared,
 	.kick = vmm_sched_kick,
 	.wake = wake,
 };
@@ -31,6 +29,8 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	vmm_list_init(&sched->prepare);
 	vmm_list_init(&sched->free_paging);
 	vmm_list_init(&sched->mapped_dma);
+	vmm_list_init(&sched->stepping);
+	vmm_list_init(&sched->free_software);
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].paging);
 		vmm_list_init(&sched->node[n].contexts);
@@ -94,7 +94,12 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 	vmm_status status;
 
 	sched->caps = vmm_port_caps(adapter->port);
+	adapter->sync_driver = &vmm_sched_sync_driver;
 	status = vmm_display_create(adapter);
+	if (vmm_ok(status))
+		status = vmm_periodic_create(sched);
+	if (vmm_ok(status))
+		status = vmm_hw_start(sched);
 	if (vmm_ok(status))
 		status = create_system_objects(sched);
 	if (!vmm_ok(status))
@@ -117,6 +122,7 @@ void vmm_sched_stop(struct vmm_adapter *adapter)
 		vmm_os_thread_join(sched->worker);
 		sched->worker = NULL;
 	}
+	vmm_periodic_stop(sched);
 	destroy_system_objects(sched);
 }
 
@@ -126,8 +132,11 @@ void vmm_sched_destroy(struct vmm_adapter *adapter)
 
 	vmm_assert(atomic_load(&sched->prepare_count) == 0 &&
 		   atomic_load(&sched->ready_count) == 0);
+	vmm_steps_destroy(sched);
 	adapter->sched = NULL;
+	vmm_hw_destroy(sched);
 	vmm_display_destroy(sched);
+	vmm_free(sched->periodic);
 	vmm_free(sched->slots);
 	vmm_free(sched);
 }
@@ -140,14 +149,18 @@ static void give_up_locked(struct vmm_adapter *adapter)
 	vmm_queue_abandon_locked(adapter);
 }
 
-static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
+void vmm_sched_abandon(struct vmm_adapter *adapter)
 {
-	if (vmm_ok(status))
-		return;
 	/* Under the paging lock nobody is in the middle of preparing what is abandoned. */
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	give_up_locked(adapter);
 	vmm_os_mutex_unlock(&adapter->paging_lock);
+}
+
+static void finish_waiting(struct vmm_adapter *adapter, vmm_status status)
+{
+	if (!vmm_ok(status))
+		vmm_sched_abandon(adapter);
 }
 
 void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
@@ -160,10 +173,10 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
-		if (!vmm_timeline_passed(adapter, t, sequence))
+		if (!vmm_timeline_quiet(adapter, t, sequence, false))
 			finish_waiting(adapter,
 				       vmm_wait_timeline_passed(adapter, t, sequence, reason));
 	}
@@ -172,41 +185,21 @@ void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)
 /* The worker does what others leave to it meanwhile: nobody else would. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason)
 {
-	for (uint32_t t = 0; t <= adapter->node_count; t++) {
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++) {
 		uint64_t sequence = atomic_load(&adapter->timeline[t].queued);
 
 		for (;;) {
 			uint32_t seen = atomic_load(&adapter->progress);
 
 			vmm_sched_kick(adapter);
-			if (vmm_timeline_passed(adapter, t, sequence))
+			if (vmm_timeline_quiet(adapter, t, sequence, false))
 				break;
 			finish_waiting(adapter, vmm_wait_progress(adapter, seen, reason));
 		}
 	}
 }
 
-/* Packets are numbered when they join the list, and prepared in its order. */
-static uint64_t last_prepared(struct vmm_adapter *adapter, uint32_t timeline)
-{
-	const struct vmm_sched *sched = adapter->sched;
-	const struct vmm_list *at;
-
-	vmm_os_mutex_lock(&adapter->state_lock);
-	uint64_t last = atomic_load(&adapter->timeline[timeline].queued);
-	vmm_list_for_each (at, &sched->prepare) {
-		const struct vmm_dma *dma = vmm_container_of(at, const struct vmm_dma, packet.link);
-
-		if (dma->packet.timeline == timeline) {
-			last = dma->packet.sequence - 1;
-			break;
-		}
-	}
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	return last;
-}
-
-/* For that packet and all before it, whosesoever. Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
+/* For that packet and all before it that are prepared, whosesoever. Waiting with the paging lock held: the hardware must be fed meanwhile, since nobody else can (queue.c). */
 static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			      uint32_t reason)
 {
@@ -217,7 +210,7 @@ static vmm_status wait_locked(struct vmm_adapter *adapter, uint32_t timeline, ui
 		if (vmm_unlikely(atomic_load(&adapter->recovering)))
 			return VMM_DEVICE_REMOVED;
 		vmm_queue_drain_locked(adapter->sched);
-		if (vmm_timeline_passed(adapter, timeline, sequence))
+		if (vmm_timeline_quiet(adapter, timeline, sequence, true))
 			return VMM_OK;
 		vmm_status status = vmm_wait_progress(adapter, seen, reason);
 		if (!vmm_ok(status))

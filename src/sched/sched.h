@@ -14,6 +14,7 @@
 #include "memory/memory.h"
 #include "object/object.h"
 #include "port/port.h"
+#include "sync/packet.h"
 #include <vidmm/vidmm.h>
 
 extern const struct vmm_memory_engine vmm_sched_memory_engine;
@@ -106,6 +107,19 @@ struct vmm_render_request {
 };
 NTSTATUS vmm_sched_render(struct vmm_context *context,
 			  struct vmm_render_request *request) VMM_MUST_CHECK;
+
+/* A wait or signal of a context's queue, or a signal when other contexts have come to it as well (SYN-28). */
+struct vmm_sched_sync {
+	struct vmm_sync_packet_request request;
+	const void *const *others; /* by live.h; may have ended by now */
+	uint32_t other_count;
+};
+/*
+ * Queued, and done as soon as it is its turn. What vmm_sync_packet_fill answers; STATUS_NO_MEMORY; STATUS_DEVICE_REMOVED: the device of
+ * another context is lost.
+ */
+NTSTATUS vmm_sched_synchronize(struct vmm_context *context,
+			       const struct vmm_sched_sync *sync) VMM_MUST_CHECK;
 
 /* D3DKMTPresent. Rectangles in pixels of their allocations; their edges: left and top inside, right and bottom outside. */
 struct vmm_present_request {

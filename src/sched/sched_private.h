@@ -3,12 +3,53 @@
 #define VMM_SCHED_PRIVATE_H
 
 #include "sched/sched.h"
+#include "sync/packet.h"
 #include "sync/sync.h"
+
+extern const struct vmm_sync_driver vmm_sched_sync_driver; /* sync_driver.c */
 
 #define VMM_DMA_BUFFERS_PER_CONTEXT 16u
 #define VMM_PAGING_PACKETS          256u
 #define VMM_FAULTS_MAX \
 	64u /* a power of two, not less than what may be outstanding on a node (SUB-15) */
+
+/*
+ * What a context's queue has that is not at once for the GPU (steps.c): waits, signals, and DMA buffers that are behind a
+ * wait. Guarded by the state lock.
+ */
+enum vmm_step_kind { VMM_STEP_BUFFER, VMM_STEP_WAIT, VMM_STEP_SIGNAL };
+struct vmm_step {
+	struct vmm_list link; /* in context->steps.queue */
+	uint8_t kind;         /* enum vmm_step_kind */
+	bool begun, told;     /* a wait: it has been reached; it is over, and that has been told */
+	bool over;            /* its end came before it could be withdrawn: it will be told */
+	struct vmm_context *context;
+	struct vmm_software *software; /* of a wait or signal */
+	uint64_t after; /* a signal: the context's packet that it comes after; 0: none */
+};
+
+/* A wait, or a signal, which several contexts may have to reach. */
+struct vmm_software {
+	struct vmm_sync_packet sync;
+	struct vmm_step own;            /* the first context's */
+	struct vmm_step *more;          /* the other contexts'; NULL for most */
+	uint32_t left;                  /* steps that are not done; guarded by the state lock */
+	bool dropped;                   /* a context that is lost, or ended, was to reach it */
+	struct vmm_software *next_told; /* in sched->told */
+	struct vmm_list free;           /* in sched->free_software; guarded by the state lock */
+};
+
+/* Of a context (steps.c). Guarded by the state lock. */
+struct vmm_steps {
+	struct vmm_list queue;
+	struct vmm_list link;  /* in sched->stepping while there are some */
+	uint32_t holding;      /* waits and buffers in the queue: what comes now is behind them */
+	bool advancing;        /* somebody is at it */
+	bool ending;           /* a wait that is not satisfied, and all behind it, is given up */
+	_Atomic bool given_up; /* that has happened */
+	uint64_t done, submitted; /* its newest packet that is complete, that the GPU has had */
+	struct vmm_sync_owner owner;
+};
 
 /* What the hardware executes. */
 struct vmm_packet {
@@ -29,12 +70,14 @@ struct vmm_packet {
 struct vmm_dma {
 	struct vmm_packet packet;
 	struct vmm_work work; /* while it is queued */
+	struct vmm_step step; /* while it is held behind a wait */
 	uint64_t after; /* submitted once everything up to there has been (order.c); 0: whenever */
 	uint32_t preempted; /* how often it was running when its node was preempted */
 	bool shielded;      /* not again (SCH-06) */
 	struct vmm_context *context;
 	struct vmm_list
 		pool; /* in context->free_dma while nobody uses it; guarded by the state lock */
+	struct vmm_list all; /* in context->all_dma; likewise */
 	struct vmm_list
 		mapped; /* in sched->mapped_dma while it has a place; guarded by the paging lock */
 	struct vmm_backing backing;
@@ -64,8 +107,11 @@ struct vmm_dma {
 	bool part_busy;            /* the last of them is not done */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
-	bool renamed;        /* some entry's allocation has more than one instance */
-	bool offering;       /* some entry has an offer */
+	uint64_t placements; /* adapter->placements when the list was captured */
+	bool in_place; /* all that is listed was there, and nothing to be done before its use (memory.h) */
+	bool writing;  /* some entry is written */
+	bool renamed;  /* some entry's allocation has more than one instance */
+	bool offering; /* some entry has an offer */
 	bool null_rendering;
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
@@ -125,18 +171,22 @@ struct vmm_context {
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
 	struct vmm_context_buffers user;
-	struct vmm_list free_dma; /* guarded by the state lock, like the two counts */
-	uint32_t dma_count, queued;
+	struct vmm_steps steps;
+	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */
+	struct vmm_list free_dma, all_dma;
+	uint32_t dma_count, dma_taken, queued;
 	uint64_t last_sequence;
-	struct vmm_dma *all[VMM_DMA_BUFFERS_PER_CONTEXT];
 };
 
 struct vmm_fault {
 	uint32_t fence, status;
 };
 
+struct vmm_hw;
+struct vmm_hw_context;
 struct vmm_timeout {
 	uint32_t node, fence;
+	const struct vmm_hw_context *hw; /* of a hardware queue: whose; only compared */
 	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
 	uint64_t running_ns;
 };
@@ -211,13 +261,21 @@ struct vmm_sched {
 	 * packets are, one for each physical adapter that has something to do. Guarded by the state lock.
 	 */
 	uint8_t paging_parts[VMM_PAGING_PACKETS];
-	_Atomic uint32_t ready_count; /* packets in ready queues */
+	/* steps.c: contexts with steps, packets to be used again; guarded by the state lock. */
+	struct vmm_list stepping, free_software;
+	_Atomic uint32_t stepping_count;
+	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
+	_Atomic uint32_t tellers;            /* who is about to say so */
+	_Atomic bool fences_signaled;        /* an interrupt said so (MFN-27) */
+	_Atomic uint32_t ready_count;        /* packets in ready queues */
 	_Atomic uint32_t prepare_count;
 	_Atomic uint32_t chores; /* preemptions to be requested or to be followed up (preempt.c) */
 	_Atomic bool
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
+	struct vmm_hw *hw;   /* hardware queues (hw_private.h); NULL: none */
+	uint32_t hw_running; /* commands of theirs with the miniport; state lock */
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
 	uint32_t next_fence;            /* guarded by the paging lock */
 	uint64_t preparations;          /* guarded by the paging lock */
@@ -225,8 +283,9 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device;         /* its contexts are the adapter's paging_context */
-	struct vmm_display *display; /* NULL: the adapter shows nothing */
+	void *system_device;           /* its contexts are the adapter's paging_context */
+	struct vmm_display *display;   /* NULL: the adapter shows nothing */
+	struct vmm_periodic *periodic; /* likewise */
 	struct vmm_os_thread *worker;
 	_Atomic uint32_t work; /* futex of the worker */
 	struct vidmm_tdr_options tdr;
@@ -242,6 +301,37 @@ struct vmm_sched {
 	_Atomic uint32_t making_devices;
 };
 
+/* hw_*.c; all do nothing without hardware queues */
+vmm_status vmm_hw_start(struct vmm_sched *sched) VMM_MUST_CHECK;
+void vmm_hw_destroy(struct vmm_sched *sched);
+/* Its contexts and queues end. Nobody is inside the device; no lock held. */
+void vmm_hw_destroy_device(struct vmm_device *device);
+/* DIRQL: records; false: it is none of theirs, or means nothing. DISPATCH: has something completed or left the GPU? */
+bool vmm_hw_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+bool vmm_hw_reported(struct vmm_sched *sched);
+/* What the progress fences say takes effect: how many commands. Neither state nor sync lock held. */
+uint32_t vmm_hw_scan(struct vmm_sched *sched);
+/* Would the worker find something to do after a completion? */
+bool vmm_hw_waits(const struct vmm_sched *sched);
+/* The class of some process is another one (SCH-10). No lock held. */
+void vmm_hw_class_changed(struct vmm_sched *sched);
+/* The worker's, no lock held. */
+void vmm_hw_work(struct vmm_adapter *adapter);
+void vmm_hw_feed(struct vmm_adapter *adapter);
+/* Memory could not move because of them: they are suspended (SCH-11). Paging lock held. True: some are off the GPU already. */
+bool vmm_hw_make_way_locked(struct vmm_sched *sched);
+/* All of them, for a change of power; true: they are. Paging lock held, PASSIVE_LEVEL. */
+bool vmm_hw_halt_locked(struct vmm_sched *sched);
+/* What is due on the watchdog is done; false: nothing was, and when there will be. */
+bool vmm_hw_watch(struct vmm_sched *sched, uint64_t *when_ns);
+bool vmm_hw_is_watched_locked(const struct vmm_sched *sched); /* state lock held */
+/* Whose context it is; NULL: it has ended. State lock held. */
+const struct vmm_device *vmm_hw_device(const struct vmm_sched *sched,
+				       const struct vmm_timeout *timeout);
+bool vmm_hw_owes(struct vmm_sched *sched);
+void vmm_hw_reset_chore_locked(struct vmm_sched *sched, uint32_t node); /* paging lock held */
+void vmm_hw_forget_locked(struct vmm_sched *sched);                     /* likewise */
+NTSTATUS vmm_hw_invalidate(struct vmm_sched *sched, const void *handle, bool collateral);
 /* fence.c */
 uint32_t vmm_fence_next(struct vmm_sched *sched);
 static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
@@ -270,6 +360,22 @@ static inline struct vmm_packet *vmm_order_first(const struct vmm_context *conte
 {
 	return vmm_container_of(context->turn.ready.next, struct vmm_packet, link);
 }
+/* steps.c */
+void vmm_steps_init(struct vmm_context *context);
+/* A DMA buffer is queued, and has its number. False: nothing holds it. State lock held. */
+bool vmm_steps_hold_locked(struct vmm_context *context, struct vmm_dma *dma);
+/*
+ * Packets have completed, been submitted or cancelled, devices been lost, waits come to their end: what is due is done. True: packets
+ * to be prepared have come. The paging lock held at most.
+ */
+bool vmm_steps_advance(struct vmm_sched *sched);
+/* The same where nobody may prepare them: the worker does. */
+void vmm_steps_look(struct vmm_sched *sched);
+/* The calls on it are over, or are to come out: what waits is given up. No lock held. */
+void vmm_steps_give_up(struct vmm_context *context);
+/* That, and all its steps are done or dropped; what it held is free. No lock held. */
+void vmm_steps_end(struct vmm_context *context);
+void vmm_steps_destroy(struct vmm_sched *sched);
 /* priority.c */
 uint32_t vmm_priority_level(const struct vmm_context *context);
 /* May it wait for ever while others have work? */
@@ -278,7 +384,9 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-void vmm_queue_drain_locked(struct vmm_sched *sched);                     /* paging lock held */
+/* The same of a whole buffer, off the prepare queue. */
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
+void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
 	struct vmm_adapter
 		*adapter); /* removed adapter: everything counts as done; paging lock held */
@@ -289,6 +397,9 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 /* All reports of the node take effect, as in the DPC. State lock held. */
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
 /* engine.c */
+/* The device's command hung the engine, or (collateral) only suffered from it: lost. State lock held. */
+void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
+			     const struct vmm_timeout *timeout, bool collateral);
 /* On the watchdog. False: it is for the adapter's reset. */
 bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout);
 void vmm_engine_chore_locked(struct vmm_sched *sched,
@@ -312,6 +423,8 @@ uint32_t vmm_preempt_aborted_locked(struct vmm_sched *sched, struct vmm_node *no
 /* The adapter was reset. Paging and state lock held. */
 void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* sched.c */
+/* Nothing completes any more. No lock held. */
+void vmm_sched_abandon(struct vmm_adapter *adapter);
 /* Everything queued is complete, or the adapter given up. On the worker; the submit lock held at most. */
 void vmm_sched_feed_until_idle(struct vmm_adapter *adapter, uint32_t reason);
 /* What Patch is told of a portion is what Submit will be told (PAT-15); the lists are still empty. */
@@ -321,8 +434,6 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
-/* Off the prepare queue. */
-void vmm_prepare_unqueue(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -330,6 +441,13 @@ void vmm_prepare_paging_work(struct vmm_adapter *adapter);  /* goes on with pagi
 /* gather.c; paging lock held */
 /* The portion, made smaller where it must be, is resident as of sched->preparations, and its buffer pinned. */
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Is all that is listed in its place since the list was captured? Then nothing is to be brought in, and no address has changed. */
+static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
+{
+	return vmm_likely(dma->in_place &&
+			  dma->placements == dma->context->device->adapter->placements &&
+			  !dma->split);
+}
 /* What a packet of a 2.x device needs, as of sched->preparations. */
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
 /* split.c; paging lock held */
@@ -395,6 +513,20 @@ void vmm_worker_reap(struct vmm_adapter *adapter); /* the submit lock held at mo
 /* Its DMA buffer, or the last of them, is complete: state lock held. */
 void vmm_present_done_locked(struct vmm_dma *dma);
 void vmm_present_fill_submit(const struct vmm_dma *dma, DXGKARG_SUBMITCOMMAND *submit);
+/* periodic.c */
+vmm_status vmm_periodic_create(struct vmm_sched *sched) VMM_MUST_CHECK;
+/* The worker has ended, the miniport is still there. */
+void vmm_periodic_stop(struct vmm_sched *sched);
+uint32_t vmm_periodic_target_count(const struct vmm_adapter *adapter);
+vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+			      struct vmm_sync_beat **result) VMM_MUST_CHECK;
+/* DIRQL; the interrupt of a target that is there. */
+void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* DISPATCH. The paging lock held at most. */
+void vmm_periodic_pass_on(struct vmm_sched *sched);
+/* The worker, with no lock. */
+void vmm_periodic_work(struct vmm_adapter *adapter);
+
 /* display.c */
 struct vmm_submission;
 struct vmm_translated;

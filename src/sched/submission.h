@@ -20,6 +20,8 @@ struct vmm_submission {
 	uint32_t pieces;
 	uint32_t patches, queued;
 	uint32_t reserved; /* bits of an allocation list entry */
+	uint32_t suspect;  /* those, and what few entries have */
+	bool all_special;  /* every reference is to be looked at (DMA-26) */
 	/* verify.c: the entries that some patch location names, and the newest piece. */
 	uint64_t *named;
 	const struct vmm_dma *written;

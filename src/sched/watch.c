@@ -134,7 +134,12 @@ static uint64_t look(struct vmm_sched *sched)
 			return VMM_OS_FOREVER;
 		first = vmm_min_u64(first, when_ns);
 	}
-	return first;
+	uint64_t when_ns;
+	while (!atomic_load(&sched->adapter->removed) && vmm_hw_watch(sched, &when_ns))
+		;
+	if (atomic_load(&sched->adapter->removed))
+		return VMM_OS_FOREVER;
+	return vmm_min_u64(first, when_ns);
 }
 
 /* May it sleep until somebody submits? Whoever submits after this sees that it does. */
@@ -146,7 +151,7 @@ static bool fall_asleep(struct vmm_sched *sched)
 	if (atomic_load(&adapter->removed))
 		return true;
 	vmm_os_mutex_lock(&adapter->state_lock);
-	bool idle = !sched->hardware_total;
+	bool idle = !sched->hardware_total && !vmm_hw_is_watched_locked(sched);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (!idle)
 		atomic_store(&sched->watch_asleep, false);

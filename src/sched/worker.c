@@ -46,10 +46,13 @@ void vmm_worker_main(void *argument)
 			vmm_queue_drain_locked(sched);
 			vmm_paging_unlock(adapter);
 		}
+		(void)vmm_steps_advance(sched);
 		vmm_prepare_pump_waiting(adapter);
 		vmm_prepare_paging_work(adapter);
 		vmm_display_work(adapter);
+		vmm_periodic_work(adapter);
 		vmm_worker_reap(adapter);
+		vmm_hw_work(adapter); /* last: who wanted their memory has had his turn */
 		/* An idle worker is not a deadlock; nothing waits for it unless somebody also waits for the GPU. */
 		(void)!vmm_os_wait(adapter->os, &sched->work, seen, VMM_OS_FOREVER,
 				   "work (idle worker)", 0);

@@ -49,25 +49,33 @@ static bool raise_narrow(struct vmm_sync_object *object, uint64_t value, bool re
 	return changes && atomic_load(&object->waiters) != 0;
 }
 
-bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
+bool vmm_sync_raise_slowly(struct vmm_sync_object *object, uint64_t value, bool rewind)
 {
 	if (vmm_unlikely(object->narrow))
 		return raise_narrow(object, value, rewind);
 	if (vmm_unlikely(rewind)) {
 		atomic_store(object->word, value); /* MFN-24 */
 	} else {
-		/* A guess at what is there: reading the word right before the locked instruction would nearly double its time. */
-		uint64_t now = atomic_load_explicit(&object->last, memory_order_relaxed);
+		uint64_t now = atomic_load_explicit(object->word, memory_order_relaxed);
 
-		if (vmm_unlikely(value <= now))
-			now = atomic_load_explicit(object->word, memory_order_relaxed);
 		do {
-			if (vmm_unlikely(value <= now))
+			if (value <= now)
 				return false; /* MFN-23 */
-		} while (vmm_unlikely(!atomic_compare_exchange_weak(object->word, &now, value)));
+		} while (!atomic_compare_exchange_weak(object->word, &now, value));
+		atomic_store_explicit(&object->step, value - now, memory_order_relaxed);
 	}
-	atomic_store_explicit(&object->last, value, memory_order_relaxed);
 	return vmm_unlikely(atomic_load(&object->waiters) != 0);
+}
+
+void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count)
+{
+	uint64_t value = vmm_sync_value(object) + count;
+
+	if (object->narrow)
+		atomic_store(narrow_word(object), (uint32_t)value);
+	else
+		atomic_store(object->word, value);
+	atomic_store(&object->last, value);
 }
 
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object)

@@ -16,8 +16,9 @@ struct vmm_keyed {
 	uint64_t key, fence;
 	const struct vmm_keyed_opening *holder; /* NULL: released */
 	bool abandoned;                         /* for good (KMX-19) */
-	struct vmm_list waiters;                /* first come first */
-	uint32_t data_bytes;                    /* constant */
+	bool nt_security; /* part of bundles, and without a global handle (KMX-06); constant */
+	struct vmm_list waiters; /* first come first */
+	uint32_t data_bytes;     /* constant */
 	uint8_t data[];
 };
 
@@ -25,8 +26,12 @@ struct vmm_keyed_opening {
 	struct vmm_keyed *keyed;
 	struct vmm_process *process;
 	uint32_t handle;
-	struct vmm_list link;   /* in process->keyed; guarded by the sync lock */
-	_Atomic uint32_t users; /* calls on it; its end waits for them */
+	struct vmm_list link; /* in process->keyed; guarded by the sync lock, like the next three */
+	struct vmm_device
+		*device; /* of whose resource it came, or went, in one bundle; NULL: none */
+	struct vmm_list device_link; /* in device->keyed */
+	bool lost;                   /* with such a device that is not there any more (KMX-23) */
+	_Atomic uint32_t users;      /* calls on it; its end waits for them */
 };
 
 /* A thread that waits; on its stack. */
@@ -34,11 +39,11 @@ struct waiter {
 	struct vmm_list link;
 	const struct vmm_keyed_opening *opening;
 	uint64_t key;
-	_Atomic uint32_t state; /* its futex: 0 while it waits */
+	struct vmm_sleeper sleeper; /* in the list of the opening's device, if it has one */
 	vmm_status status;
 };
 
-static void put(struct vmm_keyed *keyed)
+void vmm_keyed_put(struct vmm_keyed *keyed)
 {
 	if (atomic_fetch_sub_explicit(&keyed->references, 1, memory_order_acq_rel) == 1)
 		vmm_free(keyed);
@@ -46,19 +51,30 @@ static void put(struct vmm_keyed *keyed)
 
 /* ---- creation, opening ---- */
 
-static uint32_t publish(struct vmm_keyed_opening *opening)
+static void bind_locked(struct vmm_keyed_opening *opening, struct vmm_device *device)
+{
+	if (opening->device || !device)
+		return;
+	opening->device = device;
+	vmm_list_push_back(&device->keyed, &opening->device_link);
+}
+
+/* Once it is published anybody may end it. */
+static uint32_t publish(struct vmm_keyed_opening *opening, struct vmm_device *device)
 {
 	struct vmm_process *process = opening->process;
 
 	vmm_os_mutex_lock(&process->lock);
-	opening->handle = vmm_handle_create(&process->handles, VMM_HANDLE_KEYED, opening);
-	if (opening->handle) {
+	uint32_t handle = vmm_handle_create(&process->handles, VMM_HANDLE_KEYED, opening);
+	opening->handle = handle;
+	if (handle) {
 		vmm_os_mutex_lock(&process->world->sync_lock);
 		vmm_list_push_back(&process->keyed, &opening->link);
+		bind_locked(opening, device);
 		vmm_os_mutex_unlock(&process->world->sync_lock);
 	}
 	vmm_os_mutex_unlock(&process->lock);
-	return opening->handle;
+	return handle;
 }
 
 static void uncount(struct vmm_keyed *keyed)
@@ -69,11 +85,12 @@ static void uncount(struct vmm_keyed *keyed)
 	if (!--keyed->openings && keyed->global_handle) /* KMX-05 */
 		vmm_handle_destroy(&world->shared, keyed->global_handle);
 	vmm_os_mutex_unlock(&world->shared_lock);
-	put(keyed);
+	vmm_keyed_put(keyed);
 }
 
-/* Takes over a reference and an opening that have been counted. */
-static vmm_status open_it(struct vmm_process *process, struct vmm_keyed *keyed, uint32_t *handle)
+/* Takes over a reference and an opening that have been counted. device: NULL, or the caller is inside. */
+static vmm_status open_it(struct vmm_process *process, struct vmm_device *device,
+			  struct vmm_keyed *keyed, uint32_t *handle)
 {
 	struct vmm_keyed_opening *opening = vmm_calloc(1, sizeof(*opening));
 
@@ -81,7 +98,8 @@ static vmm_status open_it(struct vmm_process *process, struct vmm_keyed *keyed, 
 		opening->keyed = keyed;
 		opening->process = process;
 		vmm_list_init(&opening->link);
-		*handle = publish(opening);
+		vmm_list_init(&opening->device_link);
+		*handle = publish(opening, device);
 		if (*handle)
 			return VMM_OK;
 	}
@@ -111,6 +129,7 @@ vmm_status vmm_keyed_create(struct vmm_process *process, struct vmm_keyed_reques
 	keyed->openings = 1;
 	keyed->key = request->key;
 	keyed->data_bytes = request->data_bytes;
+	keyed->nt_security = request->nt_security;
 	vmm_list_init(&keyed->waiters);
 	if (request->data_bytes)
 		memcpy(keyed->data, request->data, request->data_bytes);
@@ -119,42 +138,94 @@ vmm_status vmm_keyed_create(struct vmm_process *process, struct vmm_keyed_reques
 		return VMM_NO_MEMORY;
 	}
 	uint32_t global = keyed->global_handle; /* once it is published anybody may end it */
-	vmm_status status = open_it(process, keyed, &request->handle);
+	vmm_status status = open_it(process, NULL, keyed, &request->handle);
 	if (vmm_ok(status))
 		request->global_handle = global;
 	return status;
 }
 
-vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool with_data,
-			  uint32_t data_bytes, uint32_t *handle)
+/* KMX-08. */
+static bool data_fits(const struct vmm_keyed *keyed, const struct vmm_keyed_open *open)
+{
+	return !open->with_data || !open->data_bytes || !keyed->data_bytes ||
+	       open->data_bytes == keyed->data_bytes;
+}
+
+static vmm_status refuse_data(const struct vmm_process *process, uint32_t object, uint32_t given,
+			      uint32_t has)
+{
+	vmm_finding(process->world->observe, "KMX-08", process->id, object,
+		    "open keyed mutex: private data of %u bytes, and it has %u: 0 or all of them",
+		    given, has);
+	return VMM_INVALID_PARAMETER;
+}
+
+static void count_locked(struct vmm_keyed *keyed)
+{
+	atomic_fetch_add(&keyed->references, 1);
+	keyed->openings++;
+}
+
+vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *open)
 {
 	struct vmm_world *world = process->world;
 	struct vmm_keyed *keyed;
-	bool fits = true;
+	uint32_t global = open->global, has;
 
 	vmm_os_mutex_lock(&world->shared_lock);
 	keyed = vmm_handle_lookup(&world->shared, global, VMM_HANDLE_KEYED);
-	if (keyed)
-		fits = !with_data || !data_bytes || !keyed->data_bytes ||
-		       data_bytes == keyed->data_bytes;
-	if (keyed && fits) {
-		atomic_fetch_add(&keyed->references, 1);
-		keyed->openings++;
-	}
-	uint32_t has = keyed ? keyed->data_bytes : 0;
+	bool fits = keyed && data_fits(keyed, open);
+	if (fits)
+		count_locked(keyed);
+	has = keyed ? keyed->data_bytes : 0;
+	const char *why = vmm_handle_explain(&world->shared, global, VMM_HANDLE_KEYED);
 	vmm_os_mutex_unlock(&world->shared_lock);
-	if (keyed && fits)
-		return open_it(process, keyed, handle);
+	if (fits)
+		return open_it(process, NULL, keyed, &open->handle);
 	if (keyed)
-		vmm_finding(world->observe, "KMX-08", process->id, global,
-			    "open keyed mutex: private data of %u bytes, and it has %u: 0 or all "
-			    "of them",
-			    data_bytes, has);
-	else
-		vmm_finding(world->observe, "KMX-03", process->id, global,
-			    "open keyed mutex: 0x%08x is not the global handle of one (%s)", global,
-			    vmm_handle_explain(&world->shared, global, VMM_HANDLE_KEYED));
+		return refuse_data(process, global, open->data_bytes, has);
+	vmm_finding(world->observe, "KMX-03", process->id, global,
+		    "open keyed mutex: 0x%08x is not the global handle of one (%s)", global, why);
 	return VMM_INVALID_PARAMETER;
+}
+
+vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
+			       struct vmm_keyed *keyed, struct vmm_keyed_open *open)
+{
+	struct vmm_world *world = process->world;
+
+	if (!data_fits(keyed, open))
+		return refuse_data(process, 0, open->data_bytes, keyed->data_bytes);
+	vmm_os_mutex_lock(&world->shared_lock);
+	count_locked(keyed);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	return open_it(process, device, keyed, &open->handle);
+}
+
+struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_process *process = device->process;
+	struct vmm_keyed *keyed = NULL;
+
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_keyed_opening *opening =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_KEYED);
+	if (opening && opening->keyed->nt_security)
+		keyed = opening->keyed;
+	if (keyed) {
+		atomic_fetch_add(&keyed->references, 1);
+		vmm_os_mutex_lock(&process->world->sync_lock);
+		bind_locked(opening, device);
+		vmm_os_mutex_unlock(&process->world->sync_lock);
+	} else {
+		vmm_finding(
+			process->world->observe, "SHR-07", process->id, handle,
+			"share objects: 0x%08x is %s", handle,
+			opening ? "a keyed mutex made without NtSecuritySharing"
+				: vmm_handle_explain(&process->handles, handle, VMM_HANDLE_KEYED));
+	}
+	vmm_os_mutex_unlock(&process->lock);
+	return keyed;
 }
 
 /* ---- waiting ---- */
@@ -163,9 +234,10 @@ vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool wit
 static _Atomic uint32_t *end_wait(struct waiter *waiter, vmm_status status)
 {
 	vmm_list_remove(&waiter->link);
+	vmm_list_remove(&waiter->sleeper.link);
 	waiter->status = status;
-	atomic_store(&waiter->state, 1);
-	return &waiter->state;
+	atomic_fetch_or(&waiter->sleeper.state, VMM_SLEEPER_DONE);
+	return &waiter->sleeper.state;
 }
 
 /* KMX-16: the first that waits for the key of now has it; the others go on waiting. */
@@ -238,17 +310,40 @@ static void leave(struct vmm_keyed_opening *opening)
 			    UINT32_MAX); /* an address; whoever ends it may have it already */
 }
 
-static vmm_status sleep_on(struct vmm_keyed *keyed, struct waiter *waiter, uint64_t deadline_ns)
+/* KMX-23: is the device of its bundle gone, or its adapter? Sync lock held. */
+static bool is_lost_locked(struct vmm_keyed_opening *opening)
 {
-	struct vmm_world *world = keyed->world;
+	const struct vmm_device *device = opening->device;
+
+	if (device && (atomic_load(&device->adapter->closed) || vmm_device_lost(device)))
+		opening->lost = true;
+	return opening->lost;
+}
+
+static vmm_status sleep_on(struct vmm_keyed_opening *opening, struct waiter *waiter,
+			   uint64_t deadline_ns)
+{
+	struct vmm_world *world = opening->keyed->world;
+	_Atomic uint32_t *word = &waiter->sleeper.state;
 	vmm_status status = VMM_OK;
 
-	while (!atomic_load(&waiter->state) && status == VMM_OK)
-		status = vmm_os_wait(world->os, &waiter->state, 0, deadline_ns,
-				     "the key of a keyed mutex", waiter->key);
+	while (status == VMM_OK) {
+		uint32_t state = atomic_fetch_and(word, ~(uint32_t)VMM_SLEEPER_DISTURBED);
+
+		if (state & VMM_SLEEPER_DONE)
+			break;
+		if (state) {
+			vmm_os_mutex_lock(&world->sync_lock);
+			status = is_lost_locked(opening) ? VMM_DEVICE_REMOVED : VMM_OK;
+			vmm_os_mutex_unlock(&world->sync_lock);
+			continue;
+		}
+		status = vmm_os_wait(world->os, word, 0, deadline_ns, "the key of a keyed mutex",
+				     waiter->key);
+	}
 	vmm_os_mutex_lock(&world->sync_lock);
-	if (!atomic_load(&waiter->state))
-		(void)end_wait(waiter, status); /* KMX-15, or nothing runs any more */
+	if (!(atomic_load(word) & VMM_SLEEPER_DONE))
+		(void)end_wait(waiter, status); /* KMX-15, KMX-23, or nothing runs any more */
 	vmm_os_mutex_unlock(&world->sync_lock);
 	return waiter->status;
 }
@@ -259,8 +354,11 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 	struct waiter waiter = {.opening = opening, .key = access->key};
 	vmm_status status = VMM_PENDING;
 
+	vmm_list_init(&waiter.sleeper.link);
 	vmm_os_mutex_lock(&keyed->world->sync_lock);
-	if (keyed->abandoned) {
+	if (is_lost_locked(opening)) {
+		status = VMM_DEVICE_REMOVED;
+	} else if (keyed->abandoned) {
 		status = VMM_ABANDONED;
 	} else if (!keyed->holder && keyed->key == access->key) { /* KMX-12 */
 		keyed->holder = opening;
@@ -269,9 +367,11 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 		status = VMM_TIMEOUT; /* KMX-14, KMX-18 */
 	} else {
 		vmm_list_push_back(&keyed->waiters, &waiter.link);
+		if (opening->device)
+			vmm_list_push_back(&opening->device->sleepers, &waiter.sleeper.link);
 	}
 	vmm_os_mutex_unlock(&keyed->world->sync_lock);
-	return status == VMM_PENDING ? sleep_on(keyed, &waiter, access->deadline_ns) : status;
+	return status == VMM_PENDING ? sleep_on(opening, &waiter, access->deadline_ns) : status;
 }
 
 vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
@@ -381,6 +481,8 @@ static void unlink_locked(struct vmm_keyed_opening *opening)
 	vmm_handle_destroy(&process->handles, opening->handle);
 	vmm_os_mutex_lock(&process->world->sync_lock);
 	vmm_list_remove(&opening->link);
+	vmm_list_remove(&opening->device_link);
+	opening->device = NULL;
 	vmm_os_mutex_unlock(&process->world->sync_lock);
 }
 
@@ -401,6 +503,30 @@ vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle)
 		return VMM_INVALID_PARAMETER;
 	end(opening);
 	return VMM_OK;
+}
+
+/* Keyed mutexes are the process's (SYN-14): they go on without the device, and who waits goes on waiting. */
+void vmm_keyed_end_device(struct vmm_device *device)
+{
+	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(lock);
+	while (!vmm_list_empty(&device->keyed)) {
+		struct vmm_keyed_opening *opening =
+			vmm_container_of(device->keyed.next, struct vmm_keyed_opening, device_link);
+
+		(void)is_lost_locked(opening);
+		vmm_list_remove(&opening->device_link);
+		opening->device = NULL;
+		vmm_list_for_each (link, &opening->keyed->waiters) {
+			struct waiter *waiter = vmm_container_of(link, struct waiter, link);
+
+			if (waiter->opening == opening)
+				vmm_list_remove(&waiter->sleeper.link);
+		}
+	}
+	vmm_os_mutex_unlock(lock);
 }
 
 void vmm_keyed_end_process(struct vmm_process *process)

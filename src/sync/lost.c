@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the fences of a device that is lost with a reset (TDRS). */
+/* What becomes of the fences of a device that is lost with a reset (TDRS), in whichever process they are read (TDRS-05). */
 #include "sync/sync_private.h"
 
 /* SFL-18, SFL-19, TDRS-03, TDRS-04: could the lost device have signalled it, and does it want others to know? */

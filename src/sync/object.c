@@ -2,16 +2,19 @@
 /* Objects and openings: creation (MFN-01), handles (SYN-07, SYN-08, SYN-09, SYN-11, SYN-13), the end of both (SYN-14, SYN-15). */
 #include "sync/sync_private.h"
 
-#define TYPE_NAMES                                                                            \
-	{                                                                                     \
-		"none", "mutex", "semaphore", "fence", "CPU notification", "monitored fence", \
-			"periodic monitored fence"                                            \
-	}
-
 void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
 		     const char *what)
 {
 	vmm_finding(process->world->observe, rule, process->id, handle, "%s", what);
+}
+
+const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait)
+{
+	if (object->type == VMM_SYNC_MUTEX)
+		return "MTX-07";
+	if (vmm_sync_is_drivers(object))
+		return "CPN-05";
+	return wait && object->type == VMM_SYNC_CPU_NOTIFICATION ? "CPN-04" : "MFN-22";
 }
 
 struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t handle,
@@ -57,27 +60,9 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 
 /* ---- creation ---- */
 
-/* PMF-01; PMF-06: there is no display, hence no target that it could follow. */
-static vmm_status check_periodic(struct vmm_process *process, uint32_t adapter)
-{
-	vmm_os_mutex_lock(&process->lock);
-	bool live = vmm_handle_lookup(&process->handles, adapter, VMM_HANDLE_ADAPTER);
-	if (!live)
-		vmm_finding(process->world->observe, "PMF-01", process->id, adapter,
-			    "create periodic fence: 0x%08x is not a live adapter handle (%s)",
-			    adapter,
-			    vmm_handle_explain(&process->handles, adapter, VMM_HANDLE_ADAPTER));
-	vmm_os_mutex_unlock(&process->lock);
-	if (!live)
-		return VMM_INVALID_PARAMETER;
-	vmm_reason(process->world->observe, VMM_NOT_SUPPORTED, process->id, adapter,
-		   "PMF-06: create periodic fence: the adapter has no display targets");
-	return VMM_NOT_SUPPORTED;
-}
-
-/* Validation of what only one type has; all else is right. */
+/* Validation of what only one type has; all else is right. *event: of ours from then on. */
 static vmm_status check_values(const struct vmm_device *device,
-			       const struct vmm_sync_request *request)
+			       const struct vmm_sync_request *request, int *event)
 {
 	struct vmm_observe *observe = device->adapter->observe;
 	uint32_t physical = device->adapter->physical_adapters;
@@ -96,25 +81,22 @@ static vmm_status check_values(const struct vmm_device *device,
 		return VMM_INVALID_PARAMETER;
 	}
 	if (request->type == VMM_SYNC_CPU_NOTIFICATION) {
-		int event;
-		vmm_status status = vmm_os_event_open(request->event, &event);
+		vmm_status status = vmm_os_event_open(request->event, event);
 
-		if (!vmm_ok(status)) {
+		if (status == VMM_INVALID_HANDLE)
 			vmm_finding(observe, "CPN-02", device->process->id, 0,
 				    "create CPU notification: %llu is not an event (eventfd)",
 				    (unsigned long long)request->event);
-			return status;
-		}
-		vmm_os_event_close(event);
+		return status;
 	}
 	return request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE
-		       ? check_periodic(device->process, request->adapter)
+		       ? vmm_sync_check_periodic(device, request)
 		       : VMM_OK;
 }
 
-static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request)
+static vmm_status check(const struct vmm_device *device, const struct vmm_sync_request *request,
+			int *event)
 {
-	static const char *const names[] = TYPE_NAMES;
 	const struct vmm_adapter *adapter = device->adapter;
 	struct vmm_sync_refusal refusal;
 
@@ -126,61 +108,93 @@ static vmm_status check(const struct vmm_device *device, const struct vmm_sync_r
 			    request->type, request->flags, adapter->interface_version, refusal.why);
 		return VMM_INVALID_PARAMETER;
 	}
-	vmm_status status = check_values(device, request);
-	if (!vmm_ok(status))
-		return status;
-	if (request->type != VMM_SYNC_MONITORED_FENCE) {
-		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-			   "create synchronization object: a %s is not built",
-			   names[request->type]);
-		return VMM_NOT_SUPPORTED;
-	}
-	if (request->flags & VMM_SYNC_TOP_OF_PIPELINE) {
-		vmm_reason(adapter->observe, VMM_NOT_SUPPORTED, device->process->id, 0,
-			   "create monitored fence: TopOfPipeline is not built");
-		return VMM_NOT_SUPPORTED;
-	}
-	return VMM_OK;
+	return check_values(device, request, event);
 }
 
 void vmm_sync_put(struct vmm_sync_object *object)
 {
 	if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
 		return;
-	vmm_assert(!object->heap);
+	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
+	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		vmm_sync_end_periodic(object);
 	vmm_sync_slot_give(object->world, &object->slot);
+	if (object->event >= 0)
+		vmm_os_event_close(object->event);
 	vmm_free(object);
 }
 
-static struct vmm_sync_object *make_object(struct vmm_device *device, uint32_t flags,
-					   uint64_t value)
+/* The memory of a monitored fence that its clients, and GPUs, see. */
+static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *object)
+{
+	/* MFN-39: what others may see shares its memory with nothing else. */
+	vmm_status status = object->flags & VMM_SYNC_SHARED
+				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
+				    : vmm_sync_slot_take(device, &object->slot);
+
+	if (!vmm_ok(status))
+		return status;
+	object->word =
+		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
+	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
+	object->narrow =
+		device->adapter->narrow_fences && !(object->flags & VMM_SYNC_NO_GPU_ACCESS);
+	return VMM_OK;
+}
+
+static void set_value(struct vmm_sync_object *object, uint64_t value)
+{
+	atomic_init(&object->last, value);
+	atomic_init(&object->step, 1);
+	if (object->narrow)
+		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
+	else
+		atomic_store(object->word, value);
+}
+
+static void set_state(struct vmm_sync_object *object, const struct vmm_sync_request *request)
+{
+	switch (object->type) {
+	case VMM_SYNC_MUTEX: /* MTX-01 */
+		object->units_max = 1;
+		object->units = !request->owned;
+		break;
+	case VMM_SYNC_SEMAPHORE: /* SEM-01 */
+		object->units_max = request->max_count;
+		object->units = request->count;
+		break;
+	case VMM_SYNC_CPU_NOTIFICATION:
+		break;
+	default: /* FEN-01, MFN-02 */
+		set_value(object, request->value);
+		break;
+	}
+}
+
+/* Has the event from then on, if there is one; otherwise it stays the caller's. */
+static struct vmm_sync_object *make_object(struct vmm_device *device,
+					   const struct vmm_sync_request *request, int event)
 {
 	struct vmm_sync_object *object = vmm_calloc(1, sizeof(*object));
 
 	if (!object)
 		return NULL;
-	/* MFN-39: what others may see shares its memory with nothing else. */
-	vmm_status status = flags & VMM_SYNC_SHARED
-				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
-				    : vmm_sync_slot_take(device, &object->slot);
-	if (!vmm_ok(status)) {
+	object->world = device->process->world;
+	object->type = request->type;
+	object->flags = request->flags;
+	object->luid = device->adapter->luid;
+	object->process = device->process->id;
+	object->word = object->type == VMM_SYNC_FENCE ? &object->value : NULL;
+	atomic_init(&object->references, 1);
+	vmm_list_init(&object->awaited);
+	vmm_list_init(&object->queue);
+	vmm_list_init(&object->held);
+	if (vmm_sync_is_monitored(object) && !vmm_ok(take_page(device, object))) {
 		vmm_free(object);
 		return NULL;
 	}
-	object->world = device->process->world;
-	object->type = VMM_SYNC_MONITORED_FENCE;
-	object->flags = flags;
-	object->luid = device->adapter->luid;
-	atomic_init(&object->references, 1);
-	object->word =
-		(_Atomic uint64_t *)(void *)(object->slot.page->memory.base + object->slot.offset);
-	/* SFL-20: what no GPU stores is of 64 bits everywhere. */
-	object->narrow = device->adapter->narrow_fences && !(flags & VMM_SYNC_NO_GPU_ACCESS);
-	atomic_init(&object->last, value);
-	if (object->narrow)
-		atomic_store((_Atomic uint32_t *)(void *)object->word, (uint32_t)value);
-	else
-		atomic_store(object->word, value); /* MFN-02 */
+	object->event = event;
+	set_state(object, request);
 	return object;
 }
 
@@ -200,7 +214,13 @@ static vmm_status map_own(struct vmm_sync *sync)
 	return VMM_OK;
 }
 
-/* Not published yet; takes a reference of its own. */
+/* SYN-14, CPN-06 */
+static bool is_devices(const struct vmm_sync_object *object)
+{
+	return vmm_sync_is_monitored(object) || vmm_sync_is_drivers(object);
+}
+
+/* Not published yet; takes a reference of its own. Only monitored fences have addresses (FEN-04). */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
 {
@@ -211,11 +231,16 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	vmm_list_init(&sync->link);
 	sync->object = object;
 	sync->process = process;
-	sync->device = device;
+	sync->device = is_devices(object) ? device : NULL;
 	sync->flags = flags;
-	if (!(object->flags & VMM_SYNC_SHARED))
+	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		sync->flags |= VMM_SYNC_NO_SIGNAL; /* PMF-04 */
+	if (device && vmm_sync_is_monitored(object) && !object->narrow)
+		sync->quick = (sync->flags & VMM_SYNC_NO_SIGNAL ? 0 : VMM_SYNC_QUICK_SIGNAL) |
+			      (sync->flags & VMM_SYNC_NO_WAIT ? 0 : VMM_SYNC_QUICK_WAIT);
+	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
-	else if (device && !vmm_ok(map_own(sync))) {
+	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
 		vmm_os_view_release(&sync->view);
 		vmm_free(sync);
 		return NULL;
@@ -227,13 +252,17 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	return sync;
 }
 
-static struct vmm_sync *make_fence(struct vmm_device *device, uint32_t flags, uint64_t value)
+static struct vmm_sync *make(struct vmm_device *device, const struct vmm_sync_request *request,
+			     int event)
 {
-	struct vmm_sync_object *object = make_object(device, flags, value);
+	struct vmm_sync_object *object = make_object(device, request, event);
 
-	if (!object)
+	if (!object) {
+		if (event >= 0)
+			vmm_os_event_close(event);
 		return NULL;
-	struct vmm_sync *sync = make_opening(device->process, device, object, flags);
+	}
+	struct vmm_sync *sync = make_opening(device->process, device, object, request->flags);
 	vmm_sync_put(object);
 	return sync;
 }
@@ -269,27 +298,80 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 	return VMM_OK;
 }
 
+/* SFL-02, FEN-08; whoever guesses it may open it from here on. */
+static vmm_status make_global(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if ((object->flags & (VMM_SYNC_SHARED | VMM_SYNC_NT_SECURITY)) != VMM_SYNC_SHARED)
+		return VMM_OK;
+	vmm_os_mutex_lock(&world->sync_lock);
+	vmm_os_mutex_lock(&world->shared_lock);
+	object->global_handle = vmm_handle_create(&world->shared, VMM_HANDLE_SYNC, object);
+	vmm_os_mutex_unlock(&world->shared_lock);
+	vmm_status status = object->global_handle ? VMM_OK : VMM_NO_MEMORY;
+	vmm_os_mutex_unlock(&world->sync_lock);
+	return status;
+}
+
 vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *request)
 {
-	vmm_status status = check(device, request);
+	int event = -1;
+	vmm_status status = check(device, request, &event);
 
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		if (event >= 0)
+			vmm_os_event_close(event);
 		return status;
-	struct vmm_sync *sync = make_fence(device, request->flags, request->value);
+	}
+	struct vmm_sync *sync = make(device, request, event);
 	if (!sync)
 		return VMM_NO_MEMORY;
-	return publish(sync, &request->handle, &request->cpu_address);
+	if (vmm_sync_is_drivers(sync->object))
+		status = vmm_sync_begin_driver(sync);
+	else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
+		status = vmm_sync_begin_periodic(device, sync->object, request);
+	if (vmm_ok(status))
+		status = make_global(sync->object);
+	if (!vmm_ok(status)) {
+		vmm_sync_end(sync);
+		return status;
+	}
+	uint32_t global = sync->object->global_handle; /* once it is published anybody may end it */
+	status = publish(sync, &request->handle, &request->cpu_address);
+	if (vmm_ok(status))
+		request->global_handle = global;
+	return status;
 }
 
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
-				struct vmm_sync_open *open, uint32_t flags)
+				struct vmm_sync_open *open, uint32_t flags, uint32_t denied)
 {
-	struct vmm_sync *sync = make_opening(process, open->device, object, flags);
+	struct vmm_sync *sync = make_opening(process, open->device, object, flags | denied);
 
-	return sync ? publish(sync, &open->handle, &open->cpu_address) : VMM_NO_MEMORY;
+	if (!sync)
+		return VMM_NO_MEMORY;
+	sync->denied = denied;
+	return publish(sync, &open->handle, &open->cpu_address);
 }
 
 /* ---- the end ---- */
+
+/* SHR-03, SHR-04: whoever the last one was of. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if (--object->openings)
+		return false;
+	if (object->global_handle) {
+		vmm_os_mutex_lock(&world->shared_lock);
+		vmm_handle_destroy(&world->shared, object->global_handle);
+		vmm_os_mutex_unlock(&world->shared_lock);
+		object->global_handle = 0;
+	}
+	return true;
+}
 
 void vmm_sync_end(struct vmm_sync *sync)
 {
@@ -298,11 +380,14 @@ void vmm_sync_end(struct vmm_sync *sync)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	if (sync->driver_event)
+		vmm_sync_end_driver(sync);
+	if (sync->shown)
+		vmm_sync_await_lookers(sync);
 	vmm_sync_batch_init(&batch, object->world->os);
 	vmm_os_mutex_lock(lock);
-	object->openings--;
 	/* SFL-27, SFL-28, SFL-29 */
-	bool unwait = !object->openings || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
+	bool unwait = vmm_sync_uncount_locked(object) || !(object->flags & VMM_SYNC_UNWAIT_ON_LAST);
 	vmm_os_mutex_unlock(lock);
 	do {
 		vmm_os_mutex_lock(lock);
@@ -311,7 +396,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
 	if (object->flags & VMM_SYNC_NT_SECURITY)
-		vmm_sync_shares_collect(object->world);
+		vmm_nt_collect(object->world);
 	vmm_os_view_release(&sync->view);
 	vmm_sync_put(object);
 	vmm_free(sync);
@@ -321,17 +406,34 @@ static void unlink_locked(struct vmm_sync *sync)
 {
 	struct vmm_os_mutex *lock = &sync->process->world->sync_lock;
 
-	vmm_handle_destroy(&sync->process->handles, sync->handle);
+	sync->shown = vmm_handle_destroy(&sync->process->handles, sync->handle);
 	vmm_os_mutex_lock(lock);
 	vmm_list_remove(&sync->link);
 	vmm_os_mutex_unlock(lock);
 }
 
-vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
+/* Those that are not the caller's to destroy, in this way. */
+static bool is_kept(const struct vmm_sync *sync, const struct vmm_device *inside)
+{
+	if (sync->owned)
+		vmm_sync_refuse(sync->process, "MFN-35", sync->handle,
+				"destroy synchronization object: the fence of a paging queue ends "
+				"with its queue");
+	else if (vmm_sync_is_drivers(sync->object) && inside != sync->device)
+		vmm_sync_refuse(sync->process, "CPN-06", sync->handle,
+				"destroy synchronization object: what the miniport signals is its "
+				"device's, which is another one or ends");
+	else
+		return false;
+	return true;
+}
+
+vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
+			    uint32_t handle)
 {
 	vmm_os_mutex_lock(&process->lock);
 	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
-	bool ours = sync && sync->owned;
+	bool kept = sync && is_kept(sync, inside);
 
 	if (!sync)
 		vmm_finding(process->world->observe, "SYN-12", process->id, handle,
@@ -339,14 +441,10 @@ vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle)
 			    "%u (%s)",
 			    handle, process->id,
 			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_SYNC));
-	else if (ours)
-		vmm_sync_refuse(process, "MFN-35", handle,
-				"destroy synchronization object: the fence of a paging queue ends "
-				"with its queue");
-	else
+	else if (!kept)
 		unlink_locked(sync);
 	vmm_os_mutex_unlock(&process->lock);
-	if (!sync || ours)
+	if (!sync || kept)
 		return VMM_INVALID_PARAMETER;
 	vmm_sync_end(sync);
 	return VMM_OK;
@@ -375,6 +473,8 @@ void vmm_sync_begin_device(struct vmm_device *device)
 	vmm_list_init(&device->syncs);
 	vmm_list_init(&device->sync_pages);
 	vmm_list_init(&device->sync_waits);
+	vmm_list_init(&device->sync_owners);
+	vmm_list_init(&device->keyed);
 }
 
 void vmm_sync_end_device(struct vmm_device *device)
@@ -382,6 +482,7 @@ void vmm_sync_end_device(struct vmm_device *device)
 	end_list(device->process, &device->syncs);
 	vmm_sync_cancel_events(device);
 	vmm_sync_pages_end(device);
+	vmm_keyed_end_device(device);
 }
 
 void vmm_sync_end_process(struct vmm_process *process)
@@ -394,7 +495,11 @@ void vmm_sync_end_process(struct vmm_process *process)
 
 vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync)
 {
-	*sync = make_fence(device, VMM_SYNC_NO_SIGNAL | VMM_SYNC_NO_GPU_ACCESS, 0);
+	const struct vmm_sync_request request = {.type = VMM_SYNC_MONITORED_FENCE,
+						 .flags = VMM_SYNC_NO_SIGNAL |
+							  VMM_SYNC_NO_GPU_ACCESS};
+
+	*sync = make(device, &request, -1);
 	if (!*sync)
 		return VMM_NO_MEMORY;
 	(*sync)->owned = true;
@@ -415,6 +520,35 @@ void vmm_sync_set(struct vmm_sync *sync, uint64_t value)
 {
 	if (vmm_sync_raise(sync->object, value, false))
 		vmm_sync_deliver(sync->object);
+}
+
+/* What is stored in 32 bits is the nearest value to what was there before (MFN-07). */
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync)
+{
+	struct vmm_sync_object *object = sync->object;
+	uint64_t value = vmm_sync_value(object);
+
+	if (object->narrow && !atomic_load(&object->at_maximum))
+		atomic_store(&object->last, value);
+	return value;
+}
+
+void *vmm_sync_owned_word(const struct vmm_sync *sync)
+{
+	return (void *)(uintptr_t)sync->object->word;
+}
+
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync)
+{
+	vmm_sync_get(sync->object);
+	return sync->object;
+}
+
+void vmm_sync_owned_tell(struct vmm_sync_object *object)
+{
+	if (atomic_load(&object->waiters))
+		vmm_sync_deliver(object);
+	vmm_sync_put(object);
 }
 
 void vmm_sync_end_owned(struct vmm_sync *sync)

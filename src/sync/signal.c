@@ -27,16 +27,17 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	if (!vmm_sync_is_monitored(sync->object)) {
-		vmm_finding(observe, "MFN-22", sync->process->id, sync->handle,
+		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, false), sync->process->id,
+			    sync->handle,
 			    "signal from the CPU: 0x%08x is not a monitored fence but of type %u",
 			    sync->handle, sync->object->type);
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_SIGNAL) {
-		vmm_finding(observe, sync->owned ? "MFN-35" : "SFL-15", sync->process->id,
-			    sync->handle, "signal: 0x%08x %s", sync->handle,
-			    sync->owned ? "is the fence of a paging queue"
-					: "was made or opened with NoSignal");
+		const char *what, *rule = vmm_sync_no_signal(sync, &what);
+
+		vmm_finding(observe, rule, sync->process->id, sync->handle, "signal: 0x%08x %s",
+			    sync->handle, what);
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
@@ -65,6 +66,7 @@ static vmm_status find_locked(const struct vmm_sync_caller *caller,
 				 !vmm_sync_in_range(sync->object, list->values[i], rewind)))
 			return refuse(sync, list->values[i]);
 		objects[i] = sync->object;
+		vmm_sync_show_locked(sync);
 	}
 	return status;
 }

@@ -10,7 +10,7 @@
 #define VMM_SYNC_SYNC_H
 
 #include "base/base.h"
-#include "object/object.h"
+#include "object/nt_handle.h"
 
 enum vmm_sync_type {
 	VMM_SYNC_MUTEX = 1,
@@ -50,6 +50,7 @@ enum {
 	VMM_SYNC_WDDM_3_2 = 0x11
 };
 
+struct vmm_sync_object;
 struct vmm_sync_refusal {
 	const char *rule, *why; /* static */
 };
@@ -70,14 +71,18 @@ bool vmm_sync_may_open(uint32_t version, uint32_t type, uint32_t flags,
 struct vmm_sync_request {
 	uint32_t type, flags;
 	bool first_form;
+	bool owned;                /* mutexes: from the beginning (MTX-01) */
 	uint32_t max_count, count; /* semaphores */
 	uint64_t value;            /* fences: the initial one */
 	uint64_t event;            /* CPU notification: the client's handle */
 	uint32_t affinity;         /* fences: of physical adapters; 0: all */
-	uint32_t adapter; /* periodic fences: the handle of that whose display they follow */
+	/* Periodic fences: the handle of the adapter whose display they follow, which target, how long before its sync. */
+	uint32_t adapter, target;
+	uint64_t time_100ns;
 	/* out */
 	uint32_t handle;
-	void *cpu_address; /* monitored fences: where the client reads the value */
+	uint32_t global_handle; /* 0: it has none (SFL-02, SFL-06) */
+	void *cpu_address;      /* monitored fences: where the client reads the value */
 };
 /*
  * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
@@ -85,34 +90,80 @@ struct vmm_sync_request {
  */
 vmm_status vmm_sync_create(struct vmm_device *device,
 			   struct vmm_sync_request *request) VMM_MUST_CHECK;
-/* VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). */
-vmm_status vmm_sync_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+/*
+ * VMM_INVALID_PARAMETER and a finding: not a handle that the process may destroy (SYN-12, MFN-35). inside: the device that the
+ * caller is inside, or NULL; what the miniport signals ends inside its own only (CPN-06).
+ */
+vmm_status vmm_sync_destroy(struct vmm_process *process, const struct vmm_device *inside,
+			    uint32_t handle) VMM_MUST_CHECK;
+/* What live.h knows the device by of a notification that the miniport signals; NULL: it is none. */
+void *vmm_sync_driver_device(struct vmm_process *process, uint32_t handle);
+/*
+ * CPN-10: a record of our caller's about such a notification of the device that it is inside. VMM_INVALID_PARAMETER and a
+ * finding: the handle is not one; otherwise what the miniport says.
+ */
+vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint32_t flags,
+				void *record) VMM_MUST_CHECK;
+
+/*
+ * What the miniport has to do with them, from whoever knows the port. No lock held. Of `create_event` any failure is the
+ * client's to see.
+ */
+struct vmm_sync_beat;
+struct vmm_sync_driver {
+	vmm_status (*create_event)(struct vmm_device *device, int event, void **result);
+	void (*destroy_event)(struct vmm_adapter *adapter, void *event);
+	vmm_status (*tell_event)(struct vmm_device *device, void *event, uint32_t flags,
+				 void *record);
+	/* Of video present, 0: it has no display (PMF-06). */
+	uint32_t (*target_count)(const struct vmm_adapter *adapter);
+	/* PMF-03. VMM_INVALID_PARAMETER: the time does not fit the target's frames. */
+	vmm_status (*begin_beat)(struct vmm_adapter *adapter, uint32_t target, uint64_t time_100ns,
+				 struct vmm_sync_beat **beat);
+};
+
+/* ---- periodic fences (periodic.c) ---- */
+
+/*
+ * What makes a periodic fence rise; its owner's memory, which it fills with `ended`. `begin_beat` gives it away: until `ended`
+ * has been called, with the sync lock held, or vmm_sync_end_beat has come back.
+ */
+struct vmm_sync_beat {
+	struct vmm_sync_object *object; /* NULL: nobody has it any more; guarded by the sync lock */
+	void (*ended)(struct vmm_sync_beat *beat);
+};
+/* So many vertical syncs are due. The state lock held at most. */
+void vmm_sync_give_beat(struct vmm_world *world, struct vmm_sync_beat *beat, uint32_t count);
+/* Its adapter stops: the fence stays as it is. `ended` is not called. */
+void vmm_sync_end_beat(struct vmm_world *world, struct vmm_sync_beat *beat);
 
 /* SYN-14: nobody is inside the device any more. */
 void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
 /* SYN-15 */
 void vmm_sync_end_process(struct vmm_process *process);
+/* TDRS-13: the mutexes that its contexts hold are free; paging and state locks held at most. */
+void vmm_sync_lose_owners(struct vmm_device *device);
 /* TDRS-01: its fences have their largest value; paging and state locks held at most. */
 void vmm_sync_lose_device(struct vmm_device *device);
 
-/* ---- sharing by NT handles (share.c) ---- */
+/* ---- sharing (share.c) ---- */
 
-/* Ours; length in units, 0: no name. */
-struct vmm_sync_name {
-	const uint16_t *text;
-	uint32_t length;
-};
-#define VMM_SYNC_NAME_MAX 32767u
+#define VMM_SYNC_ACCESS_WAIT   0x1u /* of an NT handle (SHR-10) */
+#define VMM_SYNC_ACCESS_SIGNAL 0x2u
 /*
- * A new NT handle, the caller's to close. VMM_INVALID_PARAMETER and a finding: not an object that may be shared (SHR-06);
- * VMM_OBJECT_NAME_COLLISION: the name is in use (SHR-24); VMM_NO_MEMORY.
+ * What an NT handle of it would name, with a reference that the caller puts. VMM_INVALID_PARAMETER and a finding: not an
+ * object that may be shared (SHR-06).
  */
-vmm_status vmm_sync_share(struct vmm_process *process, uint32_t object,
-			  const struct vmm_sync_name *name, uint64_t *handle) VMM_MUST_CHECK;
-/* Another handle for what has the name (SHR-21): VMM_OBJECT_NAME_NOT_FOUND, VMM_ACCESS_DENIED. */
-vmm_status vmm_sync_handle_of_name(struct vmm_process *process, const struct vmm_sync_name *name,
-				   uint32_t access, uint64_t *handle) VMM_MUST_CHECK;
+vmm_status vmm_sync_target(struct vmm_process *process, uint32_t handle,
+			   struct vmm_nt_target *target) VMM_MUST_CHECK;
+/* For what keeps an object with others (SHR-07): a reference to one that may be shared; NULL and a finding: it may not. */
+struct vmm_sync_object;
+struct vmm_sync_object *vmm_sync_hold(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
+void vmm_sync_put(struct vmm_sync_object *object);
+/* A handle of the process for it; fences are the device's. */
+vmm_status vmm_sync_open_held(struct vmm_process *process, struct vmm_device *device,
+			      struct vmm_sync_object *object, uint32_t *handle) VMM_MUST_CHECK;
 struct vmm_sync_open {
 	uint64_t nt_handle;
 	struct vmm_device
@@ -122,11 +173,12 @@ struct vmm_sync_open {
 	uint32_t handle;
 	void *cpu_address; /* NULL: it has none */
 };
-/* VMM_INVALID_HANDLE: not an NT handle of a synchronization object (SHR-13). */
+/* By its global handle, which anybody may use (SHR-31). VMM_INVALID_PARAMETER and a finding: it is none (SHR-02); VMM_NO_MEMORY. */
+vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global,
+				uint32_t *handle) VMM_MUST_CHECK;
+/* With a finding: VMM_INVALID_HANDLE, VMM_OBJECT_TYPE_MISMATCH: not an NT handle of a synchronization object (SHR-13, SHR-15). */
 vmm_status vmm_sync_open_shared(struct vmm_process *process,
 				struct vmm_sync_open *open) VMM_MUST_CHECK;
-/* No process is left: whatever handles are still open name nothing any more. */
-void vmm_sync_end_world(struct vmm_world *world);
 
 /* ---- signals and waits of the CPU ---- */
 
@@ -150,6 +202,18 @@ struct vmm_sync_caller {
 	struct vmm_device *device;
 	uint32_t device_handle;
 };
+/*
+ * One fence and value, and its device, without a lock. VMM_OK: that was all of it. VMM_PENDING: nothing has changed, and it
+ * takes vmm_sync_signal, or vmm_sync_poll, to say what is to be done. Allocates nothing.
+ */
+struct vmm_sync_one {
+	uint32_t device, handle;
+	uint64_t value;
+};
+vmm_status vmm_sync_signal_one(const struct vmm_process *process,
+			       const struct vmm_sync_one *one) VMM_MUST_CHECK;
+vmm_status vmm_sync_poll_one(const struct vmm_process *process,
+			     const struct vmm_sync_one *one) VMM_MUST_CHECK;
 /* MFN-20. All of it or, for whatever is wrong with one entry, nothing. Allocates nothing. */
 vmm_status vmm_sync_signal(const struct vmm_sync_caller *caller,
 			   const struct vmm_sync_list *list) VMM_MUST_CHECK;
@@ -178,9 +242,24 @@ struct vmm_keyed_request {
 };
 vmm_status vmm_keyed_create(struct vmm_process *process,
 			    struct vmm_keyed_request *request) VMM_MUST_CHECK;
-/* By its global handle; with_data: data_bytes is what the caller says it has (KMX-08). VMM_INVALID_PARAMETER and a finding. */
-vmm_status vmm_keyed_open(struct vmm_process *process, uint32_t global, bool with_data,
-			  uint32_t data_bytes, uint32_t *handle) VMM_MUST_CHECK;
+struct vmm_keyed_open {
+	uint32_t global;     /* its global handle */
+	bool with_data;      /* the caller has a buffer for private data, ... */
+	uint32_t data_bytes; /* ... and says that it is so large (KMX-08) */
+	uint32_t handle;     /* out */
+};
+/* VMM_INVALID_PARAMETER and a finding (KMX-03, KMX-08); VMM_NO_MEMORY. */
+vmm_status vmm_keyed_open(struct vmm_process *process, struct vmm_keyed_open *open) VMM_MUST_CHECK;
+/*
+ * For what keeps one with others (SHR-07): a reference to one made with NtSecuritySharing; NULL and a finding: it is none. The
+ * handle is tied to the device, of whose resource it goes into a bundle: with that one, acquires fail (KMX-23).
+ */
+struct vmm_keyed;
+struct vmm_keyed *vmm_keyed_hold(struct vmm_device *device, uint32_t handle) VMM_MUST_CHECK;
+void vmm_keyed_put(struct vmm_keyed *keyed);
+/* The same as vmm_keyed_open without a global handle. device: NULL: tied to none. */
+vmm_status vmm_keyed_open_held(struct vmm_process *process, struct vmm_device *device,
+			       struct vmm_keyed *keyed, struct vmm_keyed_open *open) VMM_MUST_CHECK;
 vmm_status vmm_keyed_destroy(struct vmm_process *process, uint32_t handle) VMM_MUST_CHECK;
 struct vmm_keyed_access {
 	uint64_t key, fence;  /* fence: out of an acquire, into a release */
@@ -190,6 +269,7 @@ struct vmm_keyed_access {
 };
 /*
  * VMM_OK; VMM_TIMEOUT; VMM_ABANDONED: its holder ended without releasing it; VMM_CANCELLED: the handle was destroyed meanwhile;
+ * VMM_DEVICE_REMOVED: the device, or the adapter, of its bundle's resource is lost (KMX-23);
  * VMM_INVALID_PARAMETER and a finding.
  */
 vmm_status vmm_keyed_acquire(struct vmm_process *process, uint32_t handle,
@@ -205,6 +285,15 @@ vmm_status vmm_sync_make_owned(struct vmm_device *device, struct vmm_sync **sync
 uint32_t vmm_sync_publish_owned_locked(struct vmm_sync *sync) VMM_MUST_CHECK;
 void *vmm_sync_address(const struct vmm_sync *sync); /* in the client, read only */
 void vmm_sync_set(struct vmm_sync *sync, uint64_t value);
+/*
+ * One whose value the GPU stores: what it is, the word for the miniport to store into, and telling who waits that it moved (with
+ * no sync or state lock held; the object by a reference, which goes).
+ */
+struct vmm_sync_object;
+uint64_t vmm_sync_owned_value(const struct vmm_sync *sync);
+void *vmm_sync_owned_word(const struct vmm_sync *sync);
+struct vmm_sync_object *vmm_sync_owned_get(const struct vmm_sync *sync);
+void vmm_sync_owned_tell(struct vmm_sync_object *object);
 void vmm_sync_end_owned(struct vmm_sync *sync); /* frees who waits */
 
 #endif

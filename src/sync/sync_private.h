@@ -2,6 +2,7 @@
 #ifndef VMM_SYNC_SYNC_PRIVATE_H
 #define VMM_SYNC_SYNC_PRIVATE_H
 
+#include "sync/packet.h"
 #include "sync/sync.h"
 
 /* ---- where the values of fences lie (page.c) ---- */
@@ -35,16 +36,28 @@ struct vmm_sync_object {
 	uint32_t type, flags; /* of its creation */
 	uint32_t luid;        /* of the adapter that it was made on */
 	_Atomic uint32_t references;
-	uint32_t openings; /* handles of all processes; guarded by the sync lock */
+	uint32_t
+		openings; /* handles of all processes; guarded by the sync lock, like the next one */
+	uint32_t global_handle; /* 0: none; it lives as long as there are openings (SHR-03) */
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
-	bool narrow; /* of 32 bits (MFN-06): the lower half of the word */
-	_Atomic uint64_t
-		last; /* narrow: what was stored, in 64 bits; otherwise a guess at the word */
-	_Atomic bool at_maximum;    /* narrow: it is larger than all (TDRS-02) */
-	_Atomic uint32_t waiters;   /* nodes in the heap, and who is about to be one */
+	bool narrow;              /* of 32 bits (MFN-06): the lower half of the word */
+	_Atomic uint64_t last;    /* narrow: what was stored, in 64 bits */
+	_Atomic uint64_t step;    /* otherwise: by how much a signal raised it; a guess, never 0 */
+	_Atomic bool at_maximum;  /* narrow: it is larger than all (TDRS-02) */
+	_Atomic uint32_t waiters; /* nodes in the heap, and who is about to be one */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
+	struct vmm_list awaited;    /* in world->sync_awaited while there are any; likewise */
+	/* All other types: vmm_sync_node.link of who waits, oldest first; in the list of its owner (type.h). Sync lock. */
+	struct vmm_list queue, held;
+	_Atomic uint64_t value; /* the word of a fence that has no page (FEN-04) */
+	/* Mutexes, which have one unit, and semaphores; guarded by the sync lock. */
+	uint32_t units, units_max;
+	struct vmm_sync_owner *owner; /* of a mutex: who has it; NULL: nobody, or whoever made it */
+	uint32_t process;             /* id of that whose device it was made on */
+	struct vmm_sync_beat *beat;   /* of a periodic fence; guarded by the sync lock */
+	int event; /* CPU notifications: our descriptor of the client's event; -1: none */
 };
 
 /* What a handle names. */
@@ -52,13 +65,22 @@ struct vmm_sync {
 	struct vmm_sync_object *object;
 	struct vmm_process *process;
 	struct vmm_device *device; /* NULL: of no device (SYN-14) */
+	uint32_t quick;            /* what quick.c may do with it; constant from its handle on */
+	bool shown; /* it was: quick.c may have found it; set when it is out of the table */
 	uint32_t handle;
-	uint32_t flags;          /* of this opening (SFL-17a) */
-	bool owned;              /* by us: clients can only wait for it (MFN-35) */
-	void *address;           /* of the value in the client */
+	uint32_t flags;  /* of this opening (SFL-17a), with what is denied to it */
+	uint32_t denied; /* by the rights of the NT handle (SHR-10): of NO_WAIT and NO_SIGNAL */
+	bool owned;      /* by us: clients can only wait for it (MFN-35) */
+	void *address;   /* of the value in the client */
 	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
 	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
+	/* Of a notification that the miniport signals: its event, and who is telling the miniport about it. */
+	void *driver_event;
+	_Atomic uint32_t driver_users;
 };
+
+#define VMM_SYNC_QUICK_SIGNAL 1u
+#define VMM_SYNC_QUICK_WAIT   2u
 
 static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
 {
@@ -66,17 +88,46 @@ static inline bool vmm_sync_is_monitored(const struct vmm_sync_object *object)
 	       object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE;
 }
 
+/* Has it a value that waits compare with theirs? */
+static inline bool vmm_sync_is_fence(const struct vmm_sync_object *object)
+{
+	return object->type == VMM_SYNC_FENCE || vmm_sync_is_monitored(object);
+}
+
 static inline void vmm_sync_get(struct vmm_sync_object *object)
 {
 	atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
 }
-void vmm_sync_put(struct vmm_sync_object *object);
 
-/* Another opening of the object, published. */
+/* One opening less. True: it was the last one, with which the global handle went (SHR-03). Sync lock held. */
+bool vmm_sync_uncount_locked(struct vmm_sync_object *object);
+/* Another opening of the object, published. denied: what the NT handle does not allow, of NO_WAIT and NO_SIGNAL (SHR-10). */
 vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_object *object,
-				struct vmm_sync_open *open, uint32_t flags) VMM_MUST_CHECK;
-/* Objects that only NT handles kept, and of which none is left (share.c). */
-void vmm_sync_shares_collect(struct vmm_world *world);
+				struct vmm_sync_open *open, uint32_t flags,
+				uint32_t denied) VMM_MUST_CHECK;
+/* ---- periodic fences (periodic.c) ---- */
+
+/* PMF-01, PMF-06: a request whose flags are right. */
+vmm_status vmm_sync_check_periodic(const struct vmm_device *device,
+				   const struct vmm_sync_request *request) VMM_MUST_CHECK;
+/* An object that nobody knows yet begins to rise. PMF-02 */
+vmm_status vmm_sync_begin_periodic(struct vmm_device *device, struct vmm_sync_object *object,
+				   const struct vmm_sync_request *request) VMM_MUST_CHECK;
+/* Nobody has it any more. */
+void vmm_sync_end_periodic(struct vmm_sync_object *object);
+/* Whose rule a signal of an opening with NoSignal breaks, and what it is. */
+const char *vmm_sync_no_signal(const struct vmm_sync *sync, const char **what);
+
+/* ---- what the miniport signals (driver.c) ---- */
+
+static inline bool vmm_sync_is_drivers(const struct vmm_sync_object *object)
+{
+	return vmm_unlikely(object->flags & VMM_SYNC_SIGNAL_BY_KMD);
+}
+/* CPN-08: an opening that nobody knows yet. The miniport's failure. */
+vmm_status vmm_sync_begin_driver(struct vmm_sync *sync) VMM_MUST_CHECK;
+/* CPN-06: nobody finds it any more. */
+void vmm_sync_end_driver(struct vmm_sync *sync);
 
 /* ---- values (fence.c) ---- */
 
@@ -99,41 +150,39 @@ bool vmm_sync_in_range(const struct vmm_sync_object *object, uint64_t value, boo
  * Stores it, unless it is lower and rewinding was not asked for (MFN-23). True: somebody may wait, vmm_sync_deliver is
  * called for. One locked instruction and no other lock, but for narrow ones: those take the sync lock.
  */
-bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind);
+bool vmm_sync_raise_slowly(struct vmm_sync_object *object, uint64_t value, bool rewind);
+static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value, bool rewind)
+{
+	/*
+	 * A guess at what is there: reading the word right before the locked instruction would nearly double its time, and so
+	 * would a note of the value, which had to get to the cache before the next signal's.
+	 */
+	uint64_t now = value - atomic_load_explicit(&object->step, memory_order_relaxed);
+
+	if (vmm_unlikely(object->narrow | rewind || value <= now ||
+			 !atomic_compare_exchange_strong(object->word, &now, value)))
+		return vmm_sync_raise_slowly(object, value, rewind);
+	return vmm_unlikely(atomic_load(&object->waiters) != 0);
+}
+/* Whoever waits is to be looked for afterwards. */
+void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count);
 /* TDRS-01, TDRS-02 */
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
 
+/* ---- what takes no lock (quick.c) ---- */
+
+/* From now on it is found so. Process lock held. */
+void vmm_sync_show_locked(const struct vmm_sync *sync);
+/* Returns when nobody has it any more who found it so; it is in no table. */
+void vmm_sync_await_lookers(const struct vmm_sync *sync);
+
 /* ---- waits (wait.c) ---- */
-
-/* One fence and value of a wait. */
-struct vmm_sync_node {
-	struct vmm_sync_object *object; /* a reference of the wait's */
-	struct vmm_sync_wait *wait;
-	uint64_t value;
-	struct vmm_sync_node *left, *right, *parent; /* in object->heap */
-	uint32_t rank;                               /* 0: it is not there */
-};
-
-/* Guarded by the sync lock until it is done. */
-struct vmm_sync_wait {
-	struct vmm_world *world;
-	struct vmm_sync_node *nodes;
-	uint32_t count, missing; /* nodes in heaps */
-	bool any, done;
-	bool of_cpu; /* the end of a fence ends it (SFL-27) */
-	vmm_status status;
-	/* A thread that sleeps, or else who is told, with no sync lock held. */
-	struct vmm_sleeper *sleeper;
-	void (*tell)(struct vmm_sync_wait *wait);
-	struct vmm_list link; /* with `tell`: in a list of its owner's, or of those to be told */
-	int event;
-};
 
 /* Those whose waits have ended under the lock, to be woken without it. */
 #define VMM_SYNC_BATCH 32u
 struct vmm_sync_batch {
 	struct vmm_os *os;
-	_Atomic uint32_t *words[VMM_SYNC_BATCH];
+	_Atomic uint32_t *words[VMM_SYNC_BATCH]; /* NULL: somebody who is told */
 	uint32_t count;
 	struct vmm_list told;
 };
@@ -161,8 +210,15 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 /* The event waits of a device that ends. */
 void vmm_sync_cancel_events(struct vmm_device *device);
 
+/* The next wait that is not by value and can take all it names does so, oldest first (type.c). Sync lock held. */
+struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object);
+/* Both for waits that are not by value. Sync lock held. */
+bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait);
+void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait);
+
 /* ---- keyed mutexes (keyed.c) ---- */
 void vmm_keyed_end_process(struct vmm_process *process);
+void vmm_keyed_end_device(struct vmm_device *device);
 
 /* ---- the heap (heap.c) ---- */
 void vmm_sync_heap_insert(struct vmm_sync_node **heap, struct vmm_sync_node *node);
@@ -176,6 +232,8 @@ struct vmm_sync *vmm_sync_find_locked(struct vmm_process *process, uint32_t hand
 /* *device for a caller that names it by its handle. VMM_PENDING: it is paused. */
 vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 				       struct vmm_device **device);
+/* Which rule a wait or signal of the CPU breaks on what is no monitored fence. */
+const char *vmm_sync_cpu_rule(const struct vmm_sync_object *object, bool wait);
 void vmm_sync_refuse(const struct vmm_process *process, const char *rule, uint32_t handle,
 		     const char *what);
 void vmm_sync_end(struct vmm_sync *sync); /* it is in no table and no list any more */

@@ -7,10 +7,28 @@
 
 /* ---- waits and heaps; sync lock held ---- */
 
+/* MFN-26: those that somebody waits for are known. */
+static void note_awaited(struct vmm_sync_object *object)
+{
+	struct vmm_world *world = object->world;
+
+	if (!object->heap == vmm_list_empty(&object->awaited))
+		return;
+	if (object->heap) {
+		vmm_list_push_back(&world->sync_awaited, &object->awaited);
+		atomic_fetch_add(&world->sync_awaited_count, 1);
+		return;
+	}
+	vmm_list_remove(&object->awaited);
+	vmm_list_init(&object->awaited);
+	atomic_fetch_sub(&world->sync_awaited_count, 1);
+}
+
 static void stand_in(struct vmm_sync_node *node)
 {
 	vmm_sync_heap_insert(&node->object->heap, node);
 	node->wait->missing++;
+	note_awaited(node->object);
 }
 
 /* Counts as a waiter from before the look at the value on; see fence.c. */
@@ -28,10 +46,15 @@ static void take_out(struct vmm_sync_node *node)
 	vmm_sync_heap_remove(&node->object->heap, node);
 	atomic_fetch_sub(&node->object->waiters, 1);
 	node->wait->missing--;
+	note_awaited(node->object);
 }
 
 static void take_out_all(struct vmm_sync_wait *wait)
 {
+	if (wait->queued) {
+		vmm_sync_queue_leave_locked(wait);
+		return;
+	}
 	for (uint32_t i = 0; i < wait->count && wait->missing; i++)
 		if (wait->nodes[i].rank)
 			take_out(&wait->nodes[i]);
@@ -79,10 +102,11 @@ static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_s
 		atomic_fetch_or(&wait->sleeper->state, VMM_SLEEPER_DONE);
 		return;
 	}
-	batch->count++;
+	if (wait->tellers)
+		atomic_fetch_add(wait->tellers, 1);
+	batch->words[batch->count++] = NULL;
 	vmm_list_remove(&wait->link);
 	vmm_list_push_back(&batch->told, &wait->link);
-	batch->words[batch->count - 1] = NULL;
 }
 
 /* The words may be gone by now, with the frame of who slept there: a wake only compares addresses. */
@@ -95,14 +119,35 @@ void vmm_sync_batch_flush(struct vmm_sync_batch *batch)
 		struct vmm_sync_wait *wait =
 			vmm_container_of(batch->told.next, struct vmm_sync_wait, link);
 
+		_Atomic uint32_t *tellers = wait->tellers;
+
 		vmm_list_remove(&wait->link);
-		wait->tell(wait);
+		wait->tell(
+			wait); /* from here on the wait may be gone, and without the count whoever is told */
+		if (tellers && atomic_fetch_sub(tellers, 1) == 1)
+			vmm_os_wake(batch->os, tellers, UINT32_MAX);
 	}
 	batch->count = 0;
 }
 
+/* Not by value: the oldest of those that can have all they want. */
+static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
+{
+	struct vmm_sync_wait *wait;
+
+	while (batch->count < VMM_SYNC_BATCH) {
+		wait = vmm_sync_queue_next_locked(object);
+		if (!wait)
+			return true;
+		end_wait(wait, VMM_OK, batch);
+	}
+	return false;
+}
+
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
+	if (!object->heap && !vmm_list_empty(&object->queue))
+		return deliver_queue(object, batch);
 	uint64_t value = vmm_sync_value(object);
 
 	while (object->heap && object->heap->value <= value) {
@@ -154,6 +199,7 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 		vmm_sync_heap_insert(&object->heap, kept);
 		kept = next;
 	}
+	note_awaited(object);
 	return all;
 }
 
@@ -175,14 +221,19 @@ VMM_COLD static vmm_status refuse(const struct vmm_sync *sync, uint64_t value)
 	struct vmm_observe *observe = sync->process->world->observe;
 
 	if (!vmm_sync_is_monitored(sync->object)) {
-		vmm_finding(observe, "MFN-22", sync->process->id, sync->handle,
+		vmm_finding(observe, vmm_sync_cpu_rule(sync->object, true), sync->process->id,
+			    sync->handle,
 			    "wait from the CPU: 0x%08x is not a monitored fence but of type %u",
 			    sync->handle, sync->object->type);
 		return VMM_INVALID_PARAMETER;
 	}
 	if (sync->flags & VMM_SYNC_NO_WAIT) {
-		vmm_finding(observe, "SFL-16", sync->process->id, sync->handle,
-			    "wait: 0x%08x was made or opened with NoWait", sync->handle);
+		bool denied = sync->denied & VMM_SYNC_NO_WAIT;
+
+		vmm_finding(observe, denied ? "SHR-10" : "SFL-16", sync->process->id, sync->handle,
+			    "wait: 0x%08x was %s", sync->handle,
+			    denied ? "opened from an NT handle without the right to wait"
+				   : "made or opened with NoWait");
 		return VMM_ACCESS_DENIED;
 	}
 	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
@@ -203,6 +254,7 @@ static vmm_status find_one(struct vmm_process *process, uint32_t handle, uint64_
 	if (vmm_unlikely(!vmm_sync_is_monitored(sync->object) || (sync->flags & VMM_SYNC_NO_WAIT) ||
 			 !vmm_sync_in_range(sync->object, value, false)))
 		return refuse(sync, value);
+	vmm_sync_show_locked(sync);
 	*object = sync->object;
 	return VMM_OK;
 }

@@ -35,6 +35,7 @@ vidmm_status client_try_start(struct client *client, const struct client_options
 		.seed = o->seed,
 		.switch_per_1024 = o->switch_per_1024,
 		.hash_events = o->kind == VIDMM_HOST_SIM,
+		.enforce_sharing_rights = o->enforce_sharing_rights,
 	};
 
 	memset(client, 0, sizeof(*client));

@@ -35,6 +35,7 @@ struct client_options {
 	 */
 	const struct vidmm_tdr_options *tdr;
 	const struct vidmm_scheduling_options *scheduling; /* NULL: the defaults */
+	bool enforce_sharing_rights;
 };
 
 /* No timeouts. */

@@ -92,6 +92,8 @@ NTSTATUS APIENTRY scripted_set_source_visibility(IN_CONST_HANDLE adapter,
 		NULL);
 }
 
+/* ---- interrupts ---- */
+
 struct vsync {
 	struct scripted_miniport *m;
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
@@ -105,14 +107,56 @@ static BOOLEAN at_device_irql(PVOID context)
 	return v->m->services.DxgkCbQueueDpc(v->m->services.DeviceHandle);
 }
 
+static void raise_it(struct vsync *v)
+{
+	BOOLEAN result;
+
+	v->m->services.DxgkCbSynchronizeExecution(v->m->services.DeviceHandle, at_device_irql, v, 0,
+						  &result);
+	scripted_settle(v->m);
+}
+
 void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address)
 {
 	struct vsync v = {.m = m, .data.InterruptType = DXGK_INTERRUPT_CRTC_VSYNC};
-	BOOLEAN result;
 
 	v.data.CrtcVsync.VidPnTargetId = target;
 	v.data.CrtcVsync.PhysicalAddress.QuadPart = (LONGLONG)address;
-	m->services.DxgkCbSynchronizeExecution(m->services.DeviceHandle, at_device_irql, &v, 0,
-					       &result);
-	scripted_settle(m);
+	raise_it(&v);
+}
+
+void scripted_beat(struct scripted_miniport *m, uint32_t target, uint32_t id)
+{
+	struct vsync v = {.m = m,
+			  .data.InterruptType = DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED};
+
+	v.data.PeriodicMonitoredFenceSignaled.VidPnTargetId = target;
+	v.data.PeriodicMonitoredFenceSignaled.NotificationID = id;
+	raise_it(&v);
+}
+
+/* ---- notifications before vertical syncs ---- */
+
+NTSTATUS APIENTRY scripted_create_periodic(INOUT_PDXGKARG_CREATEPERIODICFRAMENOTIFICATION args)
+{
+	struct scripted_miniport *m = args->hAdapter;
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION,
+						    NULL, args, sizeof(*args));
+
+	if (!call->forced && args->Time > m->settings.frame_100ns)
+		call->status = STATUS_INVALID_PARAMETER;
+	else if (!call->forced)
+		args->hNotification = call->handle = (char *)m + 1 + m->live_periodic++;
+	return scripted_end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_destroy_periodic(IN_CONST_PDXGKARG_DESTROYPERIODICFRAMENOTIFICATION args)
+{
+	struct scripted_miniport *m = args->hAdapter;
+
+	m->live_periodic--;
+	return scripted_end(m,
+			    scripted_begin(m, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION,
+					   args->hNotification, args, sizeof(*args)),
+			    NULL);
 }

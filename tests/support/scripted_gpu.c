@@ -529,6 +529,13 @@ static void raise_interrupt(struct report *r)
 						  &result);
 }
 
+void scripted_raise(struct scripted_miniport *m, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	struct report r = {.m = m, .data = *data};
+
+	raise_interrupt(&r);
+}
+
 /* Without a link a node that is not there is told as it is. */
 static uint32_t nodes_each(const struct scripted_miniport *m)
 {

@@ -251,6 +251,7 @@ static NTSTATUS start_device(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
 							   MmWriteCombined, (PVOID *)&m->bar);
 	}
 	scripted_gpu_start(m);
+	scripted_hw_start(m);
 	return scripted_end(m, call, info);
 }
 
@@ -451,6 +452,11 @@ static NTSTATUS destroy_device(IN_CONST_HANDLE handle)
 
 	unmake(&device->object, &m->live_devices);
 	return scripted_end(m, call, NULL);
+}
+
+struct scripted_miniport *scripted_of_device(HANDLE handle)
+{
+	return ((struct device *)handle)->object.m;
 }
 
 static NTSTATUS create_context(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATECONTEXT args)
@@ -830,6 +836,11 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiRestartFromTimeout = restart_from_timeout,
 	.DxgkDdiCollectDbgInfo = collect_dbg_info,
 	.DxgkDdiValidateUpdateAllocationProperty = scripted_validate_property,
+	.DxgkDdiEscape = scripted_escape,
+	.DxgkDdiCreatePeriodicFrameNotification = scripted_create_periodic,
+	.DxgkDdiDestroyPeriodicFrameNotification = scripted_destroy_periodic,
+	.DxgkDdiCreateCpuEvent = scripted_create_cpu_event,
+	.DxgkDdiDestroyCpuEvent = scripted_destroy_cpu_event,
 	.DxgkDdiMapCpuHostAperture = scripted_map_host,
 	.DxgkDdiUnmapCpuHostAperture = scripted_unmap_host,
 };
@@ -856,6 +867,7 @@ static void default_settings(struct scripted_settings *s)
 						  .size_bytes = SCRIPTED_APERTURE_BYTES,
 						  .commit_limit_bytes = SCRIPTED_APERTURE_BYTES};
 	s->paging_bytes = 64 << 10;
+	s->frame_100ns = 166667; /* 60 Hz */
 	s->device = (DXGK_DEVICEINFO){.DmaBufferSize = 64 << 10,
 				      .DmaBufferPrivateDataSize = 64,
 				      .AllocationListSize = 128,

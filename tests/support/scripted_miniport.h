@@ -131,7 +131,15 @@ struct scripted_settings {
 	_Atomic bool ignore_fences; /* completes without reporting: the interrupt was lost */
 	_Atomic bool
 		withhold_preemption; /* scripted_preempted answers; otherwise PreemptCommand does */
-	uint32_t present_passes;     /* calls that a Present takes; 0: one */
+	uint64_t frame_100ns;        /* of each target; more before a vertical sync is refused */
+	/* Hardware scheduling (scripted_hw): it asks whether that is enabled; DXGK_NODEMETADATA_FLAGS of each node. */
+	bool hw_ask;
+	uint32_t hw_node_flags[SCRIPTED_NODES_MAX];
+	bool hw_ignore_fences;       /* stores, and does not interrupt */
+	bool hw_withhold_suspension; /* scripted_hw_suspended answers; otherwise SuspendContext does */
+	bool hw_collateral; /* a reset invalidates all contexts of the node that have commands */
+	bool hw_spare_all;  /* it invalidates none */
+	uint32_t present_passes;       /* calls that a Present takes; 0: one */
 	uint64_t transfer_chunk_bytes; /* most that one call of a transfer or fill does; 0: all */
 };
 
@@ -166,8 +174,20 @@ struct scripted_call {
 		DXGKARG_CANCELCOMMAND cancel;
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
+		DXGKARG_CREATECPUEVENT cpu_event;
+		DXGKARG_CREATEPERIODICFRAMENOTIFICATION create_periodic;
+		DXGKARG_DESTROYPERIODICFRAMENOTIFICATION destroy_periodic;
+		DXGKARG_ESCAPE escape;
 		DXGKARG_MAPCPUHOSTAPERTURE host_map;
 		DXGKARG_UNMAPCPUHOSTAPERTURE host_unmap;
+		DXGKARG_CREATEHWQUEUE create_hw_queue;
+		DXGKARG_SUBMITCOMMANDTOHWQUEUE submit_to_hw_queue;
+		DXGKARG_SETUPPRIORITYBANDS bands;
+		DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES properties;
+		DXGKARG_SUSPENDCONTEXT suspend;
+		DXGKARG_RESUMECONTEXT resume;
+		DXGKARG_RESETHWENGINE reset_hw_engine;
+		DXGKARG_RESUMEHWENGINE resume_hw_engine;
 		DXGKARG_COLLECTDBGINFO debug;
 		DXGKARG_RESETENGINE reset_engine;
 		DXGKARG_QUERYENGINESTATUS engine_status;
@@ -185,7 +205,8 @@ struct scripted_call {
 	 */
 	DXGK_ALLOCATIONLIST *allocations;
 	D3DDDI_PATCHLOCATIONLIST *patches;
-	UINT32 *host_pages; /* of Map and UnmapCpuHostAperture */
+	UINT32 *host_pages;                      /* of Map and UnmapCpuHostAperture */
+	D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE usage; /* of an Escape */
 	UINT64 *segment_pages;
 	uint32_t allocation_count, patch_count;
 };
@@ -213,6 +234,26 @@ struct scripted_node {
 	bool halted; /* between a reset and its restart: what is submitted is a fault */
 };
 
+/* Of hardware scheduling; in the order in which they were made, and never used again. */
+#define SCRIPTED_HW_MAX  64u
+#define SCRIPTED_HW_RING 256u
+struct scripted_hw_context {
+	struct scripted_miniport *m;
+	HANDLE port; /* what DxgkCbInvalidateHwContext names */
+	uint32_t node;
+	bool live, suspended;
+	uint64_t suspend_fence; /* the last one asked for */
+};
+struct scripted_hw_queue {
+	struct scripted_hw_context *context;
+	void *fence; /* where the last command said that the progress fence is */
+	uint64_t id[SCRIPTED_HW_RING];
+	uint32_t head, count;
+	_Atomic uint32_t inside;      /* threads in SubmitCommandToHwQueue */
+	uint64_t last_private;        /* private data of up to 8 bytes, as it came */
+	const uint64_t *kept_private; /* and where it was: nobody's after the call (SUB-27) */
+};
+
 struct scripted_miniport {
 	struct scripted_settings settings;
 	scripted_hook *hook;
@@ -238,8 +279,16 @@ struct scripted_miniport {
 
 	/* what it counts: 0 at StopDevice unless somebody forgot to close (PNP-03) */
 	_Atomic uint32_t live_devices, live_contexts, live_allocations, live_opens, live_resources;
+	_Atomic uint32_t live_events, live_periodic;
 	uint32_t faults; /* of its GPU: an address that leads nowhere, a command that is none */
 	uint32_t dpcs;   /* DxgkDdiDpcRoutine ran */
+
+	bool hw_enabled; /* it was told so */
+	struct scripted_hw_context hw_context[SCRIPTED_HW_MAX];
+	struct scripted_hw_queue hw_queue[SCRIPTED_HW_MAX];
+	uint32_t hw_context_count, hw_queue_count;
+	uint32_t hw_resetting; /* bit per node: what is submitted there is a fault (TDR-21) */
+	_Atomic uint32_t live_hw_queues;
 
 	/* guarded by `guard` */
 	atomic_flag guard;
@@ -344,9 +393,27 @@ char *scripted_host_bytes(const struct scripted_miniport *m, uint32_t segment, u
 void scripted_host_start(struct scripted_miniport *m);
 void scripted_host_stop(struct scripted_miniport *m);
 DXGKDDI_VALIDATEUPDATEALLOCPROPERTY scripted_validate_property; /* it has that one */
+/* From 3.0 on. Its handle of an event is an address in the miniport; it keeps the record of an escape as it came. */
+DXGKDDI_CREATECPUEVENT scripted_create_cpu_event;
+DXGKDDI_DESTROYCPUEVENT scripted_destroy_cpu_event;
+DXGKDDI_ESCAPE scripted_escape;
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
+/* ---- hardware scheduling (scripted_hw.c) ---- */
+
+/* Into the table of a miniport of 2.6 or later; node 0 takes hardware queues. */
+void scripted_hw(struct scripted_miniport *m);
+/* The GPU carries out up to `count` commands of the queue of that number, oldest first; returns how many. */
+uint32_t scripted_hw_complete(struct scripted_miniport *m, uint32_t queue, uint32_t count);
+/* Its progress fence gets that value, whatever was submitted. */
+void scripted_hw_store(struct scripted_miniport *m, uint32_t queue, uint64_t value, bool interrupt);
+/* SUSPEND_CONTEXT_COMPLETED of the context of that number. */
+void scripted_hw_suspended(struct scripted_miniport *m, uint32_t context, uint64_t fence);
+void scripted_hw_start(struct scripted_miniport *m);
+struct scripted_miniport *scripted_of_device(HANDLE handle);
+void scripted_raise(struct scripted_miniport *m, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
 
 /* ---- its display (scripted_display.c): settings.source_count sources ---- */
 
@@ -355,6 +422,10 @@ DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
 #define SCRIPTED_HEIGHT 32u
 /* Target n is at the end of a picture that it read from there; */
 void scripted_vsync(struct scripted_miniport *m, uint32_t target, uint64_t address);
+/* interrupt 14 */
+void scripted_beat(struct scripted_miniport *m, uint32_t target, uint32_t id);
+DXGKDDI_CREATEPERIODICFRAMENOTIFICATION scripted_create_periodic;
+DXGKDDI_DESTROYPERIODICFRAMENOTIFICATION scripted_destroy_periodic;
 DXGKDDI_PRESENT scripted_present;
 DXGKDDI_DESCRIBEALLOCATION scripted_describe_allocation;
 DXGKDDI_SETVIDPNSOURCEADDRESS scripted_set_source_address;

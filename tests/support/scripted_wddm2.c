@@ -54,6 +54,41 @@ NTSTATUS APIENTRY scripted_validate_property(IN_CONST_HANDLE adapter,
 			    NULL);
 }
 
+/* ---- events of clients ---- */
+
+NTSTATUS APIENTRY scripted_create_cpu_event(IN_CONST_HANDLE adapter,
+					    INOUT_PDXGKARG_CREATECPUEVENT args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call =
+		scripted_begin(m, VIDMM_DDI_CREATE_CPU_EVENT, NULL, args, sizeof(*args));
+
+	if (!call->forced) {
+		args->hKmdCpuEvent = (char *)m + 1 + m->live_events++;
+		call->handle = args->hKmdCpuEvent;
+	}
+	return scripted_end(m, call, args);
+}
+
+NTSTATUS APIENTRY scripted_destroy_cpu_event(IN_CONST_HANDLE adapter, IN_CONST_HANDLE event)
+{
+	struct scripted_miniport *m = adapter;
+
+	m->live_events--;
+	return scripted_end(m, scripted_begin(m, VIDMM_DDI_DESTROY_CPU_EVENT, event, NULL, 0),
+			    NULL);
+}
+
+NTSTATUS APIENTRY scripted_escape(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_ESCAPE args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_ESCAPE, NULL, args, sizeof(*args));
+
+	if (args->PrivateDriverDataSize == sizeof(call->usage))
+		memcpy(&call->usage, args->pPrivateDriverData, sizeof(call->usage));
+	return scripted_end(m, call, args->pPrivateDriverData);
+}
+
 /* ---- the CPU host aperture ---- */
 
 static uint64_t page_bytes(const struct scripted_segment *s)

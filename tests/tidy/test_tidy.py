@@ -15,6 +15,7 @@ import cscan
 import layers as layering
 import links
 import suite
+import wire
 
 LINES_70 = 'int f(void)\n{\n' + '\tg();\n' * 67 + '}\n'
 TRICKY = '''
@@ -84,6 +85,28 @@ BLUE = '### Blue (0x10, from 3.2 on)\n\n* Refused: always.\n* Calls: none.\n'
 
 def flag_page(header, page):
     return checks.check_flag_pages({checks.FLAG_HEADER: header, checks.FLAG_PAGE: page})
+
+
+CALL_HEADER = '''typedef struct _D3DDDI_IN {
+	HANDLE hEvent;
+} D3DDDI_IN;
+typedef struct _D3DKMT_DO {
+	UINT Count; /* of *p */
+	D3DKMT_PTR(const UINT *, pList);
+	union {
+		VOID *pAdapter;
+		UINT64 Align;
+	};
+	D3DDDI_IN Info;
+} D3DKMT_DO;
+'''
+CALL_DOOR = 'KMT_API NTSTATUS APIENTRY D3DKMTDo(D3DKMT_DO *pData)\n{\n}\n'
+CALL_ROWS = ('operation\t1\tD3DKMTDo\tD3DKMT_DO\tin', '\tpList\tarray:UINT\tCount\t1\tin\t-', '\tpAdapter\ttoken\t-\t-\t-\t-',
+             '\tInfo.hEvent\tdescriptor\t-\t-\t-\t-')
+
+
+def calls(rows, door=CALL_DOOR):
+    return wire.check_wire({wire.TABLE: '\n'.join(rows), 'include/wddm/a.h': CALL_HEADER, 'src/doors/kmt/a.c': door})
 
 
 def table(*rows):
@@ -170,6 +193,13 @@ CASES = [
      lambda: fails(checks.check_sizes({'src/a.c': 'int a;\n' * 1001}, {('src/a.c', 'file'): 1002}), 'lower its row')),
     ('the ratchet row goes when the limit is kept',
      lambda: fails(checks.check_sizes({'src/a.c': 'int a;\n'}, {('src/a.c', 'f'): 80}), 'remove its row')),
+    ('a call whose pointers are all in the table passes', lambda: calls(CALL_ROWS) == []),
+    ('a pointer that is not in the table fails', lambda: fails(calls(CALL_ROWS[:1] + CALL_ROWS[2:]), 'nothing is said of pList')),
+    ('a pointer in an unnamed union counts', lambda: fails(calls(CALL_ROWS[:2] + CALL_ROWS[3:]), 'nothing is said of pAdapter')),
+    ('a HANDLE of a structure inside counts', lambda: fails(calls(CALL_ROWS[:3]), 'nothing is said of Info.hEvent')),
+    ('an exported function that is not in the table fails',
+     lambda: fails(calls(CALL_ROWS, CALL_DOOR + CALL_DOOR.replace('Do(', 'Undo(')), 'D3DKMTUndo is exported')),
+    ('a function of the table that is not exported fails', lambda: fails(calls(CALL_ROWS, ''), 'D3DKMTDo is not exported')),
     ('an allowed include passes', lambda: includes('src/memory/a.c', '#include "base/base.h"\n#include <string.h>\n') == []),
     ('an upward include fails',
      lambda: fails(includes('src/base/a.c', '#include "memory/memory.h"\n'), 'base may not include memory/memory.h')),

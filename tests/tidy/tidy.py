@@ -12,6 +12,7 @@ import sys
 
 import checks
 import layers as layering
+import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDERS = ['include', 'src', 'drivers', 'tools', 'tests', 'bench', 'examples', 'scripts', 'docs', '.ci']
@@ -88,6 +89,7 @@ def run_all(root):
         ('every module has a README of one page', checks.check_readmes(files, present)),
         ('no test sleeps', checks.check_sleeps(others)),
         ('every allocation property is explained', checks.check_flag_pages(files)),
+        ('requests carry all of an argument', wire.check_wire(files)),
         ('DDI spellings stay in their folders', checks.check_ddi_spellings(others)),
         ('rule ids are in the rule tables', script_problems(root, 'rules.py', 'check')),
         ('the README lists the DDIs that are built', script_problems(root, 'ddis.py', 'check')),

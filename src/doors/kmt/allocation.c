@@ -9,13 +9,14 @@ enum {
 	CREATE_SHARED = 0x2,
 	NON_SECURE = 0x4,
 	EXISTING_SYSMEM = 0x20,
+	NT_SECURITY = 0x40,
 	CROSS_ADAPTER = 0x800,
 	STANDARD_ALLOCATION = 0x10000,
 	EXISTING_SECTION = 0x20000,
 	RESERVED = 0xFFC00000,
 	/* NonSecure says who may open a shared resource; here everybody may. */
-	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | CROSS_ADAPTER |
-		STANDARD_ALLOCATION | EXISTING_SECTION,
+	BUILT = CREATE_RESOURCE | CREATE_SHARED | NON_SECURE | EXISTING_SYSMEM | NT_SECURITY |
+		CROSS_ADAPTER | STANDARD_ALLOCATION | EXISTING_SECTION,
 };
 
 /* What the two forms of D3DDDI_ALLOCATIONINFO have in common; the newer one's array has larger steps. */
@@ -74,6 +75,8 @@ static NTSTATUS check_create(const struct vmm_kmt_call *call, const D3DKMT_CREAT
 		return refuse(call, "ALC-01", "reserved flags are set", flags);
 	if ((flags & CREATE_SHARED) && !(flags & CREATE_RESOURCE))
 		return refuse(call, "ALC-04", "CreateShared without CreateResource", flags);
+	if ((flags & NT_SECURITY) && !(flags & CREATE_SHARED))
+		return refuse(call, "ALC-04", "NtSecuritySharing without CreateShared", flags);
 	if ((flags & CROSS_ADAPTER) && (!(flags & CREATE_SHARED) || args->NumAllocations != 1))
 		return refuse(call, "ALF-39",
 			      "a cross-adapter resource is CreateShared and one allocation", flags);
@@ -164,6 +167,7 @@ static NTSTATUS create(const struct vmm_kmt_call *call, uint32_t flags,
 
 	*global = 0;
 	request->cross_adapter = flags & CROSS_ADAPTER;
+	request->nt_security = flags & NT_SECURITY;
 	if (flags & CREATE_RESOURCE)
 		status = vmm_resource_create(call->device, flags & CREATE_SHARED,
 					     &request->runtime_resource);

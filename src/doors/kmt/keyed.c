@@ -15,13 +15,12 @@ static NTSTATUS begin(struct vmm_kmt_call *call)
 	return STATUS_SUCCESS;
 }
 
-/* Private data comes with a pointer, or has no bytes (KMX-07, KMX-09). */
-static NTSTATUS check_data(const struct vmm_kmt_call *call, const char *rule, const void *data,
-			   uint32_t bytes)
+NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
+				  const void *data, uint32_t bytes)
 {
 	if (!bytes || (data && bytes <= VMM_KMT_PRIVATE_BYTES_MAX))
 		return STATUS_SUCCESS;
-	vmm_finding(call->process->world->observe, rule, call->process->id, 0,
+	vmm_finding(process->world->observe, rule, process->id, 0,
 		    "keyed mutex: %u bytes of private runtime data%s", bytes,
 		    data ? ", which is too much" : " and no pointer");
 	return STATUS_INVALID_PARAMETER;
@@ -65,8 +64,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2 *pDat
 		status = STATUS_INVALID_PARAMETER;
 	}
 	if (NT_SUCCESS(status))
-		status = check_data(&call, "KMX-07", args.pPrivateRuntimeData,
-				    args.PrivateRuntimeDataSize);
+		status = vmm_kmt_check_keyed_data(call.process, "KMX-07", args.pPrivateRuntimeData,
+						  args.PrivateRuntimeDataSize);
 	if (NT_SUCCESS(status))
 		status = vmm_copy_in(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize,
 				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
@@ -84,17 +83,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2 *pDat
 static NTSTATUS open_mutex(uint32_t global, const void *data, uint32_t bytes, D3DKMT_HANDLE *result)
 {
 	struct vmm_kmt_call call;
-	uint32_t handle = 0;
+	struct vmm_keyed_open open = {
+		.global = global, .with_data = data != NULL, .data_bytes = bytes};
 	NTSTATUS status = begin(&call);
 
 	if (!NT_SUCCESS(status))
 		return status;
-	status = check_data(&call, "KMX-09", data, bytes);
+	status = vmm_kmt_check_keyed_data(call.process, "KMX-09", data, bytes);
 	if (NT_SUCCESS(status))
-		status = vmm_keyed_open(call.process, global, data != NULL, bytes, &handle);
+		status = vmm_keyed_open(call.process, &open);
 	if (NT_SUCCESS(status))
-		*result = handle;
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+		*result = open.handle;
+	return vmm_kmt_leave(&call, status, open.handle, 1, 0);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutex(D3DKMT_OPENKEYEDMUTEX *pData)
@@ -111,6 +111,35 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutex2(D3DKMT_OPENKEYEDMUTEX2 *pData)
 	D3DKMT_OPENKEYEDMUTEX2 args = *pData;
 	return open_mutex(args.hSharedHandle, args.pPrivateRuntimeData, args.PrivateRuntimeDataSize,
 			  &pData->hKeyedMutex);
+}
+
+/* KMX-10: the mutex of a bundle, without its resource. */
+KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE *pData)
+{
+	struct vmm_bundle *bundle = NULL;
+	struct vmm_kmt_call call;
+	uint32_t sync;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenKeyedMutexFromNtHandle (SYN-01)", "no argument");
+	D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE args = *pData;
+	struct vmm_keyed_open open = {.with_data = args.pPrivateRuntimeData != NULL,
+				      .data_bytes = args.PrivateRuntimeDataSize};
+	NTSTATUS status = begin(&call);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_kmt_check_keyed_data(call.process, "KMX-09", args.pPrivateRuntimeData,
+					  args.PrivateRuntimeDataSize);
+	if (NT_SUCCESS(status))
+		status =
+			vmm_bundle_find(call.process, (uint64_t)(uintptr_t)args.hNtHandle, &bundle);
+	if (NT_SUCCESS(status))
+		status = vmm_bundle_open(call.process, NULL, bundle, &open, &sync);
+	if (bundle)
+		vmm_bundle_put(bundle);
+	if (NT_SUCCESS(status))
+		pData->hKeyedMutex = open.handle;
+	return vmm_kmt_leave(&call, status, open.handle, 1, 0);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyKeyedMutex(const D3DKMT_DESTROYKEYEDMUTEX *pData)
@@ -156,7 +185,7 @@ static NTSTATUS acquire(D3DKMT_HANDLE handle, const LARGE_INTEGER *timeout,
 	if (!NT_SUCCESS(status))
 		return status;
 	access->deadline_ns = deadline_of(call.process->world->os, timeout);
-	status = check_data(&call, "KMX-20", data, access->data_bytes);
+	status = vmm_kmt_check_keyed_data(call.process, "KMX-20", data, access->data_bytes);
 	if (NT_SUCCESS(status) && access->data_bytes) {
 		access->data = vmm_calloc(1, access->data_bytes);
 		status = access->data ? STATUS_SUCCESS : STATUS_NO_MEMORY;
@@ -202,7 +231,7 @@ static NTSTATUS release(D3DKMT_HANDLE handle, struct vmm_keyed_access *access, c
 
 	if (!NT_SUCCESS(status))
 		return status;
-	status = check_data(&call, "KMX-20", data, access->data_bytes);
+	status = vmm_kmt_check_keyed_data(call.process, "KMX-20", data, access->data_bytes);
 	if (NT_SUCCESS(status))
 		status = vmm_copy_in(data, access->data_bytes, VMM_KMT_PRIVATE_BYTES_MAX, 1,
 				     &access->data);

@@ -114,6 +114,11 @@ NTSTATUS vmm_kmt_standard_check(const struct vmm_kmt_call *call,
 NTSTATUS vmm_kmt_standard_memory(const struct vmm_kmt_call *call, uint32_t flags,
 				 struct vmm_allocate_request *request);
 
+/* ---- keyed.c ---- */
+/* Private data comes with a pointer, or has no bytes (KMX-07, KMX-09): STATUS_INVALID_PARAMETER and a finding of that rule. */
+NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
+				  const void *data, uint32_t bytes);
+
 /* ---- query.c ---- */
 /* QAI-07: does a query that names a physical adapter name one that can be asked? */
 NTSTATUS vmm_kmt_check_physical_adapter(const struct vmm_process *process,

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Scheduling priorities of contexts and of the process (SCH-01 to SCH-04). */
 #include "doors/kmt/kmt_private.h"
+#include "sched/hw_sched.h"
+
+/*
+ * The same calls serve hardware contexts (SCH-10), whose handles are of their own kind. True: it is one of those, and the call
+ * on its device has begun.
+ */
+static bool enter_hw(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, NTSTATUS *status)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	if (!process || !vmm_hw_is_context(process, handle))
+		return false;
+	*call = (struct vmm_kmt_call){.process = process, .door = VIDMM_DOOR_OTHER};
+	call->began = vmm_observe_begin(process->world->observe, VIDMM_EVENT_DOOR);
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
+				      vmm_hw_device_of_context(process, handle));
+	*status = call->device ? vmm_kmt_check_alive(call->device) : STATUS_INVALID_PARAMETER;
+	return true;
+}
 
 #define OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
 
@@ -13,7 +32,14 @@ D3DKMTSetContextSchedulingPriority(const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY *pD
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTSetContextSchedulingPriority", "no argument");
 	D3DKMT_SETCONTEXTSCHEDULINGPRIORITY args = *pData;
-	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
+	NTSTATUS status;
+
+	if (enter_hw(&call, args.hContext, &status)) {
+		if (NT_SUCCESS(status))
+			status = vmm_hw_set_priority(call.device, args.hContext, args.Priority);
+		return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
+	}
+	status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
 	if (NT_SUCCESS(status))
 		status = vmm_sched_set_priority(context, args.Priority);
 	return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
@@ -28,7 +54,17 @@ D3DKMTGetContextSchedulingPriority(D3DKMT_GETCONTEXTSCHEDULINGPRIORITY *pData)
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTGetContextSchedulingPriority", "no argument");
 	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
+	NTSTATUS status;
+	int32_t priority = 0;
+
+	if (enter_hw(&call, handle, &status)) {
+		if (NT_SUCCESS(status))
+			status = vmm_hw_priority(call.device, handle, false, &priority);
+		if (NT_SUCCESS(status))
+			pData->Priority = priority;
+		return vmm_kmt_leave(&call, status, handle, 1, 0);
+	}
+	status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
 	if (NT_SUCCESS(status))
 		pData->Priority = vmm_sched_priority(context);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
@@ -43,7 +79,15 @@ KMT_API NTSTATUS APIENTRY D3DKMTSetContextInProcessSchedulingPriority(
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTSetContextInProcessSchedulingPriority", "no argument");
 	D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY args = *pData;
-	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
+	NTSTATUS status;
+
+	if (enter_hw(&call, args.hContext, &status)) {
+		if (NT_SUCCESS(status))
+			status = vmm_hw_set_in_process_priority(call.device, args.hContext,
+								args.Priority);
+		return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
+	}
+	status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
 	if (NT_SUCCESS(status))
 		status = vmm_sched_set_in_process_priority(context, args.Priority);
 	return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
@@ -58,7 +102,17 @@ D3DKMTGetContextInProcessSchedulingPriority(D3DKMT_GETCONTEXTINPROCESSSCHEDULING
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTGetContextInProcessSchedulingPriority", "no argument");
 	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
+	NTSTATUS status;
+	int32_t priority = 0;
+
+	if (enter_hw(&call, handle, &status)) {
+		if (NT_SUCCESS(status))
+			status = vmm_hw_priority(call.device, handle, true, &priority);
+		if (NT_SUCCESS(status))
+			pData->Priority = priority;
+		return vmm_kmt_leave(&call, status, handle, 1, 0);
+	}
+	status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
 	if (NT_SUCCESS(status))
 		pData->Priority = vmm_sched_in_process_priority(context);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening resources that somebody shared by a global handle. */
+/* Opening resources that somebody shared, by a global handle or by an NT handle. */
 #include "doors/kmt/kmt_private.h"
 
 #include <string.h>
@@ -12,9 +12,10 @@ KMT_API NTSTATUS APIENTRY D3DKMTQueryResourceInfo(D3DKMT_QUERYRESOURCEINFO *pDat
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTQueryResourceInfo", "no argument");
 	D3DKMT_QUERYRESOURCEINFO args = *pData;
+	const struct vmm_share_key key = {.global = args.hGlobalShare};
 	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, false);
 	if (NT_SUCCESS(status))
-		status = vmm_share_sizes(call.device, args.hGlobalShare, &sizes);
+		status = vmm_share_sizes(call.device, &key, &sizes);
 	if (NT_SUCCESS(status)) {
 		pData->PrivateRuntimeDataSize = sizes.runtime_bytes;
 		pData->ResourcePrivateDriverDataSize = sizes.private_bytes;
@@ -28,6 +29,7 @@ KMT_API NTSTATUS APIENTRY
 D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 {
 	struct vmm_process *process = vmm_kmt_process();
+	NTSTATUS status = STATUS_SUCCESS;
 	uint32_t luid;
 
 	if (!pData)
@@ -35,13 +37,13 @@ D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 	if (!process)
 		return STATUS_UNSUCCESSFUL;
 	D3DKMT_GETSHAREDRESOURCEADAPTERLUID args = *pData;
-	if (args.hNtHandle) {
-		vmm_reason(
-			process->world->observe, STATUS_NOT_SUPPORTED, process->id, 0,
-			"D3DKMTGetSharedResourceAdapterLuid: sharing by NT handles is not built");
-		return STATUS_NOT_SUPPORTED;
-	}
-	NTSTATUS status = vmm_share_luid(process, args.hGlobalShare, &luid);
+	struct vmm_share_key key = {.global = args.hGlobalShare};
+	if (args.hNtHandle)
+		status = vmm_bundle_find(process, (uint64_t)(uintptr_t)args.hNtHandle, &key.bundle);
+	if (NT_SUCCESS(status))
+		status = vmm_share_luid(process, &key, &luid);
+	if (key.bundle)
+		vmm_bundle_put(key.bundle);
 	if (NT_SUCCESS(status))
 		pData->AdapterLuid = (LUID){.LowPart = luid};
 	return status;
@@ -50,6 +52,7 @@ D3DKMTGetSharedResourceAdapterLuid(D3DKMT_GETSHAREDRESOURCEADAPTERLUID *pData)
 /* One open in the making. */
 struct opening {
 	struct vmm_kmt_call call;
+	struct vmm_share_key key;
 	struct vmm_share_sizes sizes;
 	uint32_t *handles, *item_bytes;
 	uint32_t resource;
@@ -87,6 +90,14 @@ static NTSTATUS check_open(const struct opening *o, const D3DKMT_OPENRESOURCE *a
 	return STATUS_SUCCESS;
 }
 
+static void close_resource(struct opening *o)
+{
+	void *key;
+
+	if (NT_SUCCESS(vmm_kmt_resource_key(&o->call, o->resource, &key)))
+		(void)!vmm_memory_deallocate(o->call.device, key, NULL, 0, 0);
+}
+
 static NTSTATUS open_resource(struct opening *o, const D3DKMT_OPENRESOURCE *args)
 {
 	uint32_t count = o->sizes.count;
@@ -98,19 +109,15 @@ static NTSTATUS open_resource(struct opening *o, const D3DKMT_OPENRESOURCE *args
 	o->item_bytes = vmm_calloc(count, sizeof(*o->item_bytes));
 	if (!o->handles || !o->item_bytes)
 		return STATUS_NO_MEMORY;
-	NTSTATUS status = vmm_resource_open(o->call.device, args->hGlobalShare, &o->resource,
-					    o->handles, &count);
+	NTSTATUS status =
+		vmm_resource_open(o->call.device, &o->key, &o->resource, o->handles, &count);
 	if (!NT_SUCCESS(status))
 		return status;
 	struct vmm_share_data into = data;
 	into.item_bytes = o->item_bytes;
-	status = vmm_share_read(o->call.device, args->hGlobalShare, &o->sizes, &into);
-	if (!NT_SUCCESS(status)) { /* somebody destroyed and shared meanwhile */
-		void *key;
-
-		if (NT_SUCCESS(vmm_kmt_resource_key(&o->call, o->resource, &key)))
-			(void)!vmm_memory_deallocate(o->call.device, key, NULL, 0, 0);
-	}
+	status = vmm_share_read(o->call.device, &o->key, &o->sizes, &into);
+	if (!NT_SUCCESS(status)) /* somebody destroyed and shared meanwhile */
+		close_resource(o);
 	return status;
 }
 
@@ -132,6 +139,15 @@ static void give_out(const struct opening *o, const D3DKMT_OPENRESOURCE *args, s
 	}
 }
 
+static NTSTATUS open_key(struct opening *o, const D3DKMT_OPENRESOURCE *args)
+{
+	NTSTATUS status = vmm_share_sizes(o->call.device, &o->key, &o->sizes);
+
+	if (NT_SUCCESS(status))
+		status = check_open(o, args);
+	return NT_SUCCESS(status) ? open_resource(o, args) : status;
+}
+
 static NTSTATUS open_with(D3DKMT_OPENRESOURCE *pData, const char *function, size_t step)
 {
 	struct opening o = {0};
@@ -139,14 +155,11 @@ static NTSTATUS open_with(D3DKMT_OPENRESOURCE *pData, const char *function, size
 	if (!pData)
 		return vmm_kmt_refuse(function, "no argument");
 	D3DKMT_OPENRESOURCE args = *pData;
+	o.key.global = args.hGlobalShare;
 	NTSTATUS status =
 		vmm_kmt_enter_device(&o.call, args.hDevice, VIDMM_DOOR_OPEN_RESOURCE, false);
 	if (NT_SUCCESS(status))
-		status = vmm_share_sizes(o.call.device, args.hGlobalShare, &o.sizes);
-	if (NT_SUCCESS(status))
-		status = check_open(&o, &args);
-	if (NT_SUCCESS(status))
-		status = open_resource(&o, &args);
+		status = open_key(&o, &args);
 	if (NT_SUCCESS(status)) {
 		give_out(&o, &args, step);
 		pData->hResource = o.resource;
@@ -171,4 +184,93 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenResource(D3DKMT_OPENRESOURCE *pData)
 KMT_API NTSTATUS APIENTRY D3DKMTOpenResource2(D3DKMT_OPENRESOURCE *pData)
 {
 	return open_with(pData, "D3DKMTOpenResource2", sizeof(D3DDDI_OPENALLOCATIONINFO2));
+}
+
+/* ---- NT handles ---- */
+
+/* Enters the device and finds what the handle names, for vmm_bundle_put. */
+static NTSTATUS begin_nt(struct opening *o, D3DKMT_HANDLE device, HANDLE handle, uint32_t door)
+{
+	NTSTATUS status = vmm_kmt_enter_device(&o->call, device, door, false);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	return vmm_bundle_find(o->call.process, (uint64_t)(uintptr_t)handle, &o->key.bundle);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTQueryResourceInfoFromNtHandle(D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE *pData)
+{
+	struct opening o = {0};
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTQueryResourceInfoFromNtHandle", "no argument");
+	D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE args = *pData;
+	NTSTATUS status = begin_nt(&o, args.hDevice, args.hNtHandle, VIDMM_DOOR_OTHER);
+	if (NT_SUCCESS(status))
+		status = vmm_share_sizes(o.call.device, &o.key, &o.sizes);
+	if (o.key.bundle)
+		vmm_bundle_put(o.key.bundle);
+	if (NT_SUCCESS(status)) {
+		pData->PrivateRuntimeDataSize = o.sizes.runtime_bytes;
+		pData->ResourcePrivateDriverDataSize = o.sizes.private_bytes;
+		pData->TotalPrivateDriverDataSize = o.sizes.total_item_bytes;
+		pData->NumAllocations = o.sizes.count;
+	}
+	return vmm_kmt_leave(&o.call, status, 0, 1, 0);
+}
+
+/* SHR-28: the resource, then what came with it; all of it or nothing. */
+static NTSTATUS open_bundle(struct opening *o, const D3DKMT_OPENRESOURCE *args,
+			    struct vmm_keyed_open *keyed, uint32_t *sync)
+{
+	NTSTATUS status = vmm_kmt_check_keyed_data(
+		o->call.process, "KMX-09", keyed->with_data ? keyed : NULL, keyed->data_bytes);
+
+	if (NT_SUCCESS(status))
+		status = open_key(o, args);
+	if (!NT_SUCCESS(status))
+		return status;
+	status = vmm_bundle_open(o->call.process, o->call.device, o->key.bundle, keyed, sync);
+	if (!NT_SUCCESS(status))
+		close_resource(o);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOpenResourceFromNtHandle(D3DKMT_OPENRESOURCEFROMNTHANDLE *pData)
+{
+	struct opening o = {0};
+	uint32_t sync = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenResourceFromNtHandle", "no argument");
+	D3DKMT_OPENRESOURCEFROMNTHANDLE given = *pData;
+	const D3DKMT_OPENRESOURCE args = {
+		.NumAllocations = given.NumAllocations,
+		.pOpenAllocationInfo2 = given.pOpenAllocationInfo2,
+		.pPrivateRuntimeData = given.pPrivateRuntimeData,
+		.PrivateRuntimeDataSize = given.PrivateRuntimeDataSize,
+		.pResourcePrivateDriverData = given.pResourcePrivateDriverData,
+		.ResourcePrivateDriverDataSize = given.ResourcePrivateDriverDataSize,
+		.pTotalPrivateDriverDataBuffer = given.pTotalPrivateDriverDataBuffer,
+		.TotalPrivateDriverDataBufferSize = given.TotalPrivateDriverDataBufferSize};
+	struct vmm_keyed_open keyed = {.with_data = given.pKeyedMutexPrivateRuntimeData != NULL,
+				       .data_bytes = given.KeyedMutexPrivateRuntimeDataSize};
+	NTSTATUS status = begin_nt(&o, given.hDevice, given.hNtHandle, VIDMM_DOOR_OPEN_RESOURCE);
+	if (NT_SUCCESS(status))
+		status = open_bundle(&o, &args, &keyed, &sync);
+	if (o.key.bundle)
+		vmm_bundle_put(o.key.bundle);
+	if (NT_SUCCESS(status)) {
+		give_out(&o, &args, sizeof(D3DDDI_OPENALLOCATIONINFO2));
+		pData->TotalPrivateDriverDataBufferSize = o.sizes.total_item_bytes;
+		pData->hResource = o.resource;
+		pData->hKeyedMutex = keyed.handle;
+		pData->hSyncObject = sync;
+		if (!keyed.handle)
+			pData->KeyedMutexPrivateRuntimeDataSize = 0;
+	}
+	vmm_free(o.handles);
+	vmm_free(o.item_bytes);
+	return vmm_kmt_leave(&o.call, status, o.resource, o.sizes.count, 0);
 }

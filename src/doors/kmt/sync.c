@@ -33,7 +33,9 @@ D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT *pData)
 		return vmm_kmt_refuse("D3DKMTCreateSynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT args = *pData;
 	struct vmm_sync_request request = {.type = (uint32_t)args.Info.Type, .first_form = true};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = args.Info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = args.Info.Semaphore.MaxCount;
 		request.count = args.Info.Semaphore.InitialCount;
 	}
@@ -50,6 +52,9 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 					   .flags = info->Flags.Value};
 
 	switch (info->Type) {
+	case D3DDDI_SYNCHRONIZATION_MUTEX:
+		request.owned = info->SynchronizationMutex.InitialState != 0;
+		break;
 	case D3DDDI_SEMAPHORE:
 		request.max_count = info->Semaphore.MaxCount;
 		request.count = info->Semaphore.InitialCount;
@@ -67,11 +72,25 @@ static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO
 	case D3DDDI_PERIODIC_MONITORED_FENCE:
 		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
 		request.adapter = info->PeriodicMonitoredFence.hAdapter;
+		request.target = info->PeriodicMonitoredFence.VidPnTargetId;
+		request.time_100ns = info->PeriodicMonitoredFence.Time;
 		break;
 	default:
 		break;
 	}
 	return request;
+}
+
+static void give_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
+			   const struct vmm_sync_request *request)
+{
+	if (request->type == VMM_SYNC_MONITORED_FENCE) {
+		info->MonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
+		info->MonitoredFence.FenceValueGPUVirtualAddress = 0;
+	} else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
+		info->PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
+		info->PeriodicMonitoredFence.FenceValueGPUVirtualAddress = 0;
+	}
 }
 
 KMT_API NTSTATUS APIENTRY
@@ -86,12 +105,8 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	NTSTATUS status = create(&call, args.hDevice, &request);
 	if (NT_SUCCESS(status)) {
 		pData->hSyncObject = request.handle;
-		pData->Info.SharedHandle = 0; /* SFL-01, SFL-06 */
-		if (request.type == VMM_SYNC_MONITORED_FENCE) {
-			pData->Info.MonitoredFence.FenceValueCPUVirtualAddress =
-				request.cpu_address;
-			pData->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
-		}
+		pData->Info.SharedHandle = request.global_handle; /* SFL-01, SFL-02, SFL-06 */
+		give_addresses(&pData->Info, &request);
 	}
 	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
 }
@@ -115,8 +130,12 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_HANDLE handle = pData->hSyncObject;
 	NTSTATUS status = begin(&call, VIDMM_DOOR_DESTROY_SYNC);
-	if (NT_SUCCESS(status))
-		status = vmm_sync_destroy(call.process, handle);
+	if (!NT_SUCCESS(status))
+		return status;
+	void *live = vmm_sync_driver_device(call.process, handle);
+	if (vmm_unlikely(live)) /* CPN-06: the miniport is told */
+		call.device = vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, live);
+	status = vmm_sync_destroy(call.process, call.device, handle);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
@@ -183,34 +202,59 @@ static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE device, uint32_t 
 	return status;
 }
 
-KMT_API NTSTATUS APIENTRY
-D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
+/* Of one fence: the caller's two arrays have one entry each, which is read once. */
+static inline struct vmm_sync_one first_of(D3DKMT_HANDLE device, const void *handles,
+					   const void *values)
 {
-	struct vmm_kmt_call call;
-	struct arrays arrays;
+	return (struct vmm_sync_one){.device = device,
+				     .handle = *(const volatile uint32_t *)handles,
+				     .value = *(const volatile uint64_t *)values};
+}
 
-	if (!pData)
-		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
-	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
-	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
-	if (!NT_SUCCESS(status))
-		return status;
-	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
+__attribute__((noinline)) static NTSTATUS signal_list(
+	struct vmm_kmt_call *call, const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
+	struct arrays arrays;
+	NTSTATUS status =
+		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+
 	if (NT_SUCCESS(status)) {
-		struct vmm_sync_caller caller = {.process = call.process,
-						 .device_handle = args.hDevice};
+		struct vmm_sync_caller caller = {.process = call->process,
+						 .device_handle = args->hDevice};
 
 		status = vmm_sync_signal(&caller, &list);
 		if (vmm_unlikely(status == STATUS_PENDING)) {
-			status = enter(&call, args.hDevice, VIDMM_DOOR_SIGNAL_FROM_CPU);
-			caller.device = call.device;
+			status = enter(call, args->hDevice, VIDMM_DOOR_SIGNAL_FROM_CPU);
+			caller.device = call->device;
 			if (NT_SUCCESS(status))
 				status = vmm_sync_signal(&caller, &list);
 		}
 	}
 	arrays_done(&arrays);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
+}
+
+KMT_API NTSTATUS APIENTRY
+D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (vmm_unlikely(!pData))
+		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
+	if (vmm_unlikely(!NT_SUCCESS(status)))
+		return status;
+	if (vmm_likely(args.ObjectCount == 1 && !args.Flags.Value && args.ObjectHandleArray &&
+		       args.FenceValueArray)) {
+		const struct vmm_sync_one one =
+			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
+
+		if (vmm_likely(vmm_sync_signal_one(call.process, &one) == VMM_OK))
+			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1, 0);
+	}
+	return signal_list(&call, &args);
 }
 
 static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
@@ -225,30 +269,48 @@ static NTSTATUS wait_long(struct vmm_kmt_call *call, D3DKMT_HANDLE device,
 	return vmm_sync_wait(&call->device, &call->visit, list);
 }
 
+__attribute__((noinline)) static NTSTATUS wait_for_list(
+	struct vmm_kmt_call *call, const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	struct vmm_sync_list list = {.count = args->ObjectCount, .flags = args->Flags.Value};
+	struct arrays arrays;
+	NTSTATUS status =
+		copy_arrays(call, &arrays, args->ObjectHandleArray, args->FenceValueArray, &list);
+
+	if (NT_SUCCESS(status)) {
+		const struct vmm_sync_caller caller = {.process = call->process,
+						       .device_handle = args->hDevice};
+
+		status = args->hAsyncEvent ? STATUS_PENDING : vmm_sync_poll(&caller, &list);
+		if (status == STATUS_PENDING)
+			status = wait_long(call, args->hDevice, &list, args->hAsyncEvent);
+	}
+	arrays_done(&arrays);
+	return vmm_kmt_leave(call, status, args->hDevice, args->ObjectCount, args->Flags.Value);
+}
+
 KMT_API NTSTATUS APIENTRY
 D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *pData)
 {
 	struct vmm_kmt_call call;
-	struct arrays arrays;
 
-	if (!pData)
+	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	struct vmm_sync_list list = {.count = args.ObjectCount, .flags = args.Flags.Value};
 	NTSTATUS status = begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
-	if (!NT_SUCCESS(status))
+	if (vmm_unlikely(!NT_SUCCESS(status)))
 		return status;
-	status = copy_arrays(&call, &arrays, args.ObjectHandleArray, args.FenceValueArray, &list);
-	if (NT_SUCCESS(status)) {
-		const struct vmm_sync_caller caller = {.process = call.process,
-						       .device_handle = args.hDevice};
+	if (vmm_likely(args.ObjectCount == 1 && !args.hAsyncEvent &&
+		       !(args.Flags.Value & ~VMM_SYNC_WAIT_ANY) && args.ObjectHandleArray &&
+		       args.FenceValueArray)) {
+		const struct vmm_sync_one one =
+			first_of(args.hDevice, args.ObjectHandleArray, args.FenceValueArray);
 
-		status = args.hAsyncEvent ? STATUS_PENDING : vmm_sync_poll(&caller, &list);
-		if (status == STATUS_PENDING)
-			status = wait_long(&call, args.hDevice, &list, args.hAsyncEvent);
+		if (vmm_sync_poll_one(call.process, &one) == VMM_OK)
+			return vmm_kmt_leave_often(&call, STATUS_SUCCESS, args.hDevice, 1,
+						   args.Flags.Value);
 	}
-	arrays_done(&arrays);
-	return vmm_kmt_leave(&call, status, args.hDevice, args.ObjectCount, args.Flags.Value);
+	return wait_for_list(&call, &args);
 }
 
 /* MFN-40: an event of its own, which can be read from once the fence has the value, and as long as nobody reads it. */

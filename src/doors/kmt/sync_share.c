@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* NT handles of synchronization objects: sharing, names, opening. On Linux such a handle is a file descriptor. */
+/* NT handles: sharing, names, and opening synchronization objects. On Linux such a handle is a file descriptor. */
 #include "doors/kmt/kmt_private.h"
+
+#include <string.h>
 
 static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
 {
@@ -13,12 +15,12 @@ static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
 
 /* A copy of the name, to be freed with vmm_free(*text); no attributes, or none in them: length 0 (SHR-11). */
 static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIBUTES *attributes,
-			  struct vmm_sync_name *name, void **text)
+			  struct vmm_nt_name *name, void **text)
 {
 	struct vmm_observe *observe = process->world->observe;
 
 	*text = NULL;
-	*name = (struct vmm_sync_name){0};
+	*name = (struct vmm_nt_name){0};
 	if (!attributes)
 		return STATUS_SUCCESS;
 	OBJECT_ATTRIBUTES args = *attributes;
@@ -39,65 +41,81 @@ static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIB
 	if (!string.Length || string.Length % sizeof(uint16_t) || !string.Buffer) {
 		vmm_finding(observe, "SHR-26", process->id, 0,
 			    "a name of %u bytes: it has 1 to %u units of two bytes", string.Length,
-			    VMM_SYNC_NAME_MAX);
+			    VMM_NT_NAME_MAX);
 		return STATUS_OBJECT_NAME_INVALID;
 	}
 	name->length = string.Length / (uint32_t)sizeof(uint16_t);
 	NTSTATUS status =
-		vmm_copy_in(string.Buffer, name->length, VMM_SYNC_NAME_MAX, sizeof(uint16_t), text);
+		vmm_copy_in(string.Buffer, name->length, VMM_NT_NAME_MAX, sizeof(uint16_t), text);
 	name->text = *text;
 	return status;
 }
 
-static bool is_a(struct vmm_process *process, D3DKMT_HANDLE handle, enum vmm_handle_type type)
+/* The device whose resource it is; 0: it is no resource. */
+static D3DKMT_HANDLE device_of(struct vmm_process *process, D3DKMT_HANDLE handle)
 {
 	vmm_os_mutex_lock(&process->lock);
-	bool found = vmm_handle_lookup(&process->handles, handle, type);
+	const struct vmm_resource *resource =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_RESOURCE);
+	D3DKMT_HANDLE device = resource ? resource->device->handle : 0;
 	vmm_os_mutex_unlock(&process->lock);
-	return found;
+	return device;
 }
 
-/* SHR-07: what can be named together; one synchronization object is what is built. */
-static NTSTATUS check_objects(struct vmm_process *process, UINT count, const D3DKMT_HANDLE *handles)
+/* SHR-07: what can be named together. What the handle would name, with a reference; the call has entered a device, or not. */
+static NTSTATUS find_target(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *given,
+			    struct vmm_nt_target *target)
 {
-	struct vmm_observe *observe = process->world->observe;
+	uint32_t handles[VMM_BUNDLE_MAX];
 
-	if (count == 1 && handles && !is_a(process, handles[0], VMM_HANDLE_RESOURCE))
-		return STATUS_SUCCESS;
-	if (handles && (count == 1 || count == D3DKMT_MAX_OBJECTS_PER_HANDLE) &&
-	    is_a(process, handles[0], VMM_HANDLE_RESOURCE)) {
-		vmm_reason(
-			observe, STATUS_NOT_SUPPORTED, process->id, handles[0],
-			"share objects: NT handles of resources, alone or with a keyed mutex and "
-			"a synchronization object, are not built");
-		return STATUS_NOT_SUPPORTED;
+	if ((count != 1 && count != VMM_BUNDLE_MAX) || !given) {
+		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, 0,
+			    "share objects: %u objects%s: a resource, a synchronization object, or "
+			    "a resource, a keyed mutex and a synchronization object are shared by "
+			    "one handle",
+			    count, given ? "" : ", and no array");
+		return STATUS_INVALID_PARAMETER;
 	}
-	vmm_finding(observe, "SHR-07", process->id, 0,
-		    "share objects: %u objects%s: a resource, a synchronization object, or a "
-		    "resource, a keyed mutex and a synchronization object are shared by one handle",
-		    count, handles ? "" : ", and no array");
-	return STATUS_INVALID_PARAMETER;
+	memcpy(handles, given, count * sizeof(handles[0]));
+	D3DKMT_HANDLE device = device_of(call->process, handles[0]);
+	if (!device && count == 1)
+		return vmm_sync_target(call->process, handles[0], target);
+	if (!device) {
+		vmm_finding(call->process->world->observe, "SHR-07", call->process->id, handles[0],
+			    "share objects: the first of three, 0x%08x, is no live resource",
+			    handles[0]);
+		return STATUS_INVALID_PARAMETER;
+	}
+	uint64_t began = call->began;
+	NTSTATUS status = vmm_kmt_enter_device(call, device, call->door, false);
+	call->began = began;
+	return NT_SUCCESS(status) ? vmm_bundle_target(call->device, handles, count, target)
+				  : status;
 }
 
-static NTSTATUS share(struct vmm_process *process, UINT count, const D3DKMT_HANDLE *handles,
-		      const OBJECT_ATTRIBUTES *attributes, HANDLE *result)
+/* SHR-37: the objects before the name. */
+static NTSTATUS share(struct vmm_kmt_call *call, UINT count, const D3DKMT_HANDLE *handles,
+		      const OBJECT_ATTRIBUTES *attributes, uint32_t access, HANDLE *result)
 {
-	struct vmm_sync_name name;
+	struct vmm_nt_target target;
+	struct vmm_nt_name name;
 	uint64_t handle = 0;
 	void *text = NULL;
-	NTSTATUS status = check_objects(process, count, handles);
+	NTSTATUS status = find_target(call, count, handles, &target);
 
+	if (!NT_SUCCESS(status))
+		return status;
+	status = copy_name(call->process, attributes, &name, &text);
 	if (NT_SUCCESS(status))
-		status = copy_name(process, attributes, &name, &text);
-	if (NT_SUCCESS(status))
-		status = vmm_sync_share(process, handles[0], &name, &handle);
+		status = vmm_nt_share(call->process, &target, &name, access, &handle);
 	vmm_free(text);
+	target.put(target.object);
 	if (NT_SUCCESS(status))
 		*result = (HANDLE)(uintptr_t)handle;
 	return status;
 }
 
-/* SHR-09: whatever access is asked for; SHR-10: what it says is not enforced. */
+/* SHR-09: whatever access is asked for; SHR-10: what it says counts where the host enforces it. */
 KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE *hObjects,
 					     OBJECT_ATTRIBUTES *pObjectAttributes,
 					     DWORD dwDesiredAccess, HANDLE *phSharedNtHandle)
@@ -110,35 +128,96 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 	if (!NT_SUCCESS(status))
 		return status;
 	D3DKMT_HANDLE first = cObjects && hObjects ? hObjects[0] : 0;
-	status = share(call.process, cObjects, cObjects == 1 && hObjects ? &first : hObjects,
-		       pObjectAttributes, phSharedNtHandle);
+	status = share(&call, cObjects, hObjects, pObjectAttributes, dwDesiredAccess,
+		       phSharedNtHandle);
 	return vmm_kmt_leave(&call, status, first, cObjects, dwDesiredAccess);
+}
+
+static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attributes, uint32_t access,
+			HANDLE *result)
+{
+	struct vmm_kmt_call call;
+	struct vmm_nt_name name;
+	uint64_t handle = 0;
+	void *text = NULL;
+	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	status = copy_name(call.process, attributes, &name, &text);
+	if (NT_SUCCESS(status) && !name.length) {
+		vmm_finding(call.process->world->observe, "SHR-21", call.process->id, 0,
+			    "open NT handle from name: the attributes have none");
+		status = STATUS_OBJECT_NAME_INVALID;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_nt_handle_of_name(call.process, kind, &name, access, &handle);
+	vmm_free(text);
+	if (NT_SUCCESS(status))
+		*result = (HANDLE)(uintptr_t)handle;
+	return vmm_kmt_leave(&call, status, 0, 1, access);
 }
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTOpenSyncObjectNtHandleFromName(D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_sync_name name;
-	uint64_t handle = 0;
-	void *text = NULL;
+	HANDLE handle = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName", "no argument");
 	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = *pData;
 	if (!args.pObjAttrib)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectNtHandleFromName (SHR-21)", "no name");
+	NTSTATUS status = by_name(VMM_NT_SYNC, args.pObjAttrib, args.dwDesiredAccess, &handle);
+	if (NT_SUCCESS(status))
+		pData->hNtHandle = handle;
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOpenNtHandleFromName(D3DKMT_OPENNTHANDLEFROMNAME *pData)
+{
+	HANDLE handle = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName", "no argument");
+	D3DKMT_OPENNTHANDLEFROMNAME args = *pData;
+	if (!args.pObjAttrib)
+		return vmm_kmt_refuse("D3DKMTOpenNtHandleFromName (SHR-21)", "no name");
+	NTSTATUS status = by_name(VMM_NT_RESOURCE, args.pObjAttrib, args.dwDesiredAccess, &handle);
+	if (NT_SUCCESS(status))
+		pData->hNtHandle = handle;
+	return status;
+}
+
+/* SHR-36: nobody here is a guest of a hypervisor. */
+KMT_API NTSTATUS APIENTRY D3DKMTShareObjectWithHost(D3DKMT_SHAREOBJECTWITHHOST *pData)
+{
+	const struct vmm_process *process = vmm_kmt_process();
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTShareObjectWithHost", "no argument");
+	if (!process)
+		return STATUS_UNSUCCESSFUL;
+	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, pData->hObject,
+		   "SHR-36: share object with host: this is no guest of a hypervisor");
+	return STATUS_NOT_SUPPORTED;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZATIONOBJECT *pData)
+{
+	struct vmm_kmt_call call;
+	uint32_t handle = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)", "no argument");
+	D3DKMT_HANDLE global = pData->hSharedHandle;
 	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
 	if (!NT_SUCCESS(status))
 		return status;
-	status = copy_name(call.process, args.pObjAttrib, &name, &text);
+	status = vmm_sync_open_global(call.process, global, &handle);
 	if (NT_SUCCESS(status))
-		status =
-			vmm_sync_handle_of_name(call.process, &name, args.dwDesiredAccess, &handle);
-	vmm_free(text);
-	if (NT_SUCCESS(status))
-		pData->hNtHandle = (HANDLE)(uintptr_t)handle;
-	return vmm_kmt_leave(&call, status, 0, 1, args.dwDesiredAccess);
+		pData->hSyncObject = handle;
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *pData)

@@ -13,7 +13,9 @@ static HRESULT APIENTRY create_first_form(HANDLE device, D3DDDICB_CREATESYNCHRON
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_SYNCHRONIZATIONOBJECTINFO info = data->Info;
 	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .first_form = true};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = info.SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
 		request.max_count = info.Semaphore.MaxCount;
 		request.count = info.Semaphore.InitialCount;
 	}
@@ -30,12 +32,38 @@ static HRESULT APIENTRY destroy(HANDLE device, const D3DDDICB_DESTROYSYNCHRONIZA
 	uint32_t handle = data ? data->hSyncObject : 0;
 
 	if (NT_SUCCESS(status))
-		status = data ? vmm_sync_destroy(call.device->process, handle)
+		status = data ? vmm_sync_destroy(call.device->process, call.device, handle)
 			      : STATUS_INVALID_PARAMETER;
 	return vmm_umd_leave(&call, status, handle, 1, 0);
 }
 
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+/* SYN-16: what the type has no use for is not looked at. */
+static struct vmm_sync_request request_of(const D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info)
+{
+	struct vmm_sync_request request = {.type = (uint32_t)info->Type,
+					   .flags = info->Flags.Value};
+	if (request.type == VMM_SYNC_MUTEX) {
+		request.owned = info->SynchronizationMutex.InitialState != 0;
+	} else if (request.type == VMM_SYNC_SEMAPHORE) {
+		request.max_count = info->Semaphore.MaxCount;
+		request.count = info->Semaphore.InitialCount;
+	} else if (request.type == VMM_SYNC_FENCE) {
+		request.value = info->Fence.FenceValue;
+	} else if (request.type == VMM_SYNC_CPU_NOTIFICATION) {
+		request.event = (uint64_t)(uintptr_t)info->CPUNotification.Event;
+	} else if (request.type == VMM_SYNC_MONITORED_FENCE) {
+		request.value = info->MonitoredFence.InitialFenceValue;
+		request.affinity = info->MonitoredFence.EngineAffinity;
+	} else if (request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
+		request.affinity = info->PeriodicMonitoredFence.EngineAffinity;
+		request.adapter = info->PeriodicMonitoredFence.hAdapter;
+		request.target = info->PeriodicMonitoredFence.VidPnTargetId;
+		request.time_100ns = info->PeriodicMonitoredFence.Time;
+	}
+	return request;
+}
+
 static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 *data)
 {
 	struct vmm_umd_call call;
@@ -46,29 +74,19 @@ static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJE
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_SYNCHRONIZATIONOBJECTINFO2 info = data->Info;
-	struct vmm_sync_request request = {.type = (uint32_t)info.Type, .flags = info.Flags.Value};
-	if (request.type == VMM_SYNC_SEMAPHORE) {
-		request.max_count = info.Semaphore.MaxCount;
-		request.count = info.Semaphore.InitialCount;
-	} else if (request.type == VMM_SYNC_FENCE) {
-		request.value = info.Fence.FenceValue;
-	} else if (request.type == VMM_SYNC_CPU_NOTIFICATION) {
-		request.event = (uint64_t)(uintptr_t)info.CPUNotification.Event;
-	} else if (request.type == VMM_SYNC_MONITORED_FENCE) {
-		request.value = info.MonitoredFence.InitialFenceValue;
-		request.affinity = info.MonitoredFence.EngineAffinity;
-	} else if (request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
-		request.affinity = info.PeriodicMonitoredFence.EngineAffinity;
-		request.adapter = info.PeriodicMonitoredFence.hAdapter;
-	}
+	struct vmm_sync_request request = request_of(&info);
 	status = vmm_sync_create(call.device, &request);
 	if (NT_SUCCESS(status)) {
 		data->hSyncObject = request.handle;
-		data->Info.SharedHandle = 0;
+		data->Info.SharedHandle = request.global_handle;
 	}
 	if (NT_SUCCESS(status) && request.type == VMM_SYNC_MONITORED_FENCE) {
 		data->Info.MonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
 		data->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
+	}
+	if (NT_SUCCESS(status) && request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
+		data->Info.PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
+		data->Info.PeriodicMonitoredFence.FenceValueGPUVirtualAddress = 0;
 	}
 	return vmm_umd_leave(&call, status, request.handle, request.flags, request.type);
 }

@@ -30,6 +30,8 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	vmm_umd_fill_deallocate2(&table);
 	vmm_umd_fill_residency(&table);
 	vmm_umd_fill_sync(&table);
+	vmm_umd_fill_hw_queue(&table);
+	vmm_umd_fill_sync_gpu(&table);
 	atomic_store(&state, 2);
 	return &table;
 }

@@ -31,23 +31,15 @@ NOT_BUILT(pfnCreateOverlayCb, D3DDDICB_CREATEOVERLAY *value)
 NOT_BUILT(pfnUpdateOverlayCb, const D3DDDICB_UPDATEOVERLAY *value)
 NOT_BUILT(pfnFlipOverlayCb, const D3DDDICB_FLIPOVERLAY *value)
 NOT_BUILT(pfnDestroyOverlayCb, const D3DDDICB_DESTROYOVERLAY *value)
-NOT_BUILT(pfnWaitForSynchronizationObjectCb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *value)
-NOT_BUILT(pfnSignalSynchronizationObjectCb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *value)
 NOT_BUILT(pfnSetAsyncCallbacksCb, BOOL value)
 NOT_BUILT(pfnSetDisplayPrivateDriverFormatCb, const D3DDDICB_SETDISPLAYPRIVATEDRIVERFORMAT *value)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-NOT_BUILT(pfnWaitForSynchronizationObject2Cb, const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *value)
-NOT_BUILT(pfnSignalSynchronizationObject2Cb, const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *value)
 NOT_BUILT(pfnPresentMultiPlaneOverlayCb, const struct D3DDDICB_PRESENTMULTIPLANEOVERLAY *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3
 NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-NOT_BUILT(pfnWaitForSynchronizationObjectFromGpuCb,
-	  const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *value)
-NOT_BUILT(pfnSignalSynchronizationObjectFromGpuCb,
-	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *value)
 NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
 NOT_BUILT(pfnReserveGpuVirtualAddressCb, D3DDDI_RESERVEGPUVIRTUALADDRESS *value)
 NOT_BUILT(pfnMapGpuVirtualAddressCb, D3DDDI_MAPGPUVIRTUALADDRESS *value)
@@ -55,25 +47,12 @@ NOT_BUILT(pfnFreeGpuVirtualAddressCb, const D3DDDICB_FREEGPUVIRTUALADDRESS *valu
 NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *value)
 NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
 NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
-NOT_BUILT(pfnSignalSynchronizationObjectFromGpu2Cb,
-	  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *value)
 NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 NOT_BUILT(pfnAcquireResourceCb, const struct D3DDDICB_ACQUIRERESOURCE *value)
 NOT_BUILT(pfnReleaseResourceCb, const struct D3DDDICB_RELEASERESOURCE *value)
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-NOT_BUILT(pfnCreateHwContextCb, D3DDDICB_CREATEHWCONTEXT *value)
-NOT_BUILT(pfnDestroyHwContextCb, const D3DDDICB_DESTROYHWCONTEXT *value)
-NOT_BUILT(pfnCreateHwQueueCb, D3DDDICB_CREATEHWQUEUE *value)
-NOT_BUILT(pfnDestroyHwQueueCb, const D3DDDICB_DESTROYHWQUEUE *value)
-NOT_BUILT(pfnSubmitCommandToHwQueueCb, const D3DDDICB_SUBMITCOMMANDTOHWQUEUE *value)
-NOT_BUILT(pfnSubmitWaitForSyncObjectsToHwQueueCb,
-	  const D3DDDICB_SUBMITWAITFORSYNCOBJECTSTOHWQUEUE *value)
-NOT_BUILT(pfnSubmitSignalSyncObjectsToHwQueueCb,
-	  const D3DDDICB_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 NOT_BUILT(pfnSubmitPresentBltToHwQueueCb, const struct D3DDDICB_SUBMITPRESENTBLTTOHWQUEUE *value)
@@ -85,10 +64,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 {
 	(void)table;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
-	table->pfnWaitForSynchronizationObjectFromGpuCb =
-		unbuilt_pfnWaitForSynchronizationObjectFromGpuCb;
-	table->pfnSignalSynchronizationObjectFromGpuCb =
-		unbuilt_pfnSignalSynchronizationObjectFromGpuCb;
 	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
 	table->pfnReserveGpuVirtualAddressCb = unbuilt_pfnReserveGpuVirtualAddressCb;
 	table->pfnMapGpuVirtualAddressCb = unbuilt_pfnMapGpuVirtualAddressCb;
@@ -96,25 +71,12 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnUpdateGpuVirtualAddressCb = unbuilt_pfnUpdateGpuVirtualAddressCb;
 	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
 	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
-	table->pfnSignalSynchronizationObjectFromGpu2Cb =
-		unbuilt_pfnSignalSynchronizationObjectFromGpu2Cb;
 	table->pfnGetResourcePresentPrivateDriverDataCb =
 		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_1_3
 	table->pfnAcquireResourceCb = unbuilt_pfnAcquireResourceCb;
 	table->pfnReleaseResourceCb = unbuilt_pfnReleaseResourceCb;
-#endif
-#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_2_1
-	table->pfnCreateHwContextCb = unbuilt_pfnCreateHwContextCb;
-	table->pfnDestroyHwContextCb = unbuilt_pfnDestroyHwContextCb;
-	table->pfnCreateHwQueueCb = unbuilt_pfnCreateHwQueueCb;
-	table->pfnDestroyHwQueueCb = unbuilt_pfnDestroyHwQueueCb;
-	table->pfnSubmitCommandToHwQueueCb = unbuilt_pfnSubmitCommandToHwQueueCb;
-	table->pfnSubmitWaitForSyncObjectsToHwQueueCb =
-		unbuilt_pfnSubmitWaitForSyncObjectsToHwQueueCb;
-	table->pfnSubmitSignalSyncObjectsToHwQueueCb =
-		unbuilt_pfnSubmitSignalSyncObjectsToHwQueueCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_5_1
 	table->pfnSubmitPresentBltToHwQueueCb = unbuilt_pfnSubmitPresentBltToHwQueueCb;
@@ -130,13 +92,9 @@ void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnUpdateOverlayCb = unbuilt_pfnUpdateOverlayCb;
 	table->pfnFlipOverlayCb = unbuilt_pfnFlipOverlayCb;
 	table->pfnDestroyOverlayCb = unbuilt_pfnDestroyOverlayCb;
-	table->pfnWaitForSynchronizationObjectCb = unbuilt_pfnWaitForSynchronizationObjectCb;
-	table->pfnSignalSynchronizationObjectCb = unbuilt_pfnSignalSynchronizationObjectCb;
 	table->pfnSetAsyncCallbacksCb = unbuilt_pfnSetAsyncCallbacksCb;
 	table->pfnSetDisplayPrivateDriverFormatCb = unbuilt_pfnSetDisplayPrivateDriverFormatCb;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
-	table->pfnWaitForSynchronizationObject2Cb = unbuilt_pfnWaitForSynchronizationObject2Cb;
-	table->pfnSignalSynchronizationObject2Cb = unbuilt_pfnSignalSynchronizationObject2Cb;
 	table->pfnPresentMultiPlaneOverlayCb = unbuilt_pfnPresentMultiPlaneOverlayCb;
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM1_3

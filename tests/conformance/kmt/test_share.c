@@ -222,8 +222,10 @@ static void a_global_handle_tells_its_adapter(void **state)
 	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_INVALID_PARAMETER);
 	kmt_found(&s.w, "ROP-01");
 	assert_int_equal(ask.AdapterLuid.LowPart, 0);
-	ask.hNtHandle = (HANDLE)(uintptr_t)3;
-	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_NOT_SUPPORTED);
+	ask.hNtHandle = (HANDLE)(uintptr_t)9999;
+	assert_int_equal(D3DKMTGetSharedResourceAdapterLuid(&ask), STATUS_INVALID_HANDLE);
+	kmt_found(&s.w, "SHR-13");
+	assert_int_equal(ask.AdapterLuid.LowPart, 0);
 	stop(&s);
 }
 

@@ -85,6 +85,8 @@ void world_stop_adapter(struct world *w)
 		assert_int_equal(w->m->live_contexts, 0);
 		assert_int_equal(w->m->live_allocations, 0);
 		assert_int_equal(w->m->live_opens, 0);
+		assert_int_equal(w->m->live_events, 0);
+		assert_int_equal(w->m->live_periodic, 0);
 	}
 	scripted_destroy(w->m);
 }

@@ -63,6 +63,108 @@ static void mfn_11_mfn_20_no_wake_up_is_lost(void **state)
 	free(r);
 }
 
+/*
+ * How many waits race with signals of other threads. Fewer under the sanitizers, whose look at each takes longer.
+ */
+#define RACES 10000000u
+#define LESS  1000000u
+#define LEAST 100000u
+#if defined(__SANITIZE_THREAD__)
+#define ALL_RACES LEAST
+#elif defined(__SANITIZE_ADDRESS__)
+#define ALL_RACES LESS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ALL_RACES LEAST
+#elif __has_feature(address_sanitizer)
+#define ALL_RACES LESS
+#endif
+#endif
+#ifndef ALL_RACES
+#define ALL_RACES RACES
+#endif
+
+enum { AHEAD = 4, OTHERS = 64 }; /* rounds; one wait of so many is for all fences, one for any */
+
+static uint64_t draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	return *state ^= *state << 17;
+}
+
+/* What a round waits for: signals that are about to come, or have just come. */
+static NTSTATUS race_wait(const struct member *m, uint64_t value, uint64_t kind)
+{
+	const struct ring *r = m->ring;
+	uint64_t values[THREADS_MAX];
+
+	if (kind > 1)
+		return sync_wait(r->s.device, r->fence[m->index], value);
+	for (uint32_t i = 0; i < r->threads; i++)
+		values[i] = kind || i == m->index ? value : UINT64_MAX;
+	return sync_wait_all(r->s.device, r->fence, values, r->threads, !kind);
+}
+
+/*
+ * Each signals its neighbour's fence with the round and waits for its own to be nearly as far; so nobody gets far ahead,
+ * and most waits meet the signal at one time or another of its way. Who is furthest behind can always go on.
+ */
+static void race_on(void *argument)
+{
+	const struct member *m = argument;
+	struct ring *r = m->ring;
+	uint64_t state = 0x9E3779B97F4A7C15u * (m->index + 1 + 8 * r->threads);
+
+	for (uint64_t round = 1; round <= r->rounds; round++) {
+		uint64_t drawn = draw(&state), behind = drawn % AHEAD;
+
+		if (sync_signal(r->s.device, r->fence[(m->index + 1) % r->threads], round))
+			atomic_fetch_add(&r->failures, 1);
+		if (race_wait(m, round > behind ? round - behind : 0, (drawn >> 32) % OTHERS))
+			atomic_fetch_add(&r->failures, 1);
+	}
+}
+
+static uint64_t sleeps(const struct ring *r)
+{
+	struct vidmm_counter counter;
+
+	vidmm_event_counter(r->s.w.client.host, VIDMM_EVENT_WAIT, &counter);
+	return counter.count;
+}
+
+static void mfn_11_mfn_20_ten_million_races_lose_none(void **state)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+	struct member m[THREADS_MAX];
+	uint32_t waits = 0;
+
+	assert_non_null(r);
+	sync_start(&r->s, state, sync_3_0);
+	uint64_t before = sleeps(r);
+	for (r->threads = 1; r->threads <= THREADS_MAX; r->threads++) {
+		r->rounds = ALL_RACES / THREADS_MAX / r->threads + 1;
+		for (uint32_t i = 0; i < r->threads; i++) {
+			r->fence[i] = sync_fence(&r->s, 0, 0).handle;
+			m[i] = (struct member){.ring = r, .index = i};
+		}
+		for (uint32_t i = 0; i < r->threads; i++)
+			assert_int_equal(vidmm_thread_create(r->s.w.client.host, "races", race_on,
+							     &m[i], &m[i].thread),
+					 0);
+		for (uint32_t i = 0; i < r->threads; i++)
+			vidmm_thread_join(m[i].thread);
+		assert_int_equal(r->failures, 0);
+		waits += r->rounds * r->threads;
+	}
+	assert_true(waits >= ALL_RACES);
+	printf("# %u waits raced with signals in 1 to %u threads, %llu slept, 0 were lost\n", waits,
+	       THREADS_MAX, (unsigned long long)(sleeps(r) - before));
+	sync_stop(&r->s);
+	free(r);
+}
+
 struct ending {
 	struct sync_world s;
 	_Atomic uint32_t fence, enough, right, late;
@@ -136,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(mfn_11_mfn_20_no_wake_up_is_lost),
+		ON_LINUX(mfn_11_mfn_20_ten_million_races_lose_none),
 		ON_LINUX(mfn_17_syn_22_fences_end_under_their_users),
 	};
 

@@ -353,12 +353,8 @@ static void sfl_17a_sfl_22_sfl_34_flags_of_an_opening(void **state)
 	assert_int_equal(sync_signal(s.device, f.handle, 2), STATUS_ACCESS_DENIED);
 	sync_found(&s, "SFL-15");
 	for (uint32_t bit = 0; bit < 32; bit++) {
-		bool counts = bit < 8 && bit != 3;
+		bool counts = bit < 8;
 
-		if (bit == 3) { /* TopOfPipeline is not built */
-			assert_int_equal(try_open(s.device, nt, 8, &g), STATUS_NOT_SUPPORTED);
-			continue;
-		}
 		assert_int_equal(try_open(s.device, nt, 1u << bit, &g),
 				 counts ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER);
 		if (!counts)
@@ -374,6 +370,33 @@ static void sfl_17a_sfl_22_sfl_34_flags_of_an_opening(void **state)
 	vidmm_d3dkmt_enter(NULL);
 	assert_int_equal(*f.value, 2);
 	close(nt);
+	sync_stop(&s);
+}
+
+/* SFL-08: what was private at its creation stays so; SFL-09: an opening with flags 0 can be shared again, and 0 stays 0. */
+static void sfl_08_sfl_09_sharing_is_settled_at_creation(void **state)
+{
+	struct sync_world s;
+	int nt, again;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence secret = sync_fence(&s, 0, 1), f = sync_fence(&s, SHARED, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(share_as(secret.handle, i ? "\\secret" : NULL, &nt),
+				 STATUS_INVALID_PARAMETER);
+		sync_found(&s, "SHR-06");
+		assert_int_equal(by_name("\\secret", 1, &again), STATUS_OBJECT_NAME_NOT_FOUND);
+		sync_found(&s, "SHR-21");
+	}
+	nt = share(f.handle);
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 args = {.hNtHandle = (HANDLE)(intptr_t)nt,
+						   .hDevice = s.device};
+	assert_int_equal(D3DKMTOpenSyncObjectFromNtHandle2(&args), STATUS_SUCCESS);
+	assert_int_equal(args.Flags.Value, 0);
+	again = share(args.hSyncObject);
+	assert_int_equal(*open_in(s.device, again, 3).value, 2); /* SFL-34: of the object */
+	close(nt);
+	close(again);
 	sync_stop(&s);
 }
 
@@ -504,6 +527,7 @@ int main(void)
 		ON_BOTH(shr_21_shr_26_names_that_are_none),
 		ON_BOTH(sfl_17a_sfl_22_sfl_34_flags_of_an_opening),
 		ON_BOTH(sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters),
+		ON_BOTH(sfl_08_sfl_09_sharing_is_settled_at_creation),
 		ON_BOTH(sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters),
 		ON_BOTH(syn_15_shr_33_the_end_of_a_process),
 	};

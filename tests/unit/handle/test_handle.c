@@ -228,6 +228,34 @@ static void without_memory_nothing_changes(void **state)
 	finish(&table);
 }
 
+static void what_is_shown_is_found_without_the_lock(void **state)
+{
+	struct vmm_handle_table table;
+	uint32_t handle, other;
+
+	(void)state;
+	vmm_handle_table_init(&table, VMM_HANDLE_LOCAL);
+	assert_null(vmm_handle_peek(&table, 0x40000000, VMM_HANDLE_SYNC));
+	handle = create(&table, VMM_HANDLE_SYNC, &objects[1]);
+	other = create(&table, VMM_HANDLE_SYNC, &objects[2]);
+	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC));
+	vmm_handle_show(&table, handle);
+	assert_ptr_equal(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
+	assert_null(vmm_handle_peek(&table, other, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_DEVICE));
+	assert_null(vmm_handle_peek(&table, handle | 1, VMM_HANDLE_SYNC));
+	assert_null(vmm_handle_peek(&table, handle ^ 0xC0000000, VMM_HANDLE_SYNC));
+	for (uint32_t i = 0; i < SLOTS; i++)
+		(void)create(&table, VMM_HANDLE_ALLOCATION, &objects[3]);
+	assert_int_equal(table.old_count, 1);
+	assert_ptr_equal(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC), &objects[1]);
+	/* Whoever takes it out is told whether somebody may have found it. */
+	assert_false(vmm_handle_destroy(&table, other));
+	assert_true(vmm_handle_destroy(&table, handle));
+	assert_null(vmm_handle_peek(&table, handle, VMM_HANDLE_SYNC));
+	finish(&table);
+}
+
 static void rebind_changes_the_object_and_nothing_else(void **state)
 {
 	struct vmm_handle_table table;
@@ -353,6 +381,7 @@ int main(void)
 		cmocka_unit_test(hnd_04_a_slot_repeats_no_handle_within_two_reuses),
 		cmocka_unit_test(indices_end_at_two_to_the_twenty_four),
 		cmocka_unit_test(without_memory_nothing_changes),
+		cmocka_unit_test(what_is_shown_is_found_without_the_lock),
 		cmocka_unit_test(rebind_changes_the_object_and_nothing_else),
 		cmocka_unit_test(explain_says_why_a_look_up_failed),
 		cmocka_unit_test(for_each_visits_live_handles_in_index_order),

@@ -21,6 +21,7 @@ static void start(struct world *w)
 	memset(w, 0, sizeof(*w));
 	assert_int_equal(vmm_os_create(&config, &w->os), VMM_OK);
 	w->world.os = w->os;
+	vmm_list_init(&w->world.sync_awaited);
 	vmm_os_mutex_init(&w->world.sync_lock, w->os, VMM_RANK_SYNC, "sync");
 }
 
@@ -41,6 +42,9 @@ static void make(struct world *w, struct fence *f, uint64_t value)
 	f->object.world = &w->world;
 	f->object.type = VMM_SYNC_MONITORED_FENCE;
 	f->object.word = &f->word;
+	vmm_list_init(&f->object.awaited);
+	vmm_list_init(&f->object.queue);
+	vmm_list_init(&f->object.held);
 	atomic_store(&f->word, value);
 }
 
@@ -311,6 +315,8 @@ static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
 			object->type = VMM_SYNC_MONITORED_FENCE;
 			object->flags = flags;
 			object->word = &word;
+			vmm_list_init(&object->awaited);
+			vmm_list_init(&object->queue);
 			object->openings = openings;
 			atomic_init(&object->references, openings);
 			assert_false(begin(&w, &wait, &fence, &one, 1, false));

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* D3DKMTEscape: of its kinds the one escape to the miniport that we know what to do with, the usage of a CPU event (CPN-10). */
+#include "doors/kmt/kmt_private.h"
+
+#include <string.h>
+
+#define KNOWN_FLAGS (0x40u | 0x8u) /* DriverKnownEscape, NoAdapterSynchronization */
+
+static NTSTATUS not_built(const struct vmm_process *process, const D3DKMT_ESCAPE *args)
+{
+	vmm_reason(process->world->observe, STATUS_NOT_SUPPORTED, process->id, args->hAdapter,
+		   "D3DKMTEscape of type %u with flags 0x%x: only the usage of a CPU event "
+		   "(DRIVERPRIVATE, DriverKnownEscape) is built",
+		   (uint32_t)args->Type, args->Flags.Value);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS refuse(const struct vmm_process *process, uint32_t object, const char *what)
+{
+	vmm_finding(process->world->observe, "CPN-10", process->id, object,
+		    "escape of the usage of a CPU event: %s", what);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* The event decides whose device it is; a handle of another adapter than its own is not one of it. */
+static NTSTATUS tell(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args,
+		     D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
+{
+	struct vmm_adapter *adapter = vmm_kmt_adapter(call->process, args->hAdapter);
+
+	if (!adapter)
+		return STATUS_INVALID_PARAMETER;
+	void *live = vmm_sync_driver_device(call->process, record->hSyncObject);
+	call->device = live ? vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, live) : NULL;
+	bool fits = call->device && call->device->adapter == adapter &&
+		    (!args->hDevice || args->hDevice == call->device->handle);
+	vmm_adapter_put(adapter);
+	if (!fits)
+		return refuse(call->process, record->hSyncObject,
+			      live ? "it is of another adapter or device, or ends"
+				   : "hSyncObject is not a CPU notification made with SignalByKmd");
+	NTSTATUS status = vmm_kmt_check_alive(call->device);
+	if (!NT_SUCCESS(status))
+		return status;
+	return vmm_sync_tell_driver(call->device, record->hSyncObject, args->Flags.Value, record);
+}
+
+static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uint32_t *object)
+{
+	D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE record;
+
+	if (args->Type != D3DKMT_ESCAPE_DRIVERPRIVATE || !args->Flags.DriverKnownEscape ||
+	    (args->Flags.Value & ~KNOWN_FLAGS))
+		return not_built(call->process, args);
+	if (!args->pPrivateDriverData || args->PrivateDriverDataSize < sizeof(record.EscapeType))
+		return refuse(call->process, 0, "there is no record");
+	memcpy(&record.EscapeType, args->pPrivateDriverData, sizeof(record.EscapeType));
+	if (record.EscapeType != D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE)
+		return not_built(call->process, args);
+	if (args->PrivateDriverDataSize != sizeof(record))
+		return refuse(call->process, 0, "the record does not have its 48 bytes");
+	memcpy(&record, args->pPrivateDriverData, sizeof(record));
+	record.EscapeType = D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE; /* it was read twice */
+	*object = record.hSyncObject;
+	NTSTATUS status = tell(call, args, &record);
+	if (NT_SUCCESS(status))
+		memcpy(args->pPrivateDriverData, &record, sizeof(record));
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTEscape(const D3DKMT_ESCAPE *pData)
+{
+	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_ESCAPE};
+	uint32_t object = 0;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTEscape", "no argument");
+	if (!call.process)
+		return STATUS_UNSUCCESSFUL;
+	D3DKMT_ESCAPE args = *pData;
+	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
+	NTSTATUS status = escape(&call, &args, &object);
+	return vmm_kmt_leave(&call, status, object, args.PrivateDriverDataSize, args.Flags.Value);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* The device callbacks for waits and signals in the queue of a context. The rules are those of the D3DKMT functions. */
+#include "doors/umd/umd_private.h"
+
+#define LOCAL_ITEMS 32u
+/* A call with its copies of the caller's arrays (MFN-34). */
+struct gpu_call {
+	struct vmm_umd_call call;
+	struct vmm_context *context;
+	struct vmm_sched_sync sync;
+	uint32_t local_handles[LOCAL_ITEMS];
+	uint64_t local_values[LOCAL_ITEMS];
+	void *handles, *values; /* copies: local, or allocated */
+	const void *others[VMM_SYNC_BROADCAST_MAX];
+};
+
+static NTSTATUS enter(struct gpu_call *g, HANDLE device, HANDLE context, enum vmm_sync_form form,
+		      bool signal, uint32_t count)
+{
+	g->handles = g->values = NULL;
+	g->local_values[0] = 0;
+	g->sync = (struct vmm_sched_sync){.request = {.signal = signal,
+						      .form = form,
+						      .count = count,
+						      .scalar = true,
+						      .handles = g->local_handles,
+						      .values = g->local_values}};
+	NTSTATUS status = vmm_umd_enter_context(
+		&g->call, device, context,
+		signal ? VIDMM_DOOR_SIGNAL_FROM_GPU : VIDMM_DOOR_WAIT_FROM_GPU, &g->context);
+	if (!NT_SUCCESS(status) || g->context)
+		return status;
+	vmm_finding(g->call.device->adapter->observe, "SYN-23", g->call.device->process->id, 0,
+		    "%s: hContext is not a live context of device 0x%08x",
+		    signal ? "signal" : "wait", g->call.device->handle);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS refuse_array(const struct gpu_call *g)
+{
+	vmm_finding(g->call.device->adapter->observe, "SYN-33", g->call.device->process->id, 0,
+		    "%u objects: an array is missing, or there are more than %u",
+		    g->sync.request.count, VMM_UMD_HANDLES_MAX);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS copy_handles(struct gpu_call *g, const void *handles)
+{
+	NTSTATUS status = vmm_umd_copy_in(handles, g->sync.request.count, VMM_UMD_HANDLES_MAX,
+					  sizeof(uint32_t), g->local_handles,
+					  sizeof(g->local_handles), &g->handles);
+
+	if (g->handles)
+		g->sync.request.handles = g->handles;
+	return status == STATUS_INVALID_PARAMETER ? refuse_array(g) : status;
+}
+
+/* SYN-21: the array is in the structure; a count beyond it is refused by whoever looks at it. */
+static NTSTATUS copy_fixed(struct gpu_call *g, const D3DKMT_HANDLE *handles)
+{
+	return g->sync.request.count <= LOCAL_ITEMS ? copy_handles(g, handles) : STATUS_SUCCESS;
+}
+
+static HRESULT finish(struct gpu_call *g, NTSTATUS status)
+{
+	if (NT_SUCCESS(status))
+		status = vmm_sched_synchronize(g->context, &g->sync);
+	vmm_umd_copy_done(g->handles, g->local_handles);
+	vmm_umd_copy_done(g->values, g->local_values);
+	return vmm_umd_leave(&g->call, status, 0, g->sync.request.count, g->sync.request.flags);
+}
+
+static HRESULT APIENTRY wait_first_form(HANDLE device,
+					const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_WAIT_FROM_GPU);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT args = *data;
+	NTSTATUS status =
+		enter(&g, device, args.hContext, VMM_SYNC_FORM_1, false, args.ObjectCount);
+	if (NT_SUCCESS(status))
+		status = copy_fixed(&g, args.ObjectHandleArray);
+	return finish(&g, status);
+}
+
+static HRESULT APIENTRY signal_first_form(HANDLE device,
+					  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_SIGNAL_FROM_GPU);
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT args = *data;
+	NTSTATUS status = enter(&g, device, args.hContext, VMM_SYNC_FORM_1, true, args.ObjectCount);
+	g.sync.request.flags = args.Flags.Value;
+	if (NT_SUCCESS(status))
+		status = copy_fixed(&g, args.ObjectHandleArray);
+	return finish(&g, status);
+}
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+/* SYN-28, SYN-29 */
+static NTSTATUS copy_others(struct gpu_call *g, const HANDLE *contexts, uint32_t count)
+{
+	if (count > VMM_SYNC_BROADCAST_MAX) {
+		vmm_finding(g->call.device->adapter->observe, "SYN-29", g->call.device->process->id,
+			    0, "signal by %u more contexts than the first: at most %u", count,
+			    VMM_SYNC_BROADCAST_MAX);
+		return STATUS_INVALID_PARAMETER;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		g->others[i] = ((const volatile HANDLE *)contexts)[i];
+	g->sync.others = g->others;
+	g->sync.other_count = count;
+	return STATUS_SUCCESS;
+}
+
+static HRESULT APIENTRY wait_second_form(HANDLE device,
+					 const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_WAIT_FROM_GPU);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 args = *data;
+	NTSTATUS status =
+		enter(&g, device, args.hContext, VMM_SYNC_FORM_2, false, args.ObjectCount);
+	if (NT_SUCCESS(status))
+		status = copy_fixed(&g, args.ObjectHandleArray);
+	g.local_values[0] = args.FenceValue;
+	return finish(&g, status);
+}
+
+static HRESULT APIENTRY signal_second_form(HANDLE device,
+					   const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_SIGNAL_FROM_GPU);
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 args = *data;
+	NTSTATUS status = enter(&g, device, args.hContext, VMM_SYNC_FORM_2, true, args.ObjectCount);
+	g.sync.request.flags = args.Flags.Value;
+	g.sync.request.event = (uint64_t)(uintptr_t)args.CpuEventHandle;
+	if (NT_SUCCESS(status))
+		status = copy_others(&g, args.BroadcastContext, args.BroadcastContextCount);
+	if (NT_SUCCESS(status))
+		status = copy_fixed(&g, args.ObjectHandleArray);
+	g.local_values[0] = args.FenceValue;
+	return finish(&g, status);
+}
+#endif
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+/* SYN-32: the first object says what the union is. */
+static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
+{
+	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
+
+	g->local_values[0] = value;
+	if (g->sync.request.count)
+		values = vmm_sync_values_of(g->call.device->process, g->sync.request.handles[0]);
+	/* The one that has an array alone has it for fences, too (FEN-07). */
+	if (values == VMM_SYNC_VALUES_NONE ||
+	    (values == VMM_SYNC_VALUES_SCALAR &&
+	     !(g->sync.request.signal && g->sync.request.form == VMM_SYNC_FORM_GPU)))
+		return STATUS_SUCCESS;
+	NTSTATUS status = vmm_umd_copy_in((const void *)(uintptr_t)value, g->sync.request.count,
+					  VMM_UMD_HANDLES_MAX, sizeof(uint64_t), g->local_values,
+					  sizeof(g->local_values), &g->values);
+	g->sync.request.values = g->values;
+	g->sync.request.scalar = false;
+	return status == STATUS_INVALID_PARAMETER ? refuse_array(g) : status;
+}
+
+static HRESULT APIENTRY wait_from_gpu(HANDLE device,
+				      const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_WAIT_FROM_GPU);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU args = *data;
+	NTSTATUS status =
+		enter(&g, device, args.hContext, VMM_SYNC_FORM_GPU, false, args.ObjectCount);
+	if (NT_SUCCESS(status))
+		status = copy_handles(&g, args.ObjectHandleArray);
+	if (NT_SUCCESS(status))
+		status = read_union(&g, args.FenceValue);
+	return finish(&g, status);
+}
+
+static HRESULT APIENTRY signal_from_gpu(HANDLE device,
+					const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_SIGNAL_FROM_GPU);
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU args = *data;
+	NTSTATUS status =
+		enter(&g, device, args.hContext, VMM_SYNC_FORM_GPU, true, args.ObjectCount);
+	if (NT_SUCCESS(status))
+		status = copy_handles(&g, args.ObjectHandleArray);
+	if (NT_SUCCESS(status))
+		status = read_union(&g, args.Reserved[0]);
+	return finish(&g, status);
+}
+
+/* SYN-31: the contexts are all in the array. */
+static HRESULT APIENTRY signal_from_gpu_2(HANDLE device,
+					  const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 *data)
+{
+	struct gpu_call g;
+
+	if (!data)
+		return vmm_umd_no_argument(device, VIDMM_DOOR_SIGNAL_FROM_GPU);
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 args = *data;
+	if (!args.BroadcastContextCount || !args.BroadcastContextArray) {
+		struct vmm_umd_call call;
+		NTSTATUS entered = vmm_umd_enter(&call, device, VIDMM_DOOR_SIGNAL_FROM_GPU, false);
+
+		if (NT_SUCCESS(entered))
+			vmm_finding(call.device->adapter->observe, "SYN-31",
+				    call.device->process->id, 0,
+				    "signal by contexts: none is named");
+		return vmm_umd_leave(
+			&call, NT_SUCCESS(entered) ? STATUS_INVALID_PARAMETER : entered, 0, 0, 0);
+	}
+	NTSTATUS status = enter(&g, device, *(const volatile HANDLE *)args.BroadcastContextArray,
+				VMM_SYNC_FORM_GPU_2, true, args.ObjectCount);
+	g.sync.request.flags = args.Flags.Value;
+	g.sync.request.event = (uint64_t)(uintptr_t)args.CpuEventHandle;
+	if (NT_SUCCESS(status))
+		status = copy_others(&g, args.BroadcastContextArray + 1,
+				     (uint32_t)args.BroadcastContextCount - 1);
+	if (NT_SUCCESS(status))
+		status = copy_handles(&g, args.ObjectHandleArray);
+	if (NT_SUCCESS(status) && !args.Flags.EnqueueCpuEvent)
+		status = read_union(&g, args.FenceValue);
+	return finish(&g, status);
+}
+#endif
+
+void vmm_umd_fill_sync_gpu(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnWaitForSynchronizationObjectCb = wait_first_form;
+	table->pfnSignalSynchronizationObjectCb = signal_first_form;
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WIN8
+	table->pfnWaitForSynchronizationObject2Cb = wait_second_form;
+	table->pfnSignalSynchronizationObject2Cb = signal_second_form;
+#endif
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+	table->pfnWaitForSynchronizationObjectFromGpuCb = wait_from_gpu;
+	table->pfnSignalSynchronizationObjectFromGpuCb = signal_from_gpu;
+	table->pfnSignalSynchronizationObjectFromGpu2Cb = signal_from_gpu_2;
+#endif
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who was used when. A use is a number in the instance and, as long as there is room, a word in a journal: no list is touched.
+ * Only who wants to go through a list by the order of use, which is who looks for a victim, has it put in order before: what
+ * the journal names goes to the end, in its order. Once the journal is full it is not kept on, and the lists are sorted instead; so
+ * an adapter on which nothing has to leave pays for neither, and one on which something always has to for the journal alone.
+ *
+ * Nothing leaves its list while the journal names it.
+ */
+#include "memory/memory_private.h"
+
+static struct vmm_instance *instance_of(const struct vmm_list *link)
+{
+	return vmm_container_of(link, struct vmm_instance, lru);
+}
+
+static void note(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	instance->last_use = ++memory->use_counter;
+	if (vmm_likely(memory->touched_count < VMM_TOUCHED_MAX))
+		memory->touched[memory->touched_count++] = instance;
+	else
+		memory->touched_count = VMM_TOUCHED_MAX + 1;
+}
+
+void vmm_residency_touch(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	note(memory, instance);
+}
+
+static struct vmm_list *list_of(struct vmm_memory *memory, const struct vmm_instance *instance)
+{
+	return &vmm_memory_segment(memory, instance->segment)->lru[instance->class_index];
+}
+
+void vmm_recency_enter(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_list_push_back(list_of(memory, instance), &instance->lru);
+	note(memory, instance);
+}
+
+/* Two chains by `next`, each in order, into one. */
+static struct vmm_list *merge(struct vmm_list *a, struct vmm_list *b)
+{
+	struct vmm_list first, *last = &first;
+
+	while (a && b) {
+		struct vmm_list **least =
+			instance_of(a)->last_use < instance_of(b)->last_use ? &a : &b;
+
+		last->next = *least;
+		last = *least;
+		*least = last->next;
+	}
+	last->next = a ? a : b;
+	return first.next;
+}
+
+/* Takes the longest part in order off the chain. */
+static struct vmm_list *take_run(struct vmm_list **chain)
+{
+	struct vmm_list *first = *chain, *last = first;
+
+	while (last->next && instance_of(last->next)->last_use > instance_of(last)->last_use)
+		last = last->next;
+	*chain = last->next;
+	last->next = NULL;
+	return first;
+}
+
+/* One list: runs that are in order already, of which there are few, are merged as in a binary counter. */
+static void sort(struct vmm_list *head)
+{
+	struct vmm_list *chain = head->next, *bin[32] = {NULL}, *all = NULL;
+	uint32_t i;
+
+	if (vmm_list_empty(head))
+		return;
+	head->prev->next = NULL;
+	while (chain) {
+		struct vmm_list *run = take_run(&chain);
+
+		for (i = 0; i < 31 && bin[i]; i++) {
+			run = merge(bin[i], run);
+			bin[i] = NULL;
+		}
+		bin[i] = bin[i] ? merge(bin[i], run) : run;
+	}
+	for (i = 0; i < 32; i++)
+		if (bin[i])
+			all = all ? merge(bin[i], all) : bin[i];
+	vmm_list_init(head);
+	while (all) {
+		struct vmm_list *link = all;
+
+		all = all->next;
+		vmm_list_push_back(head, link);
+	}
+}
+
+static void sort_all(struct vmm_memory *memory)
+{
+	for (uint32_t s = 0; s < memory->segment_count; s++)
+		for (uint32_t c = 0; c < VMM_CLASS_COUNT; c++)
+			sort(&memory->segment[s].lru[c]);
+}
+
+void vmm_recency_settle_slowly(struct vmm_memory *memory)
+{
+	if (memory->touched_count > VMM_TOUCHED_MAX) {
+		sort_all(memory);
+	} else {
+		for (uint32_t i = 0; i < memory->touched_count; i++) {
+			struct vmm_instance *instance = memory->touched[i];
+
+			vmm_list_remove(&instance->lru);
+			vmm_list_push_back(list_of(memory, instance), &instance->lru);
+		}
+	}
+	memory->touched_count = 0;
+}
+
+/* Looked at is no more than the two lines of each; what has been seen in this preparation has its number. */
+uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
+{
+	struct vmm_memory *memory = adapter->memory;
+	uint32_t paging = adapter->paging_timeline;
+	uint64_t needed = 0;
+
+	for (uint32_t p = use->first; p < use->end; p++) {
+		struct vmm_instance *instance = use->instances[use->patches[p].AllocationIndex];
+
+		if (!instance || instance->prepared == use->preparation)
+			continue;
+		instance->prepared = use->preparation;
+		note(memory, instance);
+		vmm_instance_activate(instance, use->timeline, use->sequence);
+		needed = vmm_max_u64(needed, atomic_load_explicit(&instance->queued[paging],
+								  memory_order_relaxed));
+		needed = vmm_max_u64(
+			needed, atomic_load_explicit(&instance->updated, memory_order_relaxed));
+	}
+	return needed;
+}

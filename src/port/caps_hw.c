@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hardware scheduling as a miniport announces it (SCH-10): the host enables the feature, the miniport asks whether it is enabled,
+ * and says of each node whether that takes contexts (ContextSchedulingSupported). Who says so has all of its entries.
+ */
+#include <string.h>
+#include "port/port_internal.h"
+
+/* Version 2.4 and 2.5 have no callback to ask by. */
+static bool is_enabled(const struct vmm_port *port)
+{
+	if (!(port->features & 1u << DXGK_FEATURE_HWSCH) ||
+	    port->version->number < DXGKDDI_INTERFACE_VERSION_WDDM2_4)
+		return false;
+	return port->version->number < DXGKDDI_INTERFACE_VERSION_WDDM2_6 ||
+	       vmm_port_feature_is_enabled(port, DXGK_FEATURE_HWSCH);
+}
+
+static NTSTATUS ask(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA *metadata)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	memset(metadata, 0, sizeof(*metadata));
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiGetNodeMetadata(port->adapter, node, metadata);
+	vmm_port_leave(port, &call, VIDMM_DDI_GET_NODE_METADATA);
+	vmm_port_ddi_event(port, VIDMM_DDI_GET_NODE_METADATA, status, node, metadata->Flags.Value,
+			   0);
+	if (status == STATUS_SUCCESS)
+		return status;
+	vmm_port_wrong_status(port, "SCH-10", VIDMM_DDI_GET_NODE_METADATA, status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* What of it is built. The miniport is told by a finding, because its program will look for such queues in vain. */
+static void keep(struct vmm_port *port, uint32_t node, DXGK_NODEMETADATA_FLAGS flags)
+{
+	if (!flags.ContextSchedulingSupported)
+		return;
+	if (!flags.RingBufferFenceRelease) {
+		vmm_finding(port->observe, "SCH-10", 0, 0,
+			    "node %u: ContextSchedulingSupported without RingBufferFenceRelease "
+			    "(flags 0x%x): command buffers would have to write the progress fence "
+			    "at a GPU virtual address, which is not built; the node gets no "
+			    "hardware queues",
+			    node, flags.Value);
+		return;
+	}
+	port->caps.hw_nodes |= 1u << node;
+	port->caps.hw_in_flight[node] = flags.MaxInFlightHwQueueBuffers;
+}
+
+NTSTATUS vmm_port_query_hw_scheduling(struct vmm_port *port)
+{
+	DXGK_NODEMETADATA metadata;
+	NTSTATUS status = STATUS_SUCCESS;
+	bool any = false;
+
+	if (!is_enabled(port) || !port->ddi.DxgkDdiGetNodeMetadata)
+		return STATUS_SUCCESS;
+	for (uint32_t node = 0; node < port->caps.node_count && status == STATUS_SUCCESS; node++) {
+		status = ask(port, node, &metadata);
+		if (status != STATUS_SUCCESS)
+			return status;
+		any |= metadata.Flags.ContextSchedulingSupported;
+		keep(port, node, metadata.Flags);
+	}
+	if (any)
+		status = vmm_port_table_check_hw(port);
+	return status;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of clients that the miniport sets (CPN-05 to CPN-08, CPN-10). What it knows one by is a number that names a slot and one use
+ * of it, so that a stale or an invented one is recognised. DxgkCbSignalEvent has no DeviceHandle and may come from any
+ * thread, up to DISPATCH_LEVEL and under a spin lock: it takes no lock. It counts itself in while the number is live, and whoever
+ * ends the event waits until nobody is counted. The slots are static: they outlive every port.
+ */
+#include "port/port_internal.h"
+
+#define SLOTS      4096u
+#define GENERATION 32u /* bits of it from there on; below: threads that are setting the event */
+
+struct vmm_port_cpu_event {
+	_Atomic uint64_t
+		use; /* generation, 0: the number is dead; and how many threads are inside */
+	_Atomic uint32_t moved; /* futex of who waits for them */
+	_Atomic bool taken;
+	uint32_t generation; /* of the last use; its owner's */
+	/* constant while it is live */
+	struct vmm_port *port;
+	int event;
+	HANDLE driver;
+};
+static struct vmm_port_cpu_event slots[SLOTS];
+
+static HANDLE number_of(const struct vmm_port_cpu_event *event)
+{
+	return (HANDLE)(uintptr_t)((uint64_t)event->generation << GENERATION |
+				   (uint64_t)(event - slots + 1));
+}
+
+/* NULL: all are in use. */
+static struct vmm_port_cpu_event *take_slot(void)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		bool taken = atomic_load_explicit(&slots[i].taken, memory_order_relaxed);
+
+		if (!taken && atomic_compare_exchange_strong(&slots[i].taken, &taken, true))
+			return &slots[i];
+	}
+	return NULL;
+}
+
+static void free_slot(struct vmm_port_cpu_event *event)
+{
+	vmm_os_event_close(event->event);
+	atomic_store(&event->taken, false);
+}
+
+/* ---- setting it ---- */
+
+/* The slot, if the number is live; it stays live until leave(). */
+static struct vmm_port_cpu_event *enter(HANDLE handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle, generation = number >> GENERATION;
+	uint64_t index = (uint32_t)number;
+
+	if (!generation || index - 1 >= SLOTS)
+		return NULL;
+	struct vmm_port_cpu_event *event = &slots[index - 1];
+	uint64_t use = atomic_load(&event->use);
+	do {
+		if (use >> GENERATION != generation)
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&event->use, &use, use + 1));
+	return event;
+}
+
+static void leave(struct vmm_port_cpu_event *event)
+{
+	struct vmm_os *os = event->port->os;
+
+	if (atomic_fetch_sub(&event->use, 1) != 1)
+		return; /* others are inside, or nobody waits */
+	atomic_fetch_add(&event->moved, 1);
+	vmm_os_wake(os, &event->moved, UINT32_MAX);
+}
+
+static void end_number(struct vmm_port_cpu_event *event)
+{
+	atomic_fetch_and(&event->use, UINT32_MAX);
+	for (;;) {
+		uint32_t seen = atomic_load(&event->moved);
+
+		if (!atomic_load(&event->use) ||
+		    vmm_os_wait(event->port->os, &event->moved, seen, VMM_OS_FOREVER,
+				"the miniport to set an event",
+				(uint64_t)(event - slots)) == VMM_UNSUCCESSFUL)
+			return;
+	}
+}
+
+/* The miniport of the calling thread, if it is in a DDI or a DPC of one, hears what was wrong. */
+static NTSTATUS refuse(const DXGKARGCB_SIGNALEVENT *data, const char *why)
+{
+	struct vmm_port *port = vmm_port_of_thread();
+
+	if (port)
+		vmm_finding(port->observe, "CPN-07", 0, 0,
+			    "DxgkCbSignalEvent: hDxgkProcess %p, hEvent %p, flags 0x%x: %s",
+			    data->hDxgkProcess, data->hEvent, data->Flags, why);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_port_cb_signal_event(IN_CONST_PDXGKARGCB_SIGNALEVENT data)
+{
+	if (!data)
+		return STATUS_INVALID_PARAMETER;
+	if (data->Reserved)
+		return refuse(data, "reserved bits are set");
+	if (!data->CpuEventObject)
+		return vmm_port_cb_not_built(
+			NULL, "DxgkCbSignalEvent for the process of a virtual machine");
+	if (data->hDxgkProcess)
+		return refuse(data, "with CpuEventObject hDxgkProcess is 0");
+	struct vmm_port_cpu_event *event = enter(data->hEvent);
+	if (!event)
+		return refuse(data, "it is not the hDxgCpuEvent of a live event");
+	NTSTATUS status = STATUS_INVALID_DEVICE_STATE;
+	if (vmm_port_below(event->port, VMM_NT_DISPATCH, "DxgkCbSignalEvent")) {
+		vmm_os_event_set(event->event);
+		status = STATUS_SUCCESS;
+	}
+	vmm_port_callback_event(event->port, VIDMM_CB_OTHER, status);
+	leave(event);
+	return status;
+}
+
+/* ---- creation and end ---- */
+
+static NTSTATUS call_create(struct vmm_port *port, struct vmm_port_cpu_event *event, HANDLE device)
+{
+	DXGKARG_CREATECPUEVENT args = {.hKmdDevice = device, .hDxgCpuEvent = number_of(event)};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateCpuEvent(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CPU_EVENT);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
+	event->driver = args.hKmdCpuEvent;
+	if (status <= 0) /* a failure is the client's to see as it is */
+		return status;
+	vmm_port_wrong_status(port, "CPN-08", VIDMM_DDI_CREATE_CPU_EVENT, status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_port_create_cpu_event(struct vmm_port *port, HANDLE device, int event,
+				   struct vmm_port_cpu_event **result)
+{
+	int own;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!port->ddi.DxgkDdiCreateCpuEvent || !port->ddi.DxgkDdiDestroyCpuEvent) {
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "CPN-08: SignalByKmd needs a miniport with DxgkDdiCreateCpuEvent and "
+			   "DxgkDdiDestroyCpuEvent");
+		return STATUS_NOT_SUPPORTED;
+	}
+	if (!vmm_ok(vmm_os_event_open((uint64_t)event, &own)))
+		return STATUS_NO_MEMORY;
+	struct vmm_port_cpu_event *slot = take_slot();
+	if (!slot) {
+		vmm_os_event_close(own);
+		return STATUS_NO_MEMORY;
+	}
+	slot->port = port;
+	slot->event = own;
+	if (!++slot->generation)
+		slot->generation = 1;
+	/* It may be set from inside the call. */
+	atomic_store(&slot->use, (uint64_t)slot->generation << GENERATION);
+	NTSTATUS status = call_create(port, slot, device);
+	if (status == STATUS_SUCCESS) {
+		*result = slot;
+		return status;
+	}
+	end_number(slot);
+	free_slot(slot);
+	return status;
+}
+
+static void call_destroy(struct vmm_port *port, HANDLE driver)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port) || !vmm_port_begin_waiting(port))
+		return;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiDestroyCpuEvent(port->adapter, driver);
+	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CPU_EVENT);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CPU_EVENT, status, 0, 0, 0);
+	if (status != STATUS_SUCCESS) /* it counts as ended */
+		vmm_port_wrong_status(port, "CPN-06", VIDMM_DDI_DESTROY_CPU_EVENT, status);
+}
+
+void vmm_port_destroy_cpu_event(struct vmm_port *port, struct vmm_port_cpu_event *event)
+{
+	vmm_port_pass(&port->object_gate);
+	call_destroy(port, event->driver);
+	end_number(event);
+	free_slot(event);
+}
+
+/* ---- what the client says about it ---- */
+
+NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_t flags,
+				   const struct vmm_port_cpu_event *event,
+				   D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE *record)
+{
+	DXGKARG_ESCAPE args = {.hDevice = device,
+			       .Flags.Value = flags,
+			       .pPrivateDriverData = record,
+			       .PrivateDriverDataSize = sizeof(*record)};
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!port->ddi.DxgkDdiEscape) {
+		vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+			   "CPN-10: the miniport has no DxgkDdiEscape");
+		return STATUS_NOT_SUPPORTED;
+	}
+	record->hKmdCpuEvent = (uint64_t)(uintptr_t)event->driver;
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiEscape(port->adapter, &args);
+	vmm_port_leave(port, &call, VIDMM_DDI_ESCAPE);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_ESCAPE, status, flags, sizeof(*record), 0);
+	return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDIs of hardware scheduling: contexts and queues that the GPU schedules itself, priority bands, suspension, the reset of a
+ * hardware engine. All at PASSIVE_LEVEL. Who may call which of them at a time is the caller's: one call for a queue (SUB-27)
+ * or a context is in the miniport, never two.
+ */
+#include "port/port_internal.h"
+
+/* Fails like those of contexts; another status becomes one of theirs. */
+static NTSTATUS finish_create(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status)
+{
+	if (status == STATUS_SUCCESS || status == STATUS_NO_MEMORY ||
+	    status == STATUS_INVALID_PARAMETER)
+		return status;
+	vmm_port_wrong_status(port, "SCH-10", ddi, status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
+				    DXGKARG_CREATECONTEXT *args)
+{
+	DXGKARG_CREATECONTEXT copy = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateHwContext(device, &copy);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_HW_CONTEXT);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_HW_CONTEXT, status, args->NodeOrdinal,
+			   args->Flags.Value, 0);
+	status = finish_create(port, VIDMM_DDI_CREATE_HW_CONTEXT, status);
+	if (status == STATUS_SUCCESS)
+		args->hContext = copy.hContext;
+	return status;
+}
+
+NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
+				  DXGKARG_CREATEHWQUEUE *args)
+{
+	DXGKARG_CREATEHWQUEUE copy = *args;
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiCreateHwQueue(context, &copy);
+	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_HW_QUEUE);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_HW_QUEUE, status, args->Flags.Value, 0, 0);
+	status = finish_create(port, VIDMM_DDI_CREATE_HW_QUEUE, status);
+	if (status == STATUS_SUCCESS)
+		args->hHwQueue = copy.hHwQueue;
+	return status;
+}
+
+/* What does not want to end counts as ended. */
+static NTSTATUS destroy(struct vmm_port *port, enum vidmm_ddi ddi,
+			NTSTATUS(APIENTRY *entry)(IN_CONST_HANDLE), HANDLE object)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+
+	if (vmm_port_dead(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_pass(&port->object_gate);
+	if (!vmm_port_begin_waiting(port))
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = entry(object);
+	vmm_port_leave(port, &call, ddi);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, ddi, status, 0, 0, 0);
+	if (status != STATUS_SUCCESS)
+		vmm_port_wrong_status(port, "PNP-03", ddi, status);
+	return status;
+}
+
+NTSTATUS vmm_port_destroy_hw_context(struct vmm_port *port, HANDLE context)
+{
+	return destroy(port, VIDMM_DDI_DESTROY_HW_CONTEXT, port->ddi.DxgkDdiDestroyHwContext,
+		       context);
+}
+
+NTSTATUS vmm_port_destroy_hw_queue(struct vmm_port *port, HANDLE queue)
+{
+	return destroy(port, VIDMM_DDI_DESTROY_HW_QUEUE, port->ddi.DxgkDdiDestroyHwQueue, queue);
+}
+
+/* Below the paging lock at most. False: the miniport is somebody else's at the moment, or dead. */
+static bool enter(struct vmm_port *port, struct vmm_port_call *call)
+{
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return false;
+	*call = vmm_port_enter(port);
+	return true;
+}
+
+static NTSTATUS leave(struct vmm_port *port, const struct vmm_port_call *call, enum vidmm_ddi ddi,
+		      NTSTATUS status, uint64_t what, uint64_t more)
+{
+	vmm_port_leave(port, call, ddi);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, ddi, status, what, more, 0);
+	return status;
+}
+
+NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
+				       const DXGKARG_SETUPPRIORITYBANDS *args)
+{
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiSetupPriorityBands(port->adapter, args);
+	return leave(port, &call, VIDMM_DDI_SETUP_PRIORITY_BANDS, status,
+		     args->targetNormalBandPercentage, 0);
+}
+
+NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
+				     const DXGKARG_SUBMITCOMMANDTOHWQUEUE *args)
+{
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiSubmitCommandToHwQueue(port->adapter, args);
+	return leave(port, &call, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, status,
+		     args->HwQueueProgressFenceId, args->DmaBufferSize);
+}
+
+NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
+					 const DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES *args)
+{
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiSetContextSchedulingProperties(port->adapter, args);
+	return leave(port, &call, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES, status,
+		     args->priorityBand, (uint32_t)args->inProcessPriority);
+}
+
+NTSTATUS vmm_port_suspend_context(struct vmm_port *port, const DXGKARG_SUSPENDCONTEXT *args)
+{
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiSuspendContext(port->adapter, args);
+	return leave(port, &call, VIDMM_DDI_SUSPEND_CONTEXT, status, args->contextSuspendFence, 0);
+}
+
+NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context)
+{
+	const DXGKARG_RESUMECONTEXT args = {.hContext = context};
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiResumeContext(port->adapter, &args);
+	return leave(port, &call, VIDMM_DDI_RESUME_CONTEXT, status, 0, 0);
+}
+
+NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
+{
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	DXGKARG_RESETHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiResetHwEngine(port->adapter, &args);
+	return leave(port, &call, VIDMM_DDI_RESET_HW_ENGINE, status, node, 0);
+}
+
+NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node)
+{
+	const struct vmm_port_place place = vmm_port_place_of(port, node);
+	DXGKARG_RESUMEHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
+	struct vmm_port_call call;
+
+	if (!enter(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiResumeHwEngine(port->adapter, &args);
+	return leave(port, &call, VIDMM_DDI_RESUME_HW_ENGINE, status, node, 0);
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware contexts and queues: creation and end. */
+#include <string.h>
+#include "sched/hw_private.h"
+
+/* ---- start and stop ---- */
+
+vmm_status vmm_hw_start(struct vmm_sched *sched)
+{
+	if (!sched->adapter->hw_queues)
+		return VMM_OK;
+	sched->hw = vmm_calloc(1, sizeof(*sched->hw));
+	if (!sched->hw)
+		return VMM_NO_MEMORY;
+	vmm_list_init(&sched->hw->contexts);
+	return vmm_hw_setup_bands(sched);
+}
+
+void vmm_hw_destroy(struct vmm_sched *sched)
+{
+	vmm_assert(!sched->hw || vmm_list_empty(&sched->hw->contexts));
+	vmm_free(sched->hw);
+	sched->hw = NULL;
+}
+
+/* ---- look-ups ---- */
+
+struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_process *process = device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_hw_context *context =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_CONTEXT);
+	if (context && context->device != device)
+		context = NULL;
+	if (!context)
+		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
+			    "0x%08x is not a live hardware context of device 0x%08x (%s)", handle,
+			    device->handle,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_CONTEXT));
+	vmm_os_mutex_unlock(&process->lock);
+	return context;
+}
+
+struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_process *process = device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_hw_queue *queue =
+		vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_QUEUE);
+	if (queue && queue->context->device != device)
+		queue = NULL;
+	if (!queue)
+		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
+			    "0x%08x is not a live hardware queue of device 0x%08x (%s)", handle,
+			    device->handle,
+			    vmm_handle_explain(&process->handles, handle, VMM_HANDLE_HW_QUEUE));
+	vmm_os_mutex_unlock(&process->lock);
+	return queue;
+}
+
+static void *device_of(struct vmm_process *process, uint32_t handle, enum vmm_handle_type type,
+		       const char *what)
+{
+	const struct vmm_hw_context *context;
+	const void *object;
+
+	vmm_os_mutex_lock(&process->lock);
+	object = vmm_handle_lookup(&process->handles, handle, type);
+	context = !object || type == VMM_HANDLE_HW_CONTEXT
+			  ? object
+			  : ((const struct vmm_hw_queue *)object)->context;
+	void *live = context ? context->device->live : NULL;
+	if (!live)
+		vmm_finding(process->world->observe, "SYN-23", process->id, handle,
+			    "0x%08x is not a live hardware %s of process %u (%s)", handle, what,
+			    process->id, vmm_handle_explain(&process->handles, handle, type));
+	vmm_os_mutex_unlock(&process->lock);
+	return live;
+}
+
+bool vmm_hw_is_context(struct vmm_process *process, uint32_t handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	bool is = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_HW_CONTEXT) != NULL;
+	vmm_os_mutex_unlock(&process->lock);
+	return is;
+}
+
+void *vmm_hw_device_of_context(struct vmm_process *process, uint32_t handle)
+{
+	return device_of(process, handle, VMM_HANDLE_HW_CONTEXT, "context");
+}
+
+void *vmm_hw_device_of_queue(struct vmm_process *process, uint32_t handle)
+{
+	return device_of(process, handle, VMM_HANDLE_HW_QUEUE, "queue");
+}
+
+/* ---- contexts ---- */
+
+static NTSTATUS not_there(const struct vmm_device *device, const char *what)
+{
+	vmm_reason(
+		device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id, 0,
+		"%s: hardware scheduling is not enabled on this adapter, or its miniport does not "
+		"do it on that node (SCH-10)",
+		what);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS check_context(const struct vmm_device *device,
+			      const struct vmm_hw_context_request *request)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+
+	if (request->node >= adapter->node_count || request->affinity > 1 || request->flags) {
+		vmm_finding(adapter->observe, request->flags ? "Q-60" : "SCH-07",
+			    device->process->id, 0,
+			    "create hardware context: node %u of %u, engine affinity 0x%x, flags "
+			    "0x%x: nodes have one engine, and no flag exists",
+			    request->node, adapter->node_count, request->affinity, request->flags);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (!adapter->sched->hw || !(adapter->sched->caps->hw_nodes >> request->node & 1))
+		return not_there(device, "create hardware context");
+	return STATUS_SUCCESS;
+}
+
+/* Lists change under both locks. */
+static void link_up(struct vmm_adapter *adapter, struct vmm_list *list, struct vmm_list *link)
+{
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_push_back(list, link);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+static NTSTATUS publish_context(struct vmm_hw_context *context)
+{
+	struct vmm_device *device = context->device;
+
+	vmm_paging_lock(device->adapter);
+	vmm_os_mutex_lock(&device->process->lock);
+	if (!vmm_device_lost(device)) /* meanwhile (TDR-07) */
+		context->handle = vmm_handle_create(&device->process->handles,
+						    VMM_HANDLE_HW_CONTEXT, context);
+	vmm_os_mutex_unlock(&device->process->lock);
+	if (context->handle)
+		link_up(device->adapter, &device->adapter->sched->hw->contexts, &context->link);
+	vmm_paging_unlock(device->adapter);
+	if (context->handle)
+		return STATUS_SUCCESS;
+	return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : STATUS_NO_MEMORY;
+}
+
+NTSTATUS vmm_hw_create_context(struct vmm_device *device, struct vmm_hw_context_request *request)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	NTSTATUS status = check_context(device, request);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_hw_context *context = vmm_calloc(1, sizeof(*context));
+	if (!context)
+		return STATUS_NO_MEMORY;
+	context->device = device;
+	context->node = request->node;
+	vmm_list_init(&context->link);
+	vmm_list_init(&context->queues);
+	DXGKARG_CREATECONTEXT args = {.hContext = context,
+				      .NodeOrdinal = request->node,
+				      .EngineAffinity = 1,
+				      .pPrivateDriverData = request->private_data,
+				      .PrivateDriverDataSize = request->private_bytes};
+	args.Flags.HwQueueSupported = 1;
+	status = vmm_port_create_hw_context(adapter->port, device->kmd_device, &args);
+	if (NT_SUCCESS(status)) {
+		context->kmd_context = args.hContext;
+		status = publish_context(context);
+		if (!NT_SUCCESS(status))
+			vmm_port_destroy_hw_context(adapter->port, context->kmd_context);
+	}
+	if (!NT_SUCCESS(status)) {
+		vmm_free(context);
+		return status;
+	}
+	request->handle = context->handle;
+	return STATUS_SUCCESS;
+}
+
+/* ---- queues ---- */
+
+static void free_packets(struct vmm_list *list)
+{
+	while (!vmm_list_empty(list)) {
+		struct vmm_hw_packet *packet = vmm_hw_first(list);
+
+		vmm_list_remove(&packet->link);
+		vmm_free(packet->private_data);
+		vmm_free(packet);
+	}
+}
+
+static void free_queue(struct vmm_hw_queue *queue)
+{
+	if (queue->fence)
+		vmm_sync_end_owned(queue->fence);
+	free_packets(&queue->unused);
+	vmm_free(queue);
+}
+
+/* The context is there, or somebody has ended it meanwhile. */
+static NTSTATUS publish_queue(struct vmm_hw_queue *queue, uint32_t context_handle)
+{
+	struct vmm_device *device = queue->context->device;
+	struct vmm_handle_table *handles = &device->process->handles;
+	NTSTATUS status = STATUS_NO_MEMORY;
+
+	vmm_paging_lock(device->adapter);
+	if (vmm_device_lost(device))
+		status = STATUS_DEVICE_REMOVED;
+	vmm_os_mutex_lock(&device->process->lock);
+	if (status == STATUS_NO_MEMORY)
+		queue->handle = vmm_handle_create(handles, VMM_HANDLE_HW_QUEUE, queue);
+	if (queue->handle)
+		queue->fence_handle = vmm_sync_publish_owned_locked(queue->fence);
+	if (queue->handle && !queue->fence_handle)
+		vmm_handle_destroy(handles, queue->handle);
+	vmm_os_mutex_unlock(&device->process->lock);
+	(void)context_handle;
+	if (queue->fence_handle) {
+		link_up(device->adapter, &queue->context->queues, &queue->link);
+		status = STATUS_SUCCESS;
+	}
+	vmm_paging_unlock(device->adapter);
+	return status;
+}
+
+static NTSTATUS make_queue(struct vmm_hw_context *context, struct vmm_hw_queue_request *request)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct vmm_hw_queue *queue = vmm_calloc(1, sizeof(*queue));
+	DXGKARG_CREATEHWQUEUE args = {.hHwQueue = queue,
+				      .Flags = request->flags,
+				      .PrivateDriverDataSize = request->private_bytes,
+				      .pPrivateDriverData = request->private_data};
+
+	if (!queue)
+		return STATUS_NO_MEMORY;
+	queue->context = context;
+	queue->flags = request->flags;
+	vmm_list_init(&queue->waiting);
+	vmm_list_init(&queue->unused);
+	vmm_list_init(&queue->running);
+	NTSTATUS status = vmm_sync_make_owned(context->device, &queue->fence);
+	if (NT_SUCCESS(status))
+		status = vmm_port_create_hw_queue(adapter->port, context->kmd_context, &args);
+	if (NT_SUCCESS(status)) {
+		queue->kmd_queue = args.hHwQueue;
+		status = publish_queue(queue, request->context);
+		if (!NT_SUCCESS(status))
+			vmm_port_destroy_hw_queue(adapter->port, queue->kmd_queue);
+	}
+	if (!NT_SUCCESS(status)) {
+		free_queue(queue);
+		return status;
+	}
+	request->handle = queue->handle;
+	request->fence = queue->fence_handle;
+	request->fence_address = vmm_sync_address(queue->fence);
+	return STATUS_SUCCESS;
+}
+
+/* While a queue of it is made the context stays: whoever ends it waits. */
+static struct vmm_hw_context *begin_queue(struct vmm_device *device, uint32_t handle)
+{
+	vmm_paging_lock(device->adapter);
+	struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
+	if (context && context->ending)
+		context = NULL;
+	if (context)
+		context->making++;
+	vmm_paging_unlock(device->adapter);
+	return context;
+}
+
+static void end_queue(struct vmm_hw_context *context)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+
+	vmm_paging_lock(adapter);
+	context->making--;
+	vmm_paging_unlock(adapter);
+	vmm_progress_signal(adapter);
+}
+
+NTSTATUS vmm_hw_create_queue(struct vmm_device *device, struct vmm_hw_queue_request *request)
+{
+	if (!device->adapter->sched->hw)
+		return not_there(device, "create hardware queue");
+	if (request->flags.Reserved) {
+		vmm_finding(device->adapter->observe, "Q-60", device->process->id, 0,
+			    "create hardware queue: flags 0x%x have reserved bits set",
+			    request->flags.Value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	struct vmm_hw_context *context = begin_queue(device, request->context);
+	if (!context)
+		return STATUS_INVALID_PARAMETER;
+	NTSTATUS status = make_queue(context, request);
+	end_queue(context);
+	return status;
+}
+
+/* ---- the end ---- */
+
+/* Its handle names nothing any more. Paging lock held. */
+static void unpublish(struct vmm_process *process, uint32_t *handle)
+{
+	vmm_os_mutex_lock(&process->lock);
+	if (*handle)
+		vmm_handle_destroy(&process->handles, *handle);
+	*handle = 0;
+	vmm_os_mutex_unlock(&process->lock);
+}
+
+/*
+ * Is there nothing more of it to come? What may run is let run; of a lost device what the GPU still has is taken off it: its
+ * context is suspended, and nothing of it resumes (SCH-11). Paging lock held.
+ */
+static bool is_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+{
+	struct vmm_hw_context *context = queue->context;
+	bool dead = atomic_load(&context->device->error) != VMM_DEVICE_OK;
+
+	if (atomic_load(&sched->adapter->removed))
+		return true;
+	if (dead)
+		vmm_hw_drop_waiting(queue);
+	vmm_hw_pump_locked(sched);
+	if (!vmm_list_empty(&queue->waiting) && vmm_hw_sync_holds(vmm_hw_first(&queue->waiting)))
+		vmm_hw_drop_waiting(queue); /* */
+	if (dead && queue->running_count && context->state == VMM_HW_RUNNING)
+		(void)vmm_hw_suspend(context);
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	bool over = vmm_list_empty(&queue->waiting) &&
+		    (!queue->running_count || (dead && context->state == VMM_HW_SUSPENDED));
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	return over;
+}
+
+static void await_over(struct vmm_sched *sched, struct vmm_hw_queue *queue)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_await_recovery(adapter);
+		vmm_paging_lock(adapter);
+		bool over = is_over(sched, queue);
+		if (over)
+			unpublish(queue->context->device->process, &queue->handle);
+		vmm_paging_unlock(adapter);
+		if (over)
+			return;
+		vmm_worker_wake(sched); /* it may have to resume */
+		if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
+			continue; /* removed: it is over */
+	}
+}
+
+/* Nobody finds it. */
+static void finish_queue(struct vmm_hw_queue *queue)
+{
+	struct vmm_device *device = queue->context->device;
+	struct vmm_adapter *adapter = device->adapter;
+
+	await_over(adapter->sched, queue);
+	vmm_paging_lock(adapter);
+	vmm_hw_drop_waiting(queue);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	while (!vmm_list_empty(&queue->running))
+		vmm_hw_retire_locked(vmm_hw_first(&queue->running));
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_paging_unlock(adapter);
+	vmm_port_destroy_hw_queue(adapter->port, queue->kmd_queue);
+	vmm_paging_lock(adapter);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&queue->link);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_paging_unlock(adapter);
+	free_queue(queue);
+	vmm_progress_signal(adapter);
+}
+
+/* False: somebody else is at it. Paging lock held. */
+static bool claim_queue(struct vmm_hw_queue *queue)
+{
+	if (queue->ending)
+		return false;
+	queue->ending = true;
+	unpublish(queue->context->device->process, &queue->handle);
+	return true;
+}
+
+NTSTATUS vmm_hw_destroy_queue(struct vmm_device *device, uint32_t handle)
+{
+	vmm_paging_lock(device->adapter);
+	struct vmm_hw_queue *queue = vmm_hw_find_queue_locked(device, handle);
+	if (queue && !claim_queue(queue))
+		queue = NULL;
+	vmm_paging_unlock(device->adapter);
+	if (!queue)
+		return STATUS_INVALID_PARAMETER;
+	finish_queue(queue);
+	return STATUS_SUCCESS;
+}
+
+/* One that nobody is ending yet; NULL: none, but others may be at theirs. Paging lock held. */
+static struct vmm_hw_queue *next_queue(struct vmm_hw_context *context)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &context->queues) {
+		struct vmm_hw_queue *queue = vmm_container_of(link, struct vmm_hw_queue, link);
+
+		if (claim_queue(queue))
+			return queue;
+	}
+	return NULL;
+}
+
+static void finish_queues(struct vmm_hw_context *context)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_paging_lock(adapter);
+		struct vmm_hw_queue *queue = next_queue(context);
+		bool none = !queue && vmm_list_empty(&context->queues) && !context->making;
+		vmm_paging_unlock(adapter);
+		if (none)
+			return;
+		if (queue)
+			finish_queue(queue);
+		else if (!vmm_ok(vmm_wait_progress(adapter, seen, VIDMM_WAIT_DESTROY)))
+			continue; /* removed: others come to an end all the same */
+	}
+}
+
+static void finish_context(struct vmm_hw_context *context)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+
+	finish_queues(context);
+	vmm_port_destroy_hw_context(adapter->port, context->kmd_context);
+	vmm_paging_lock(adapter);
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&context->link);
+	if (context->state != VMM_HW_RUNNING)
+		atomic_fetch_sub(&adapter->sched->hw->waiting, 1);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_paging_unlock(adapter);
+	vmm_free(context);
+}
+
+static bool claim_context(struct vmm_hw_context *context)
+{
+	if (context->ending)
+		return false;
+	context->ending = true;
+	unpublish(context->device->process, &context->handle);
+	return true;
+}
+
+NTSTATUS vmm_hw_destroy_context(struct vmm_device *device, uint32_t handle)
+{
+	vmm_paging_lock(device->adapter);
+	struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
+	if (context && !claim_context(context))
+		context = NULL;
+	vmm_paging_unlock(device->adapter);
+	if (!context)
+		return STATUS_INVALID_PARAMETER;
+	finish_context(context);
+	return STATUS_SUCCESS;
+}
+
+static struct vmm_hw_context *next_context(struct vmm_hw *hw, const struct vmm_device *device)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &hw->contexts) {
+		struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+
+		if (context->device == device && claim_context(context))
+			return context;
+	}
+	return NULL;
+}
+
+void vmm_hw_destroy_device(struct vmm_device *device)
+{
+	struct vmm_sched *sched = device->adapter->sched;
+	struct vmm_hw_context *context;
+
+	if (!sched->hw)
+		return;
+	do {
+		vmm_paging_lock(device->adapter);
+		context = next_context(sched->hw, device);
+		if (sched->hw->starving == device)
+			sched->hw->starving = NULL;
+		vmm_paging_unlock(device->adapter);
+		if (context)
+			finish_context(context);
+	} while (context);
+}

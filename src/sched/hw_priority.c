@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the miniport is to schedule (SCH-10): the bands, once; of each context its band, its level in the real time band, and its
+ * priority among those of its process, whenever one of them is another. By the class of its process and what its client sets:
+ *
+ *   idle      a process of the idle class, or priority -7
+ *   normal    all others, and whoever may not raise
+ *   focus     a process of the high class that may raise its priority
+ *   real time one of the real time class that may, or an absolute priority from 16 on
+ */
+#include "sched/hw_private.h"
+
+#define UNITS_PER_US 10u /* of the interface: 100 ns */
+#define NORMAL_SHARE 10u /* percent, the default of the page */
+#define GRACE_US     1000u
+
+enum { CLASS_IDLE = 0, CLASS_HIGH = 4 }; /* D3DKMT_SCHEDULINGPRIORITYCLASS */
+enum { BAND_IDLE, BAND_NORMAL, BAND_FOCUS, BAND_REAL_TIME };
+
+#define ABSOLUTE       0x40000000
+#define ABSOLUTE_MASK  0x1F
+#define SOFT_LEAST     16
+#define IN_PROCESS_MAX 7
+
+/* SCH-10: before the first work. */
+NTSTATUS vmm_hw_setup_bands(struct vmm_sched *sched)
+{
+	DXGKARG_SETUPPRIORITYBANDS args = {.targetNormalBandPercentage = NORMAL_SHARE};
+
+	for (uint32_t band = BAND_IDLE; band <= BAND_REAL_TIME; band++) {
+		args.gracePeriodForBand[band] =
+			band == BAND_NORMAL || band == BAND_FOCUS ? GRACE_US * UNITS_PER_US : 0;
+		args.processQuantumForBand[band] = sched->slice_ns / 100;
+		args.processGracePeriodForBand[band] = GRACE_US * UNITS_PER_US;
+	}
+	NTSTATUS status = vmm_port_setup_priority_bands(sched->adapter->port, &args);
+
+	if (NT_SUCCESS(status))
+		return status;
+	vmm_finding(
+		sched->adapter->observe, "SCH-10", 0, 0,
+		"DxgkDdiSetupPriorityBands returned 0x%08x for the defaults: the adapter cannot "
+		"schedule",
+		(unsigned)status);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* Focus and real time are for who may raise; what is set without that was refused. */
+static uint32_t band_of(const struct vmm_hw_context *context)
+{
+	const struct vmm_process *process = context->device->process;
+	uint32_t class = atomic_load(&process->priority_class);
+
+	if (context->priority > 0 && context->priority & ABSOLUTE &&
+	    (context->priority & ABSOLUTE_MASK) >= SOFT_LEAST)
+		return BAND_REAL_TIME;
+	if (class == CLASS_IDLE || context->priority == -7)
+		return BAND_IDLE;
+	if (!atomic_load(&process->may_raise) || class < CLASS_HIGH)
+		return BAND_NORMAL;
+	return class == CLASS_HIGH ? BAND_FOCUS : BAND_REAL_TIME;
+}
+
+static DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES properties_of(const struct vmm_hw_context *context)
+{
+	const struct vmm_sched *sched = context->device->adapter->sched;
+	bool absolute = context->priority > 0 && context->priority & ABSOLUTE;
+
+	return (DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES){
+		.hContext = context->kmd_context,
+		.priorityBand = band_of(context),
+		.realtimeBandPriorityLevel =
+			absolute ? (UINT)(context->priority & ABSOLUTE_MASK) : 0,
+		.inProcessPriority = context->in_process,
+		.quantum = sched->slice_ns / 100,
+		.gracePeriodSamePriority = GRACE_US * UNITS_PER_US,
+		.gracePeriodLowerPriority = GRACE_US / 2 * UNITS_PER_US,
+	};
+}
+
+NTSTATUS vmm_hw_tell_properties(struct vmm_hw_context *context)
+{
+	struct vmm_device *device = context->device;
+	DXGKARG_SETCONTEXTSCHEDULINGPROPERTIES now = properties_of(context);
+
+	if (vmm_likely(context->told && now.priorityBand == context->properties.priorityBand &&
+		       now.realtimeBandPriorityLevel ==
+			       context->properties.realtimeBandPriorityLevel &&
+		       now.inProcessPriority == context->properties.inProcessPriority))
+		return STATUS_SUCCESS;
+	NTSTATUS status = vmm_port_set_context_scheduling(device->adapter->port, &now);
+	if (status == STATUS_DEVICE_REMOVED) /* a reset, or the end */
+		return status;
+	/* Told once, whatever it says: the context goes on as it was. */
+	context->told = true;
+	context->properties = now;
+	if (!NT_SUCCESS(status))
+		vmm_finding(device->adapter->observe, "SCH-10", device->process->id,
+			    context->handle,
+			    "DxgkDdiSetContextSchedulingProperties returned 0x%08x for band %u, "
+			    "in-process priority %d: it goes on as it was",
+			    (unsigned)status, now.priorityBand, now.inProcessPriority);
+	return STATUS_SUCCESS;
+}
+
+void vmm_hw_tell_all_locked(struct vmm_sched *sched)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &sched->hw->contexts) {
+		struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+
+		if (context->told) /* before its first submission that is time enough */
+			(void)!NT_SUCCESS(vmm_hw_tell_properties(context));
+	}
+}
+
+void vmm_hw_class_changed(struct vmm_sched *sched)
+{
+	if (vmm_likely(!sched->hw))
+		return;
+	atomic_store(&sched->hw->changed, true);
+	vmm_worker_wake(sched);
+}
+
+static NTSTATUS refuse_priority(const struct vmm_hw_context *context, NTSTATUS status,
+				int32_t priority, const char *why)
+{
+	vmm_finding(context->device->adapter->observe, "SCH-10", context->device->process->id,
+		    context->handle, "priority %d (0x%x) for hardware context 0x%08x refused: %s",
+		    priority, (unsigned)priority, context->handle, why);
+	return status;
+}
+
+/* The levels of SCH-02 that are not reserved there. */
+static NTSTATUS check_priority(const struct vmm_hw_context *context, int32_t priority)
+{
+	int32_t level = priority & ABSOLUTE_MASK;
+
+	if (!(priority > 0 && priority & ABSOLUTE))
+		return priority >= -7 && priority <= 7
+			       ? STATUS_SUCCESS
+			       : refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
+						 "-7 to 7 are priorities");
+	if (priority & ~(ABSOLUTE | ABSOLUTE_MASK) || (level > 1 && level < SOFT_LEAST) ||
+	    level > 30)
+		return refuse_priority(context, STATUS_INVALID_PARAMETER, priority,
+				       "0, 1 and 16 to 30 are absolute levels");
+	if (level >= SOFT_LEAST && !atomic_load(&context->device->process->may_raise))
+		return refuse_priority(context, STATUS_ACCESS_DENIED, priority,
+				       "the real time band needs the increase-priority privilege");
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS set_priority(struct vmm_device *device, uint32_t handle, int32_t priority,
+			     bool in_process)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	vmm_paging_lock(adapter);
+	struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
+	NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+	if (context && in_process)
+		status = priority >= -IN_PROCESS_MAX && priority <= IN_PROCESS_MAX
+				 ? STATUS_SUCCESS
+				 : refuse_priority(context, status, priority,
+						   "-7 to 7 are priorities within a process");
+	else if (context)
+		status = check_priority(context, priority);
+	if (NT_SUCCESS(status)) {
+		*(in_process ? &context->in_process : &context->priority) = priority;
+		if (context->told)
+			(void)!NT_SUCCESS(vmm_hw_tell_properties(context));
+	}
+	vmm_paging_unlock(adapter);
+	return status;
+}
+
+NTSTATUS vmm_hw_set_priority(struct vmm_device *device, uint32_t context, int32_t priority)
+{
+	return set_priority(device, context, priority, false);
+}
+
+NTSTATUS vmm_hw_set_in_process_priority(struct vmm_device *device, uint32_t context,
+					int32_t priority)
+{
+	return set_priority(device, context, priority, true);
+}
+
+NTSTATUS vmm_hw_priority(struct vmm_device *device, uint32_t handle, bool in_process,
+			 int32_t *priority)
+{
+	vmm_paging_lock(device->adapter);
+	const struct vmm_hw_context *context = vmm_hw_find_context_locked(device, handle);
+
+	if (context)
+		*priority = in_process ? context->in_process : context->priority;
+	vmm_paging_unlock(device->adapter);
+	return context ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU notifications that only the miniport signals (CPN-05 to CPN-08, CPN-10, SFL-24): its own object stands beside ours, from the
+ * creation on until the handle or the device ends, whichever is first.
+ */
+#include "sync/sync_private.h"
+
+vmm_status vmm_sync_begin_driver(struct vmm_sync *sync)
+{
+	return sync->device->adapter->sync_driver->create_event(sync->device, sync->object->event,
+								&sync->driver_event);
+}
+
+void vmm_sync_end_driver(struct vmm_sync *sync)
+{
+	const struct vmm_adapter *adapter = sync->device->adapter;
+
+	for (;;) {
+		uint32_t users = atomic_load(&sync->driver_users);
+
+		if (!users || vmm_os_wait(adapter->os, &sync->driver_users, users, VMM_OS_FOREVER,
+					  "who tells the miniport about an event",
+					  sync->handle) == VMM_UNSUCCESSFUL)
+			break;
+	}
+	adapter->sync_driver->destroy_event(sync->device->adapter, sync->driver_event);
+	sync->driver_event = NULL;
+}
+
+void *vmm_sync_driver_device(struct vmm_process *process, uint32_t handle)
+{
+	void *live = NULL;
+
+	vmm_os_mutex_lock(&process->lock);
+	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	if (sync && vmm_sync_is_drivers(sync->object))
+		live = sync->device->live;
+	vmm_os_mutex_unlock(&process->lock);
+	return live;
+}
+
+vmm_status vmm_sync_tell_driver(struct vmm_device *inside, uint32_t handle, uint32_t flags,
+				void *record)
+{
+	struct vmm_process *process = inside->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	if (sync && (!vmm_sync_is_drivers(sync->object) || sync->device != inside))
+		sync = NULL;
+	if (sync)
+		atomic_fetch_add(&sync->driver_users, 1);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!sync) {
+		vmm_sync_refuse(process, "CPN-10", handle,
+				"escape: it has ended, or is another device's");
+		return VMM_INVALID_PARAMETER;
+	}
+	vmm_status status =
+		inside->adapter->sync_driver->tell_event(inside, sync->driver_event, flags, record);
+	if (atomic_fetch_sub(&sync->driver_users, 1) == 1)
+		vmm_os_wake(inside->adapter->os, &sync->driver_users, UINT32_MAX);
+	return status;
+}

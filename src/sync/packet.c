@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets of a context's queue (packet.h): all that can be wrong is found at the call; what is reached later cannot fail. */
+#include "sync/packet.h"
+#include "sync/type.h"
+
+/* ---- the checks at the call ---- */
+
+static bool is_legacy(const struct vmm_sync_packet_request *request)
+{
+	return request->form == VMM_SYNC_FORM_1 || request->form == VMM_SYNC_FORM_2;
+}
+
+static const char *what(const struct vmm_sync_packet_request *request)
+{
+	return request->signal ? "signal in a context's queue" : "wait in a context's queue";
+}
+
+static vmm_status refuse_call(const struct vmm_device *device,
+			      const struct vmm_sync_packet_request *request, const char *rule,
+			      const char *why)
+{
+	vmm_finding(device->adapter->observe, rule, device->process->id, 0,
+		    "%s: %u objects, flags 0x%x: %s", what(request), request->count, request->flags,
+		    why);
+	return VMM_INVALID_PARAMETER;
+}
+
+/* MFN-32: the event stands instead of objects. */
+static vmm_status check_event(const struct vmm_device *device,
+			      const struct vmm_sync_packet_request *request)
+{
+	if (request->count)
+		return refuse_call(device, request, "MFN-32",
+				   "EnqueueCpuEvent is for calls without objects");
+	return VMM_OK;
+}
+
+static vmm_status check_flags(const struct vmm_device *device,
+			      const struct vmm_sync_packet_request *request)
+{
+	const uint32_t known =
+		VMM_SYNC_SIGNAL_AT_SUBMISSION | VMM_SYNC_ENQUEUE_CPU_EVENT | VMM_SYNC_ALLOW_REWIND;
+
+	if (request->flags & ~known)
+		return refuse_call(device, request, "SYN-24", "reserved flags are set");
+	if (request->form == VMM_SYNC_FORM_1 && (request->flags & ~VMM_SYNC_SIGNAL_AT_SUBMISSION))
+		return refuse_call(device, request, "SYN-24",
+				   "EnqueueCpuEvent and AllowFenceRewind are not for the call of "
+				   "WDDM 1.0");
+	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
+		return check_event(device, request);
+	if (!request->count)
+		return refuse_call(device, request, is_legacy(request) ? "SYN-21" : "SYN-31",
+				   "at least one object is needed");
+	if (is_legacy(request) && request->count > VMM_SYNC_SIGNALS_MAX)
+		return refuse_call(device, request, "SYN-21", "more than 32");
+	return VMM_OK;
+}
+
+static vmm_status deny(const struct vmm_sync *sync, const char *rule, const char *why)
+{
+	vmm_finding(sync->process->world->observe, rule, sync->process->id, sync->handle,
+		    "packet of a context's queue: 0x%08x %s", sync->handle, why);
+	return VMM_ACCESS_DENIED;
+}
+
+/* SYN-23: what hangs off a device is for the contexts of its adapter, unless it was made to cross. */
+static bool is_of_adapter(const struct vmm_sync *sync, const struct vmm_device *device)
+{
+	return !sync->device || sync->device->adapter == device->adapter ||
+	       (sync->object->flags & VMM_SYNC_CROSS_ADAPTER);
+}
+
+static vmm_status check_opening(const struct vmm_sync *sync, const struct vmm_device *device,
+				const struct vmm_sync_packet_request *request, uint64_t value)
+{
+	const struct vmm_sync_use use = {.signal = request->signal,
+					 .form = request->form,
+					 .count = request->count,
+					 .flags = request->flags,
+					 .value = value,
+					 .what = what(request)};
+
+	if (!is_of_adapter(sync, device)) {
+		vmm_finding(device->adapter->observe, "SYN-23", sync->process->id, sync->handle,
+			    "%s: 0x%08x was made or opened on a device of another adapter",
+			    use.what, sync->handle);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (request->signal && (sync->flags & VMM_SYNC_NO_SIGNAL)) {
+		const char *why, *rule = vmm_sync_no_signal(sync, &why);
+
+		return deny(sync, rule, why);
+	}
+	if (!request->signal && (sync->flags & VMM_SYNC_NO_WAIT))
+		return sync->denied & VMM_SYNC_NO_WAIT
+			       ? deny(sync, "SHR-10",
+				      "was opened from an NT handle without the right to wait")
+			       : deny(sync, "SFL-16", "was made or opened with NoWait");
+	return vmm_sync_class_of(sync->object)->check(sync, &use);
+}
+
+/* SYN-32: the union of the call is read as the first object's type says. */
+static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_device *device,
+			     const struct vmm_sync_object *first)
+{
+	if (vmm_sync_is_monitored(sync->object) == vmm_sync_is_monitored(first))
+		return VMM_OK;
+	vmm_finding(device->adapter->observe, "SYN-32", sync->process->id, sync->handle,
+		    "packet of a context's queue: 0x%08x is of type %u, the first object of type "
+		    "%u: monitored fences stand by themselves",
+		    sync->handle, sync->object->type, first->type);
+	return VMM_INVALID_PARAMETER;
+}
+
+/* ---- filling ---- */
+
+static vmm_status make_room(struct vmm_sync_packet *packet, uint32_t count)
+{
+	packet->wait.nodes = packet->local;
+	if (count <= VMM_SYNC_PACKET_NODES)
+		return VMM_OK;
+	if (count > packet->capacity) {
+		struct vmm_sync_node *more = vmm_calloc(count, sizeof(*more));
+
+		if (!more)
+			return VMM_NO_MEMORY;
+		vmm_free(packet->more);
+		packet->more = more;
+		packet->capacity = count;
+	}
+	packet->wait.nodes = packet->more;
+	return VMM_OK;
+}
+
+/* wait.count says how many have a reference, whatever comes back. */
+static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_device *device,
+			      const struct vmm_sync_packet_request *request)
+{
+	for (uint32_t i = 0; i < request->count; i++) {
+		uint64_t value = request->values[request->scalar ? 0 : i];
+		const struct vmm_sync *sync =
+			vmm_sync_find_locked(device->process, request->handles[i], what(request));
+
+		if (!sync)
+			return VMM_INVALID_PARAMETER;
+		vmm_status status = check_opening(sync, device, request, value);
+		if (vmm_ok(status) && i)
+			status = check_kind(sync, device, packet->wait.nodes[0].object);
+		if (!vmm_ok(status))
+			return status;
+		vmm_sync_get(sync->object);
+		packet->wait.nodes[i] = (struct vmm_sync_node){
+			.object = sync->object, .wait = &packet->wait, .value = value};
+		packet->wait.count = i + 1;
+	}
+	return VMM_OK;
+}
+
+static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_device *device,
+			     uint64_t event)
+{
+	vmm_status status = vmm_os_event_open(event, &packet->wait.event);
+
+	packet->has_event = vmm_ok(status);
+	if (vmm_ok(status))
+		return VMM_OK;
+	vmm_finding(device->adapter->observe, "MFN-32", device->process->id, 0,
+		    "EnqueueCpuEvent: %llu is not an event (eventfd)", (unsigned long long)event);
+	return VMM_INVALID_PARAMETER;
+}
+
+vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
+				const struct vmm_sync_packet_request *request)
+{
+	struct vmm_process *process = device->process;
+	vmm_status status = check_flags(device, request);
+
+	if (vmm_ok(status))
+		status = make_room(packet, request->count);
+	if (!vmm_ok(status))
+		return status;
+	packet->wait.world = process->world;
+	packet->wait.count = packet->wait.missing = 0;
+	packet->wait.any = packet->wait.done = packet->wait.queued = packet->wait.of_cpu = false;
+	packet->wait.sleeper = NULL;
+	packet->signal = request->signal;
+	packet->flags = request->flags;
+	packet->has_event = false;
+	vmm_list_init(&packet->wait.link);
+	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
+		return fill_event(packet, device, request->event);
+	vmm_os_mutex_lock(&process->lock);
+	status = fill_locked(packet, device, request);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!vmm_ok(status))
+		vmm_sync_packet_clear(packet);
+	return status;
+}
+
+enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle)
+{
+	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
+
+	vmm_os_mutex_lock(&process->lock);
+	const struct vmm_sync *sync = vmm_handle_lookup(&process->handles, handle, VMM_HANDLE_SYNC);
+	if (sync && vmm_sync_is_monitored(sync->object))
+		values = VMM_SYNC_VALUES_ARRAY;
+	else if (sync && sync->object->type == VMM_SYNC_FENCE)
+		values = VMM_SYNC_VALUES_SCALAR;
+	vmm_os_mutex_unlock(&process->lock);
+	return values;
+}
+
+/* ---- when they are reached ---- */
+
+bool vmm_sync_packet_begin(struct vmm_sync_packet *packet)
+{
+	struct vmm_sync_wait *wait = &packet->wait;
+
+	vmm_os_mutex_lock(&wait->world->sync_lock);
+	bool done = vmm_sync_class_of(wait->nodes[0].object)->by_value
+			    ? vmm_sync_wait_begin_locked(wait)
+			    : vmm_sync_queue_begin_locked(wait);
+	vmm_os_mutex_unlock(&wait->world->sync_lock);
+	return done;
+}
+
+bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet)
+{
+	vmm_os_mutex_lock(&packet->wait.world->sync_lock);
+	bool withdrawn = vmm_sync_wait_withdraw_locked(&packet->wait);
+	vmm_os_mutex_unlock(&packet->wait.world->sync_lock);
+	return withdrawn;
+}
+
+void vmm_sync_packet_signal(struct vmm_sync_packet *packet)
+{
+	if (packet->has_event)
+		vmm_os_event_set(packet->wait.event);
+	for (uint32_t i = 0; i < packet->wait.count; i++) {
+		struct vmm_sync_node *node = &packet->wait.nodes[i];
+
+		vmm_sync_class_of(node->object)->signal(node, packet->owner, packet->flags);
+	}
+}
+
+void vmm_sync_packet_clear(struct vmm_sync_packet *packet)
+{
+	for (uint32_t i = 0; i < packet->wait.count; i++)
+		vmm_sync_put(packet->wait.nodes[i].object);
+	packet->wait.count = 0;
+	if (packet->has_event)
+		vmm_os_event_close(packet->wait.event);
+	packet->has_event = false;
+}
+
+void vmm_sync_packet_free(struct vmm_sync_packet *packet)
+{
+	vmm_free(packet->more);
+}
+
+/* ---- stores that nobody told us of ---- */
+
+/* From the start after each that had something: the end of a wait for many takes others out of the list, too. */
+static bool reread_locked(struct vmm_world *world, struct vmm_sync_batch *batch)
+{
+	struct vmm_list *link = world->sync_awaited.next;
+
+	while (link != &world->sync_awaited) {
+		struct vmm_sync_object *object =
+			vmm_container_of(link, struct vmm_sync_object, awaited);
+
+		link = link->next;
+		if (!vmm_sync_reached(object, object->heap->value))
+			continue;
+		if (!vmm_sync_deliver_locked(object, batch))
+			return false;
+		link = world->sync_awaited.next;
+	}
+	return true;
+}
+
+void vmm_sync_reread(struct vmm_world *world)
+{
+	struct vmm_sync_batch batch;
+	bool all;
+
+	if (vmm_likely(!atomic_load(&world->sync_awaited_count)))
+		return;
+	vmm_sync_batch_init(&batch, world->os);
+	do {
+		vmm_os_mutex_lock(&world->sync_lock);
+		all = reread_locked(world, &batch);
+		vmm_os_mutex_unlock(&world->sync_lock);
+		vmm_sync_batch_flush(&batch);
+	} while (!all);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* What each type does with packets (type.h), and the queues of those whose waits are not by value. */
+#include "sync/type.h"
+
+const struct vmm_sync_class *const vmm_sync_classes[VMM_SYNC_TYPE_LIMIT] = {
+	[VMM_SYNC_MUTEX] = &vmm_sync_mutex,
+	[VMM_SYNC_SEMAPHORE] = &vmm_sync_semaphore,
+	[VMM_SYNC_FENCE] = &vmm_sync_fence,
+	[VMM_SYNC_CPU_NOTIFICATION] = &vmm_sync_notification,
+	[VMM_SYNC_MONITORED_FENCE] = &vmm_sync_monitored_fence,
+	[VMM_SYNC_PERIODIC_MONITORED_FENCE] = &vmm_sync_monitored_fence, /* PMF-05 */
+};
+
+/* ---- queues; sync lock held ---- */
+
+/* All that the wait names, or nothing (MTX-08). */
+static bool take_all(struct vmm_sync_wait *wait)
+{
+	for (uint32_t i = 0; i < wait->count; i++) {
+		if (vmm_sync_class_of(wait->nodes[i].object)->take(&wait->nodes[i]))
+			continue;
+		while (i-- > 0)
+			vmm_sync_class_of(wait->nodes[i].object)->put_back(&wait->nodes[i]);
+		return false;
+	}
+	return true;
+}
+
+bool vmm_sync_queue_begin_locked(struct vmm_sync_wait *wait)
+{
+	wait->done = take_all(wait);
+	wait->queued = !wait->done;
+	for (uint32_t i = 0; i < wait->count && wait->queued; i++)
+		vmm_list_push_back(&wait->nodes[i].object->queue, &wait->nodes[i].link);
+	return wait->done;
+}
+
+void vmm_sync_queue_leave_locked(struct vmm_sync_wait *wait)
+{
+	for (uint32_t i = 0; i < wait->count; i++)
+		vmm_list_remove(&wait->nodes[i].link);
+	wait->queued = false;
+}
+
+struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
+{
+	struct vmm_list *link;
+
+	if (!object->units) /* for nobody, however many there are */
+		return NULL;
+	vmm_list_for_each (link, &object->queue) {
+		struct vmm_sync_wait *wait =
+			vmm_container_of(link, struct vmm_sync_node, link)->wait;
+
+		if (take_all(wait))
+			return wait;
+	}
+	return NULL;
+}
+
+/* One that it held, with a reference; NULL: there is none. */
+static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
+{
+	if (vmm_list_empty(&owner->held))
+		return NULL;
+	struct vmm_sync_object *object =
+		vmm_container_of(owner->held.next, struct vmm_sync_object, held);
+
+	vmm_sync_get(object);
+	vmm_sync_class_of(object)->owner_ends(object);
+	return object;
+}
+
+void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner)
+{
+	for (;;) {
+		vmm_os_mutex_lock(&world->sync_lock);
+		struct vmm_sync_object *object = free_one_locked(owner);
+		if (!object) {
+			vmm_list_remove(&owner->link);
+			vmm_list_init(&owner->link);
+		}
+		vmm_os_mutex_unlock(&world->sync_lock);
+		if (!object)
+			return;
+		vmm_sync_deliver(object);
+		vmm_sync_put(object);
+	}
+}
+
+/* Who is lost takes nothing any more, so the list comes to an end. */
+void vmm_sync_lose_owners(struct vmm_device *device)
+{
+	struct vmm_world *world = device->process->world;
+
+	for (;;) {
+		struct vmm_sync_object *object = NULL;
+
+		vmm_os_mutex_lock(&world->sync_lock);
+		while (!object && !vmm_list_empty(&device->sync_owners)) {
+			struct vmm_sync_owner *owner = vmm_container_of(
+				device->sync_owners.next, struct vmm_sync_owner, link);
+
+			object = free_one_locked(owner);
+			if (!object) {
+				vmm_list_remove(&owner->link);
+				vmm_list_init(&owner->link);
+			}
+		}
+		vmm_os_mutex_unlock(&world->sync_lock);
+		if (!object)
+			return;
+		vmm_sync_deliver(object);
+		vmm_sync_put(object);
+	}
+}
+
+/* ---- monitored fences ---- */
+
+static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+{
+	struct vmm_observe *observe = sync->process->world->observe;
+
+	if (use->form == VMM_SYNC_FORM_1) {
+		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
+			    "%s: 0x%08x is a monitored fence, and the call has no value", use->what,
+			    sync->handle);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (vmm_sync_in_range(sync->object, use->value,
+			      use->signal && (use->flags & VMM_SYNC_ALLOW_REWIND)))
+		return VMM_OK;
+	vmm_finding(observe, "MFN-08", sync->process->id, sync->handle,
+		    "%s: the value %llu of 0x%08x is more than 2^31 - 1 away from %llu, and its "
+		    "storage has 32 bits",
+		    use->what, (unsigned long long)use->value, sync->handle,
+		    (unsigned long long)vmm_sync_value(sync->object));
+	return VMM_INVALID_PARAMETER;
+}
+
+static void signal_monitored(struct vmm_sync_node *node, struct vmm_sync_owner *owner,
+			     uint32_t flags)
+{
+	(void)owner;
+	if (vmm_sync_raise(node->object, node->value, flags & VMM_SYNC_ALLOW_REWIND))
+		vmm_sync_deliver(node->object);
+}
+
+const struct vmm_sync_class vmm_sync_monitored_fence = {
+	.by_value = true,
+	.check = check_monitored,
+	.signal = signal_monitored,
+};
+
+/* ---- fences of WDDM 1.1 ---- */
+
+static vmm_status check_fence(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+{
+	struct vmm_observe *observe = sync->process->world->observe;
+
+	if (use->form == VMM_SYNC_FORM_1) {
+		vmm_finding(observe, "FEN-05", sync->process->id, sync->handle,
+			    "%s: 0x%08x is a fence, and the call has no value", use->what,
+			    sync->handle);
+		return VMM_INVALID_PARAMETER;
+	}
+	if (use->count == 1)
+		return VMM_OK;
+	vmm_finding(observe, "FEN-02", sync->process->id, sync->handle,
+		    "%s: 0x%08x is a fence, which stands alone in a call; there are %u objects",
+		    use->what, sync->handle, use->count);
+	return VMM_INVALID_PARAMETER;
+}
+
+/* FEN-03, FEN-06, FEN-07 */
+const struct vmm_sync_class vmm_sync_fence = {
+	.by_value = true,
+	.check = check_fence,
+	.signal = signal_monitored,
+};
+
+/* ---- CPU notifications ---- */
+
+static vmm_status check_notification(const struct vmm_sync *sync, const struct vmm_sync_use *use)
+{
+	bool drivers = vmm_sync_is_drivers(sync->object);
+
+	if (use->signal && !drivers)
+		return VMM_OK;
+	vmm_finding(sync->process->world->observe, drivers ? "CPN-05" : "CPN-04", sync->process->id,
+		    sync->handle, "%s: 0x%08x is a CPU notification %s", use->what, sync->handle,
+		    drivers ? "that only the miniport signals" : "and cannot be waited for");
+	return VMM_INVALID_PARAMETER;
+}
+
+/* CPN-03, CPN-09 */
+static void signal_notification(struct vmm_sync_node *node, struct vmm_sync_owner *owner,
+				uint32_t flags)
+{
+	(void)owner, (void)flags;
+	vmm_os_event_set(node->object->event);
+}
+
+const struct vmm_sync_class vmm_sync_notification = {
+	.check = check_notification,
+	.signal = signal_notification,
+};

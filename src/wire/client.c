@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's side: its argument as a request, and what the answer says back into it. */
+#include "wire/wire_private.h"
+
+/* A program's addresses are its own affair; here they only pass as numbers. */
+static void *pointer(uint64_t value)
+{
+	return (void *)(uintptr_t)value;
+}
+
+static vmm_status ask_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			     uint32_t at);
+
+static vmm_status ask_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			    uint32_t at)
+{
+	uint32_t slot = at + member->at;
+	uint64_t memory = vmm_wire_slot(call, slot);
+
+	if (!memory)
+		return VMM_OK;
+	uint64_t count = vmm_wire_count(call, member, at);
+	if (count > member->limit) {
+		vmm_wire_set_slot(call, slot, VMM_WIRE_TOO_LONG);
+		return VMM_OK;
+	}
+	const uint8_t *sent =
+		vmm_wire_append(&call->request, pointer(memory), count * member->unit);
+	if (!sent)
+		return VMM_NO_MEMORY;
+	struct vmm_wire_span span = {
+		.slot = slot,
+		.at = (uint32_t)(sent - call->request.data),
+		.bytes = (uint32_t)(count * member->unit),
+		.back = member->back,
+		.memory = pointer(memory),
+	};
+	vmm_wire_set_slot(call, slot, VMM_WIRE_SENT);
+	vmm_status status = vmm_wire_note(call, &span);
+	for (uint64_t i = 0; member->record && i < count && vmm_ok(status); i++)
+		status = ask_record(call, member->record, span.at + (uint32_t)i * member->unit);
+	return status;
+}
+
+static vmm_status ask_descriptor(struct vmm_wire_call *call, uint32_t slot)
+{
+	uint64_t handle = vmm_wire_slot(call, slot);
+
+	if (!handle)
+		return VMM_OK;
+	if (call->descriptor_count == VMM_WIRE_DESCRIPTORS_MAX)
+		return VMM_INVALID_PARAMETER;
+	call->descriptors[call->descriptor_count++] = handle <= INT32_MAX ? (int64_t)handle : -1;
+	vmm_wire_set_slot(call, slot, call->descriptor_count);
+	return VMM_OK;
+}
+
+static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			     uint32_t at)
+{
+	switch (member->kind) {
+	case VMM_WIRE_ARRAY:
+		return ask_array(call, member, at);
+	case VMM_WIRE_DESCRIPTOR:
+		return ask_descriptor(call, at + member->at);
+	case VMM_WIRE_DESCRIPTOR_OUT:
+	case VMM_WIRE_INTO:
+		vmm_wire_set_slot(call, at + member->at, VMM_WIRE_NULL);
+		return VMM_OK;
+	case VMM_WIRE_PRESENCE:
+		if (vmm_wire_slot(call, at + member->at))
+			vmm_wire_set_slot(call, at + member->at, VMM_WIRE_SENT);
+		return VMM_OK;
+	default: /* as it stands there */
+		return VMM_OK;
+	}
+}
+
+static vmm_status ask_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			     uint32_t at)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
+		if (vmm_wire_applies(call, &record->members[i], at))
+			status = ask_member(call, &record->members[i], at);
+	return status;
+}
+
+vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
+			const void *argument)
+{
+	call->operation = operation;
+	call->request.length = 0;
+	call->count = call->descriptor_count = 0;
+	if (!vmm_wire_append(&call->request, argument, operation->argument->bytes))
+		return VMM_NO_MEMORY;
+	return ask_record(call, operation->argument, 0);
+}
+
+/* ---- the answer ---- */
+
+static vmm_status fill(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes)
+{
+	uint64_t at = 0;
+
+	if (call->operation->back) {
+		uint32_t length = call->operation->argument->bytes;
+
+		if (bytes < length)
+			return VMM_INVALID_PARAMETER;
+		memcpy(call->request.data, answer, length);
+		at = vmm_align_up(length, 8);
+	}
+	for (uint32_t i = 0; i < call->count; i++) {
+		const struct vmm_wire_span *span = &call->spans[i];
+
+		if (!span->back)
+			continue;
+		if (at > bytes || span->bytes > bytes - at)
+			return VMM_INVALID_PARAMETER;
+		if (span->bytes)
+			memcpy(call->request.data + span->at, answer + at, span->bytes);
+		at = vmm_align_up(at + span->bytes, 8);
+	}
+	return at == bytes ? VMM_OK : VMM_INVALID_PARAMETER;
+}
+
+/* The pointer that the host means, or 0. */
+static vmm_status settle_into(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			      uint64_t *value)
+{
+	const struct vmm_wire_span *span = vmm_wire_span_of(call, member->into);
+
+	if (!*value)
+		return VMM_OK;
+	if (!span || *value > span->bytes)
+		return VMM_INVALID_PARAMETER;
+	*value = (uint64_t)(uintptr_t)((uint8_t *)span->memory + *value - 1);
+	return VMM_OK;
+}
+
+static vmm_status settle_descriptor(const struct vmm_wire_call *call, uint64_t *value)
+{
+	if (!*value)
+		return VMM_OK;
+	if (*value > call->descriptor_count)
+		return VMM_INVALID_PARAMETER;
+	*value = (uint64_t)call->descriptors[*value - 1];
+	return VMM_OK;
+}
+
+static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				uint32_t at, const uint8_t *to);
+
+static vmm_status settle_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			       uint32_t at)
+{
+	struct vmm_wire_span *span = vmm_wire_next_span(call, at + member->at);
+	vmm_status status = VMM_OK;
+
+	if (!span || !member->record)
+		return VMM_OK;
+	for (uint32_t done = 0; done < span->bytes && vmm_ok(status); done += member->unit)
+		status = settle_record(call, member->record, span->at + done,
+				       (const uint8_t *)span->memory + done);
+	return status;
+}
+
+/* What the client has in the slot stays, unless the host gave something. */
+static vmm_status settle_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				uint32_t at, const uint8_t *to)
+{
+	uint32_t slot = at + member->at;
+	uint64_t value = vmm_wire_slot(call, slot);
+	vmm_status status = VMM_OK;
+
+	switch (member->kind) {
+	case VMM_WIRE_ADDRESS:
+	case VMM_WIRE_TOKEN:
+		return VMM_OK;
+	case VMM_WIRE_INTO:
+		status = settle_into(call, member, &value);
+		break;
+	case VMM_WIRE_DESCRIPTOR_OUT:
+		status = settle_descriptor(call, &value);
+		break;
+	case VMM_WIRE_ARRAY:
+		status = settle_array(call, member, at);
+		value = 0;
+		break;
+	default:
+		value = 0;
+		break;
+	}
+	if (!value)
+		memcpy(&value, to + member->at, sizeof(value));
+	vmm_wire_set_slot(call, slot, value);
+	return status;
+}
+
+static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				uint32_t at, const uint8_t *to)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
+		if (vmm_wire_applies(call, &record->members[i], at))
+			status = settle_member(call, &record->members[i], at, to);
+	return status;
+}
+
+vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
+			   void *argument)
+{
+	vmm_status status = fill(call, answer, bytes);
+
+	call->next = 0;
+	if (vmm_ok(status))
+		status = settle_record(call, call->operation->argument, 0, argument);
+	if (!vmm_ok(status))
+		return status;
+	if (call->operation->back)
+		memcpy(argument, call->request.data, call->operation->argument->bytes);
+	for (uint32_t i = 0; i < call->count; i++) {
+		const struct vmm_wire_span *span = &call->spans[i];
+
+		if (span->back && span->bytes)
+			memcpy(span->memory, call->request.data + span->at, span->bytes);
+	}
+	return VMM_OK;
+}

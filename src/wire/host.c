@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's side: a request, which may be anything, as an argument; what came of the call as an answer. */
+#include "wire/wire_private.h"
+
+static vmm_status receive_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at, uint32_t *end);
+
+static vmm_status receive_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				uint32_t at, uint32_t *end)
+{
+	uint32_t slot = at + member->at;
+	uint64_t sent = vmm_wire_slot(call, slot);
+
+	if (sent == VMM_WIRE_NULL)
+		return VMM_OK;
+	uint64_t count = vmm_wire_count(call, member, at);
+	if (sent == VMM_WIRE_TOO_LONG && count > member->limit) {
+		vmm_wire_set_slot(call, slot,
+				  0); /* a count with no array is what functions refuse */
+		return VMM_OK;
+	}
+	if (sent != VMM_WIRE_SENT || count > member->limit)
+		return VMM_INVALID_PARAMETER;
+	uint64_t length = count * member->unit;
+	if (vmm_align_up(length, 8) > call->request.length - *end)
+		return VMM_INVALID_PARAMETER;
+	struct vmm_wire_span span = {
+		.slot = slot,
+		.at = *end,
+		.bytes = (uint32_t)length,
+		.back = member->back,
+	};
+	*end += (uint32_t)vmm_align_up(length, 8);
+	vmm_status status = vmm_wire_note(call, &span);
+	for (uint64_t i = 0; member->record && i < count && vmm_ok(status); i++)
+		status = receive_record(call, member->record, span.at + (uint32_t)i * member->unit,
+					end);
+	/* Behind what is in it: conditions and counts are the client's until here. */
+	vmm_wire_set_slot(call, slot, (uint64_t)(uintptr_t)(call->request.data + span.at));
+	return status;
+}
+
+static vmm_status receive_descriptor(struct vmm_wire_call *call, uint32_t slot)
+{
+	uint64_t named = vmm_wire_slot(call, slot);
+
+	if (!named)
+		return VMM_OK;
+	if (named > call->descriptor_count)
+		return VMM_INVALID_PARAMETER;
+	vmm_wire_set_slot(call, slot, (uint64_t)call->descriptors[named - 1]);
+	return VMM_OK;
+}
+
+static vmm_status receive_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+				 uint32_t at, uint32_t *end)
+{
+	switch (member->kind) {
+	case VMM_WIRE_ARRAY:
+		return receive_array(call, member, at, end);
+	case VMM_WIRE_DESCRIPTOR:
+		return receive_descriptor(call, at + member->at);
+	case VMM_WIRE_DESCRIPTOR_OUT:
+	case VMM_WIRE_INTO:
+		return vmm_wire_slot(call, at + member->at) == VMM_WIRE_NULL
+			       ? VMM_OK
+			       : VMM_INVALID_PARAMETER;
+	case VMM_WIRE_PRESENCE:
+		return vmm_wire_slot(call, at + member->at) <= VMM_WIRE_SENT
+			       ? VMM_OK
+			       : VMM_INVALID_PARAMETER;
+	case VMM_WIRE_MEMORY:
+	case VMM_WIRE_CODE:
+		call->foreign |= vmm_wire_slot(call, at + member->at) != 0;
+		return VMM_OK;
+	default:
+		return VMM_OK;
+	}
+}
+
+static vmm_status receive_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+				 uint32_t at, uint32_t *end)
+{
+	vmm_status status = VMM_OK;
+
+	for (uint32_t i = 0; i < record->count && vmm_ok(status); i++)
+		if (vmm_wire_applies(call, &record->members[i], at))
+			status = receive_member(call, &record->members[i], at, end);
+	return status;
+}
+
+vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
+			    struct vmm_wire_bytes *bytes)
+{
+	uint32_t end = (uint32_t)vmm_align_up(operation->argument->bytes, 8);
+
+	vmm_free(call->request.data);
+	call->operation = operation;
+	call->request = *bytes;
+	call->count = 0;
+	call->foreign = false;
+	*bytes = (struct vmm_wire_bytes){0};
+	if (call->descriptor_count > VMM_WIRE_DESCRIPTORS_MAX || call->request.length < end)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = receive_record(call, operation->argument, 0, &end);
+	if (vmm_ok(status) && end != call->request.length)
+		return VMM_INVALID_PARAMETER;
+	return status;
+}
+
+/* ---- the answer ---- */
+
+static void forget_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			  uint32_t at);
+
+/* Where in the client's copy of what was sent it points to, plus one. */
+static uint64_t place_in(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			 uint64_t value)
+{
+	const struct vmm_wire_span *span = vmm_wire_span_of(call, member->into);
+	uint64_t begin = span ? (uint64_t)(uintptr_t)(call->request.data + span->at) : 0;
+
+	if (!span || value < begin || value - begin >= span->bytes)
+		return 0;
+	return value - begin + 1;
+}
+
+static void forget_array(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			 uint32_t at)
+{
+	const struct vmm_wire_span *span = vmm_wire_next_span(call, at + member->at);
+
+	if (!span)
+		return;
+	vmm_wire_set_slot(call, at + member->at, VMM_WIRE_SENT);
+	for (uint32_t done = 0; member->record && done < span->bytes; done += member->unit)
+		forget_record(call, member->record, span->at + done);
+}
+
+static void forget_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			  uint32_t at)
+{
+	uint32_t slot = at + member->at;
+	uint64_t value = vmm_wire_slot(call, slot);
+
+	switch (member->kind) {
+	case VMM_WIRE_ARRAY:
+		forget_array(call, member, at);
+		break;
+	case VMM_WIRE_INTO:
+		vmm_wire_set_slot(call, slot, place_in(call, member, value));
+		break;
+	case VMM_WIRE_DESCRIPTOR_OUT:
+		vmm_assert(call->descriptor_count < VMM_WIRE_DESCRIPTORS_MAX);
+		if (!value)
+			break;
+		call->descriptors[call->descriptor_count++] = (int64_t)value;
+		vmm_wire_set_slot(call, slot, call->descriptor_count);
+		break;
+	case VMM_WIRE_DESCRIPTOR:
+		vmm_wire_set_slot(call, slot, VMM_WIRE_NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+/* No address and no descriptor number of the host's goes out. */
+static void forget_record(struct vmm_wire_call *call, const struct vmm_wire_record *record,
+			  uint32_t at)
+{
+	for (uint32_t i = 0; i < record->count; i++)
+		if (vmm_wire_applies(call, &record->members[i], at))
+			forget_member(call, &record->members[i], at);
+}
+
+vmm_status vmm_wire_answer(struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
+{
+	call->next = call->descriptor_count = 0;
+	forget_record(call, call->operation->argument, 0);
+	answer->length = 0;
+	if (call->operation->back &&
+	    !vmm_wire_append(answer, call->request.data, call->operation->argument->bytes))
+		return VMM_NO_MEMORY;
+	for (uint32_t i = 0; i < call->count; i++) {
+		const struct vmm_wire_span *span = &call->spans[i];
+
+		if (span->back &&
+		    !vmm_wire_append(answer, call->request.data + span->at, span->bytes))
+			return VMM_NO_MEMORY;
+	}
+	return VMM_OK;
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C. What is wrong with the table is said by its line."""
+
+import re
+import sys
+
+RECORD_KINDS = {'descriptor': 'DESCRIPTOR', 'code': 'CODE', 'descriptor-out': 'DESCRIPTOR_OUT', 'address': 'ADDRESS',
+                'memory': 'MEMORY', 'token': 'TOKEN', 'presence': 'PRESENCE'}
+
+
+class Bad(Exception):
+    pass
+
+
+def identifier(name):
+    return re.sub(r'\W', '_', name)
+
+
+def member(type_name, fields, records):
+    """One initializer of a struct vmm_wire_member."""
+    path, kind, count, limit, direction, when = fields
+    what, _, of = kind.partition(':')
+    at = '0' if path == '-' else f'offsetof({type_name}, {path})'
+    parts = [f'.at = {at}']
+    if what in ('array', 'record'):
+        if (what == 'record') != (of in records):
+            raise Bad(f'{of} is {"no" if what == "record" else "a"} record of this table')
+        parts += [f'.kind = VMM_WIRE_ARRAY, .unit = sizeof({of}), .limit = {int(limit)}u']
+        name, _, least = count.partition('|')
+        if name.isdigit():
+            parts.append(f'.least = {int(name)}')
+        else:
+            parts.append(f'.counted = true, .count_at = offsetof({type_name}, {name}), '
+                         f'.count_bytes = sizeof((({type_name} *)0)->{name}), .least = {int(least or 0)}')
+        if direction not in ('in', 'inout'):
+            raise Bad(f'{path}: in or inout?')
+        parts.append(f'.back = {"true" if direction == "inout" else "false"}')
+        if what == 'record':
+            parts.append(f'.record = &record_{identifier(of)}')
+    elif what == 'into':
+        parts.append(f'.kind = VMM_WIRE_INTO, .into = "{of}"')
+    elif kind in RECORD_KINDS:
+        parts.append(f'.kind = VMM_WIRE_{RECORD_KINDS[kind]}')
+    else:
+        raise Bad(f'no kind {kind}')
+    if what not in ('array', 'record') and (count, limit, direction) != ('-', '-', '-'):
+        raise Bad(f'{path}: {kind} has no count')
+    for condition in when.split('+') if when != '-' else []:
+        bits = re.fullmatch(r'([\w.]+)&(0x[0-9A-Fa-f]+)=(\w+)', condition)
+        values = re.fullmatch(r'values>=([12]):(\w+)', condition)
+        if bits:
+            parts.append(f'.when_at = offsetof({type_name}, {bits[1]}), .when_mask = {bits[2]}u, .when_value = {bits[3]}u')
+        elif values:
+            parts.append(f'.when_values = {values[1]}, .when_objects = offsetof({type_name}, {values[2]})')
+        else:
+            raise Bad(f'{condition}: what condition is that?')
+    return f'\t{{.name = "{path}", {", ".join(parts)}}},'
+
+
+def read(path):
+    """[(record or operation, [members])]"""
+    things = []
+    with open(path, encoding='utf-8') as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.rstrip('\n')
+            if not line or line.startswith('#'):
+                continue
+            fields = line.split('\t')
+            try:
+                if fields[0] == '':
+                    if len(fields) != 7:
+                        raise Bad('a member has six columns')
+                    things[-1][2].append((number, fields[1:]))
+                elif fields[0] == 'record' and len(fields) == 2:
+                    things.append((number, fields, []))
+                elif fields[0] == 'operation' and len(fields) in (5, 6):
+                    things.append((number, fields, []))
+                else:
+                    raise Bad('what is that?')
+            except Bad as bad:
+                sys.exit(f'{path}:{number}: {bad}')
+    return things
+
+
+def describe(path, things):
+    """The C source's lines."""
+    records, operations, lines = set(), [], []
+    for number, fields, members in things:
+        type_name = fields[1] if fields[0] == 'record' else fields[3]
+        name = identifier(fields[1] if fields[0] == 'record' else fields[2])
+        initializers = []
+        for at, columns in members:
+            try:
+                initializers.append(member(type_name, columns, records))
+            except (Bad, ValueError) as bad:
+                sys.exit(f'{path}:{at}: {bad}')
+        if initializers:
+            lines += [f'static const struct vmm_wire_member members_{name}[] = {{', *initializers, '};']
+        lines += [f'static const struct vmm_wire_record record_{name} = {{',
+                  f'\t.bytes = sizeof({type_name}), .members = {f"members_{name}" if initializers else "NULL"}, '
+                  f'.count = {len(initializers)},', '};']
+        if fields[0] == 'record':
+            records.add(type_name)
+            continue
+        if int(fields[1]) != len(operations) + 1:
+            sys.exit(f'{path}:{number}: numbers are given one after the other, and never again')
+        if fields[4] not in ('in', 'inout'):
+            sys.exit(f'{path}:{number}: in or inout?')
+        if fields[5:] not in ([], ['carried']):
+            sys.exit(f'{path}:{number}: carried or nothing')
+        operations.append((fields[2], type_name, fields[4] == 'inout', name, len(fields) == 6))
+    lines.append('const struct vmm_wire_operation vmm_wire_operations[] = {')
+    for number, (function, _, back, name, _) in enumerate(operations, 1):
+        lines.append(f'\t{{.number = {number}, .name = "{function}", .back = {"true" if back else "false"}, '
+                     f'.argument = &record_{name}}},')
+    lines += ['};', f'const uint32_t vmm_wire_operation_count = {len(operations)};']
+    return lines, operations
+
+
+def main():
+    path, header, source = sys.argv[1:]
+    lines, operations = describe(path, read(path))
+    with open(header, 'w', encoding='utf-8') as out:
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument) */\n')
+        for name, wanted in ('VMM_WIRE_OPERATIONS', False), ('VMM_WIRE_CARRIED', True):
+            out.write(f'#define {name}(X)')
+            for number, (function, argument, _, _, carried) in enumerate(operations, 1):
+                if carried == wanted:
+                    out.write(f' \\\n\tX({number}, {function}, {argument})')
+            out.write('\n')
+    with open(source, 'w', encoding='utf-8') as out:
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n#include "wire/wire_private.h"\n\n')
+        out.write('\n'.join(lines) + '\n')
+
+
+main()

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire: D3DKMT calls as bytes, so that whoever calls and whoever does it need not share memory. Which member of which
+ * argument is more than a value stands in operations.tsv. Pure: no threads, no descriptors are touched, no handle is looked up.
+ *
+ *   client                                    host
+ *   vmm_wire_ask      -> request, descriptors -> vmm_wire_receive, the call itself
+ *   vmm_wire_accept   <- answer, descriptors  <- vmm_wire_answer
+ *
+ * The host never follows a pointer of the client's: it gets what pointers point to, checks every count against the table and the
+ * bytes that came, and lets pointers point into those. Whatever a request says, vmm_wire_receive refuses it or leaves an
+ * argument whose every pointer is NULL or has as many bytes behind it as its count says.
+ */
+#ifndef VMM_WIRE_WIRE_H
+#define VMM_WIRE_WIRE_H
+
+#include "base/base.h"
+
+/* The largest request or answer in bytes; one message of descriptors. */
+#define VMM_WIRE_BYTES_MAX       (32u << 20)
+#define VMM_WIRE_DESCRIPTORS_MAX 8u
+
+/* The functions that take two values, as one argument. */
+struct vmm_wire_priority_class {
+	void *process;
+	uint32_t priority_class;
+};
+
+struct vmm_wire_record;
+struct vmm_wire_operation {
+	uint32_t number; /* from 1, for ever */
+	const char *name;
+	bool back; /* the argument itself is written to */
+	const struct vmm_wire_record *argument;
+};
+/* NULL: there is none of that number, or name. */
+const struct vmm_wire_operation *vmm_wire_operation(uint32_t number);
+const struct vmm_wire_operation *vmm_wire_operation_named(const char *name);
+uint32_t vmm_wire_argument_bytes(const struct vmm_wire_operation *operation);
+
+struct vmm_wire_bytes {
+	uint8_t *data; /* aligned to 8; vmm_free */
+	uint32_t length, capacity;
+};
+
+/* What one pointer points to. */
+struct vmm_wire_span {
+	uint32_t slot; /* where in the request the pointer stands */
+	uint32_t at, bytes;
+	bool back;    /* comes back with the answer */
+	void *memory; /* the client's */
+};
+
+/*
+ * What the union of some calls is depends on the type of their first object, which only who has the handle knows. So each side
+ * looks for itself; if they do not agree the request is malformed.
+ */
+enum vmm_wire_values {
+	VMM_WIRE_VALUES_NONE,  /* none, or no object */
+	VMM_WIRE_VALUE_SCALAR, /* one for all: fences of WDDM 1.1 */
+	VMM_WIRE_VALUES_ARRAY  /* one for each: monitored fences */
+};
+typedef enum vmm_wire_values (*vmm_wire_values_fn)(void *context, uint32_t handle);
+
+/* A call on one of the two sides; all zero before the first use, but for `values` and its context. */
+struct vmm_wire_call {
+	vmm_wire_values_fn values; /* NULL: everything is of type none */
+	void *context;
+	const struct vmm_wire_operation *operation;
+	struct vmm_wire_bytes request;
+	struct vmm_wire_span *spans;
+	uint32_t count, capacity, next;
+	bool foreign; /* the request names memory or code of the client's: numbers here, of which nothing may be made */
+	/* In the order in which the bytes name them. With the request on the client's side, and with the answer on the host's,
+	 * they are for the other side; -1 stands for what is no descriptor. */
+	int64_t descriptors[VMM_WIRE_DESCRIPTORS_MAX];
+	uint32_t descriptor_count;
+};
+void vmm_wire_finish(struct vmm_wire_call *call);
+
+/*
+ * The request, in call->request, of an argument. An array that is longer than any function takes is not sent; the host then
+ * has its count and no array. VMM_INVALID_PARAMETER: too many descriptors; VMM_NO_MEMORY: also when it is larger than
+ * VMM_WIRE_BYTES_MAX.
+ */
+vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
+			const void *argument) VMM_MUST_CHECK;
+/*
+ * On the host: takes the bytes (data may be NULL then) and makes them the argument, in place. call->descriptors are those that came.
+ * VMM_INVALID_PARAMETER: malformed; no well-meant client sends that.
+ */
+vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
+			    struct vmm_wire_bytes *bytes) VMM_MUST_CHECK;
+static inline void *vmm_wire_argument(const struct vmm_wire_call *call)
+{
+	return call->request.data;
+}
+/* What goes back; call->descriptors then are those to be sent along. VMM_NO_MEMORY. */
+vmm_status vmm_wire_answer(struct vmm_wire_call *call,
+			   struct vmm_wire_bytes *answer) VMM_MUST_CHECK;
+/* The answer into the client's argument, which is as it was asked with. VMM_INVALID_PARAMETER: it is none for this call. */
+vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
+			   void *argument) VMM_MUST_CHECK;
+
+#endif

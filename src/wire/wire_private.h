@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_WIRE_PRIVATE_H
+#define VMM_WIRE_PRIVATE_H
+
+#include <string.h>
+
+#include "wddm/d3dkmthk.h"
+#include "wire/wire.h"
+
+enum vmm_wire_kind {
+	VMM_WIRE_ARRAY,
+	VMM_WIRE_INTO,
+	VMM_WIRE_DESCRIPTOR,
+	VMM_WIRE_DESCRIPTOR_OUT,
+	VMM_WIRE_ADDRESS,
+	VMM_WIRE_MEMORY,
+	VMM_WIRE_CODE,
+	VMM_WIRE_TOKEN,
+	VMM_WIRE_PRESENCE
+};
+
+/* A pointer, or a HANDLE, of an argument or of a record. */
+struct vmm_wire_member {
+	const char *name;
+	uint32_t at;
+	enum vmm_wire_kind kind;
+	/* Arrays. */
+	bool counted; /* by the member at count_at; otherwise there are `least` */
+	bool back;
+	uint32_t count_at, count_bytes, least;
+	uint32_t unit, limit; /* bytes of an element; elements */
+	const struct vmm_wire_record *record;
+	const char *into; /* the operation's member */
+	/* Only if (the 32 bits at when_at & when_mask) == when_value; mask 0: always. */
+	uint32_t when_at, when_mask, when_value;
+	/* And only if the first object of the array at when_objects has at least those values; 0: always. */
+	uint32_t when_values, when_objects;
+};
+struct vmm_wire_record {
+	uint32_t bytes, count;
+	const struct vmm_wire_member *members;
+};
+
+extern const struct vmm_wire_operation vmm_wire_operations[];
+extern const uint32_t vmm_wire_operation_count;
+
+/* In the place of a pointer, in bytes. */
+enum { VMM_WIRE_NULL, VMM_WIRE_SENT, VMM_WIRE_TOO_LONG };
+
+static inline uint64_t vmm_wire_slot(const struct vmm_wire_call *call, uint32_t at)
+{
+	uint64_t value;
+
+	memcpy(&value, call->request.data + at, sizeof(value));
+	return value;
+}
+static inline void vmm_wire_set_slot(struct vmm_wire_call *call, uint32_t at, uint64_t value)
+{
+	memcpy(call->request.data + at, &value, sizeof(value));
+}
+
+/* walk.c: of the record at `at` of the request */
+bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
+		      uint32_t at);
+/* Elements of an array. */
+uint64_t vmm_wire_count(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
+			uint32_t at);
+vmm_status vmm_wire_note(struct vmm_wire_call *call,
+			 const struct vmm_wire_span *span) VMM_MUST_CHECK;
+/* The spans are met again in the order in which they were noted. NULL: nothing was sent for that pointer. */
+struct vmm_wire_span *vmm_wire_next_span(struct vmm_wire_call *call, uint32_t slot);
+/* Of a member of the operation's argument; NULL: it was not sent. */
+struct vmm_wire_span *vmm_wire_span_of(struct vmm_wire_call *call, const char *member);
+/* Bytes at the end of it, aligned; NULL: no memory. At most VMM_WIRE_BYTES_MAX. */
+uint8_t *vmm_wire_append(struct vmm_wire_bytes *bytes, const void *data, uint64_t length);
+
+#endif

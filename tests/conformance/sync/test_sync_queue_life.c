@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of a context's queue when the context, its device or the adapter ends, is lost or has no power; and values that the GPU stores itself. */
+#include "queue_world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* what waits is given up, with all behind it; what was before it is done. */
+static void q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
+	struct queue_fence f = queue_fence(a, 0, 0), g = queue_fence(a, 0, 0);
+	p.w.m->settings.complete_at_once = true;
+	lane_render(a);
+	assert_int_equal(lane_signal(a, g.handle, 1), STATUS_SUCCESS);
+	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_SUCCESS);
+	for (uint32_t i = 0; i < 20; i++)
+		lane_render(a);
+	assert_int_equal(lane_signal(a, g.handle, 2), STATUS_SUCCESS);
+	lane_end(a);
+	queue_assert_order(&p, "a");
+	assert_int_equal(*g.value, 1);
+	assert_int_equal(queue_cpu_signal(b, f.handle, 1), STATUS_SUCCESS);
+	lane_render(b);
+	queue_assert_order(&p, "b");
+	assert_int_equal(*g.value, 1);
+	priority_stop(&p);
+}
+
+static void sub_29_a_device_ends_with_what_its_contexts_wait_for(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
+	struct queue_fence f = queue_fence(b, 3, 0);
+	D3DKMT_HANDLE theirs = queue_fence_for(b, f.handle, a);
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = a->device};
+	p.w.m->settings.complete_at_once = true;
+	assert_int_equal(lane_wait(a, theirs, 1), STATUS_SUCCESS);
+	lane_render(a);
+	lane_enter(a);
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	assert_int_equal(lane_signal(b, f.handle, 1), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 1);
+	lane_render(b);
+	queue_assert_order(&p, "b");
+	priority_stop(&p);
+}
+
+/* The adapter stops under a program that has left its contexts waiting. */
+static void pnp_03_an_adapter_stops_whoever_waits(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a');
+	struct queue_fence f = queue_fence(a, 0, 0);
+	p.w.m->settings.complete_at_once = true;
+	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_SUCCESS);
+	lane_render(a);
+	vidmm_adapter_stop(p.w.client.adapter);
+	queue_assert_order(&p, "");
+	assert_int_equal(p.w.m->live_contexts, 0);
+	vidmm_d3dkmt_enter(NULL);
+	vidmm_process_close(p.process[0]);
+	vidmm_process_close(p.process[1]);
+	vidmm_host_destroy(p.w.client.host);
+	assert_int_equal(p.w.client.findings, 0);
+	scripted_destroy(p.w.m);
+}
+
+/* ---- a reset ---- */
+
+static void tdrs_11_signals_of_lost_contexts_are_never_executed(void **state)
+{
+	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
+	struct priority_world p;
+
+	queue_start_with(&p, state, queue_3_0, &tdr);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
+	struct queue_fence f = queue_fence(a, 0, 0), kept = queue_fence(a, 0x40, 1),
+			   theirs = queue_fence(b, 0x40, 1), held = queue_fence(b, 0x40, 1);
+	lane_render(a); /* this one hangs */
+	assert_int_equal(lane_signal(a, f.handle, 7), STATUS_SUCCESS);
+	assert_int_equal(lane_signal(a, kept.handle, 7), STATUS_SUCCESS);
+	assert_int_equal(lane_wait(b, held.handle, 100), STATUS_SUCCESS);
+	lane_render(b);
+	assert_int_equal(lane_signal_with(b, theirs.handle, 0, 4), STATUS_SUCCESS);
+	vidmm_sleep_until_ns(p.w.client.host, vidmm_now_ns(p.w.client.host) + 10 * NS_PER_S);
+	vidmm_settle(p.w.client.host);
+	assert_true(*f.value == UINT64_MAX); /* and no lower value came after it */
+	assert_int_equal(*kept.value, 1);
+	assert_int_equal(*theirs.value, 1);
+	queue_assert_order(&p, "a");
+	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_DEVICE_REMOVED);
+	assert_int_equal(lane_signal(a, f.handle, 1), STATUS_DEVICE_REMOVED);
+	lane_end(a);
+	lane_end(b);
+	priority_stop(&p);
+}
+
+/* The waits of whoever survives are satisfied by the largest value. */
+static void per_engine(struct scripted_miniport *m)
+{
+	queue_3_0(m);
+	m->settings.caps.SupportPerEngineTDR = 1;
+	m->settings.table.DxgkDdiResetEngine = scripted_reset_engine;
+	m->settings.table.DxgkDdiQueryEngineStatus = scripted_query_engine_status;
+	m->settings.table.DxgkDdiQueryDependentEngineGroup = scripted_query_engine_group;
+}
+
+static void tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete(void **state)
+{
+	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
+	struct priority_world p;
+
+	queue_start_with(&p, state, per_engine, &tdr);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
+	struct queue_fence f = queue_fence(a, 3, 0), g = queue_fence(b, 0, 0);
+	D3DKMT_HANDLE theirs = queue_fence_for(a, f.handle, b);
+	assert_int_equal(lane_wait(b, theirs, 7), STATUS_SUCCESS);
+	lane_render(b);
+	assert_int_equal(lane_signal(b, g.handle, 1), STATUS_SUCCESS);
+	lane_render(a);
+	assert_int_equal(lane_signal(a, f.handle, 7), STATUS_SUCCESS);
+	vidmm_sleep_until_ns(p.w.client.host, vidmm_now_ns(p.w.client.host) + 5 * NS_PER_S);
+	vidmm_settle(p.w.client.host);
+	assert_true(*f.value == UINT64_MAX);
+	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_DEVICE_REMOVED);
+	queue_assert_order(&p, "ab");
+	priority_complete(&p, 1);
+	assert_int_equal(*g.value, 1);
+	priority_stop(&p);
+}
+
+/* ---- power ---- */
+
+static void pnp_05_a_wait_outlasts_a_change_of_power(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a');
+	struct queue_fence f = queue_fence(a, 0, 0);
+	p.w.m->settings.complete_at_once = true;
+	assert_int_equal(lane_wait(a, f.handle, 1), STATUS_SUCCESS);
+	for (uint32_t i = 0; i < 40; i++)
+		lane_render(a);
+	assert_int_equal(
+		vidmm_adapter_set_power(p.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		0);
+	queue_assert_order(&p, "");
+	assert_int_equal(
+		vidmm_adapter_set_power(p.w.client.adapter, VIDMM_POWER_D0, VIDMM_SLEEP_STANDBY),
+		0);
+	queue_assert_order(&p, "");
+	assert_int_equal(queue_cpu_signal(a, f.handle, 1), STATUS_SUCCESS);
+	queue_assert_order(&p, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	priority_stop(&p);
+}
+
+/* ---- values that a GPU stores ---- */
+
+/*
+ * The path of a GPU to the word: the same memory by another mapping of the process, which it may write. There is no GPU address, as
+ * no adapter here has GPU virtual addresses; what the core does about stores does not depend on how they came.
+ */
+static _Atomic uint64_t *gpu_path(const _Atomic uint64_t *value)
+{
+	uintptr_t first, end, at = (uintptr_t)value, found = 0;
+	uint64_t offset, inode, page = 0, file = 0;
+	char line[256], access[5];
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		FILE *maps = fopen("/proc/self/maps", "r");
+
+		assert_non_null(maps);
+		while (fgets(line, sizeof(line), maps)) {
+			if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %*s %" SCNu64,
+				   &first, &end, access, &offset, &inode) != 5)
+				continue;
+			if (!pass && at >= first && at < end) {
+				file = inode;
+				page = offset + (at - first);
+			} else if (pass && inode == file && access[1] == 'w' && page >= offset &&
+				   page - offset < end - first) {
+				found = first + (uintptr_t)(page - offset);
+			}
+		}
+		assert_int_equal(fclose(maps), 0);
+	}
+	assert_true(found != 0);
+	return (_Atomic uint64_t *)found;
+}
+
+struct interrupt {
+	struct scripted_miniport *m;
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data;
+};
+
+static BOOLEAN at_device_irql(PVOID context)
+{
+	struct interrupt *i = context;
+
+	i->m->services.DxgkCbNotifyInterrupt(i->m->services.DeviceHandle, &i->data);
+	return i->m->services.DxgkCbQueueDpc(i->m->services.DeviceHandle);
+}
+
+static void fence_interrupt(struct scripted_miniport *m)
+{
+	struct interrupt i = {.m = m,
+			      .data.InterruptType = DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED};
+	BOOLEAN result;
+
+	m->services.DxgkCbSynchronizeExecution(m->services.DeviceHandle, at_device_irql, &i, 0,
+					       &result);
+}
+
+static void mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
+	struct queue_fence f = queue_fence(a, 0, 10);
+	_Atomic uint64_t *gpu = gpu_path(f.value);
+	lane_render(a);
+	assert_int_equal(lane_wait(b, f.handle, 20), STATUS_SUCCESS);
+	lane_render(b);
+	atomic_store(gpu, 20);
+	assert_int_equal(*f.value, 20);
+	queue_assert_order(&p, "a"); /* nobody has been told */
+	priority_complete(&p, 1);
+	queue_assert_order(&p, "b");
+	/* In the middle of a buffer, told by an interrupt (MFN-27). */
+	assert_int_equal(lane_wait(a, f.handle, 30), STATUS_SUCCESS);
+	lane_render(a);
+	atomic_store(gpu, 30);
+	queue_assert_order(&p, "");
+	fence_interrupt(p.w.m);
+	queue_assert_order(&p, "a");
+	priority_complete(&p, 2);
+	/* It is literal: the value goes down, and signals count from there (MFN-25). */
+	atomic_store(gpu, 3);
+	assert_int_equal(*f.value, 3);
+	assert_int_equal(lane_wait(b, f.handle, 5), STATUS_SUCCESS);
+	lane_render(b);
+	queue_assert_order(&p, "");
+	assert_int_equal(queue_cpu_signal(a, f.handle, 5), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 5);
+	queue_assert_order(&p, "b");
+	priority_stop(&p);
+}
+
+/* ---- paging queues ---- */
+
+static void umd(struct scripted_miniport *m)
+{
+	queue_3_0(m);
+}
+
+static void mfn_35_mfn_36_a_context_waits_for_paging(void **state)
+{
+	struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+					   .flags = 0x8001,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDICB_CREATEPAGINGQUEUE queue = {0};
+	struct world w;
+
+	world_start(&w, state, umd);
+	const D3DDDI_DEVICECALLBACKS *cb = w.device.cb;
+	HANDLE device = w.device.handle;
+	assert_int_equal(cb->pfnCreatePagingQueueCb(device, &queue), S_OK);
+	D3DKMT_HANDLE a = world_allocate_as(&w.device, &spec);
+	D3DDDI_MAKERESIDENT make = {
+		.hPagingQueue = queue.hPagingQueue, .NumAllocations = 1, .AllocationList = &a};
+	assert_int_equal(cb->pfnMakeResidentCb(device, &make), E_PENDING);
+	assert_true(make.PagingFenceValue != 0); /* MFN-36 */
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {
+		.hContext = w.context.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = &queue.hSyncObject,
+		.MonitoredFenceValueArray = &make.PagingFenceValue};
+	assert_int_equal(cb->pfnWaitForSynchronizationObjectFromGpuCb(device, &wait), S_OK);
+	world_submit_use(&w.context, a);
+	assert_int_equal(world_render_submits(&w), 0);
+	world_run(&w);
+	while (!world_render_submits(&w))
+		vidmm_settle(w.client.host);
+	world_run(&w);
+	const UINT64 more = make.PagingFenceValue + 1;
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {.hContext = wait.hContext,
+							      .ObjectCount = 1,
+							      .ObjectHandleArray =
+								      &queue.hSyncObject,
+							      .MonitoredFenceValueArray = &more};
+	assert_int_equal(cb->pfnSignalSynchronizationObjectFromGpuCb(device, &signal),
+			 E_ACCESSDENIED);
+	world_expect_finding(&w, "MFN-35");
+	world_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence),
+		ON_BOTH(sub_29_a_device_ends_with_what_its_contexts_wait_for),
+		ON_BOTH(pnp_03_an_adapter_stops_whoever_waits),
+		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
+		ON_SIM(tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete),
+		ON_BOTH(pnp_05_a_wait_outlasts_a_change_of_power),
+		ON_BOTH(mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer),
+		ON_BOTH(mfn_35_mfn_36_a_context_waits_for_paging),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

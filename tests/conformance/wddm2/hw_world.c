@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "hw_world.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void hw_setup(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
+	scripted_hw(m);
+}
+
+void hw_two_in_flight(struct scripted_miniport *m)
+{
+	hw_setup(m);
+	m->settings.hw_node_flags[0] |= 2u << 16; /* MaxInFlightHwQueueBuffers */
+}
+
+D3DKMT_HANDLE hw_device(struct hw_world *h)
+{
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	D3DKMT_CREATEDEVICE device = {0};
+
+	(void)h;
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	device.hAdapter = info.hAdapter;
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	return device.hDevice;
+}
+
+D3DKMT_HANDLE hw_context(D3DKMT_HANDLE device)
+{
+	D3DKMT_CREATEHWCONTEXT args = {.hDevice = device};
+
+	assert_int_equal(D3DKMTCreateHwContext(&args), STATUS_SUCCESS);
+	return args.hHwContext;
+}
+
+void hw_start_with(struct hw_world *h, void **state, world_setup *setup,
+		   const struct client_options *options)
+{
+	struct client_options with = *options;
+
+	*h = (struct hw_world){0};
+	with.features |= VIDMM_FEATURE_HWSCH;
+	world_start_with(&h->w, state, setup ? setup : hw_setup, &with);
+	world_open(&h->w);
+	assert_true(h->w.m->hw_enabled);
+	assert_int_equal(vidmm_process_open(h->w.client.host, "hw", &h->process), 0);
+	vidmm_d3dkmt_attach(h->process);
+	h->device = hw_device(h);
+	h->context = hw_context(h->device);
+}
+
+void hw_start(struct hw_world *h, void **state, world_setup *setup)
+{
+	const struct client_options options = {0};
+
+	hw_start_with(h, state, setup, &options);
+}
+
+void hw_stop(struct hw_world *h)
+{
+	struct scripted_miniport *m = h->w.m;
+
+	hw_run(h);
+	m->settings.complete_at_once = true;
+	m->settings.hw_withhold_suspension = false;
+	vidmm_process_close(h->process);
+	if (!h->w.fatals)
+		assert_int_equal(m->live_hw_queues, 0);
+	wddm2_stop(&h->w);
+}
+
+void hw_forget(struct hw_world *h)
+{
+	client_forget(&h->w.client);
+}
+
+void hw_settle(struct hw_world *h)
+{
+	vidmm_settle(h->w.client.host);
+}
+
+void hw_run(struct hw_world *h)
+{
+	struct scripted_miniport *m = h->w.m;
+	uint32_t done;
+
+	do {
+		hw_settle(h);
+		done = scripted_complete_all(m);
+		for (uint32_t q = 0; q < m->hw_queue_count; q++)
+			if (!m->hw_queue[q].context->suspended)
+				done += scripted_hw_complete(m, q, UINT32_MAX);
+	} while (done && !h->w.fatals);
+	if (!h->w.fatals)
+		wddm2_run(&h->w);
+}
+
+struct hw_queue hw_queue(struct hw_world *h, D3DKMT_HANDLE context, uint32_t flags)
+{
+	D3DKMT_CREATEHWQUEUE args = {.hHwContext = context, .Flags.Value = flags};
+
+	(void)h;
+	assert_int_equal(D3DKMTCreateHwQueue(&args), STATUS_SUCCESS);
+	return (struct hw_queue){args.hHwQueue, args.hHwQueueProgressFence,
+				 args.HwQueueProgressFenceCPUVirtualAddress};
+}
+
+void hw_destroy_queue(const struct hw_queue *queue)
+{
+	const D3DKMT_DESTROYHWQUEUE args = {.hHwQueue = queue->handle};
+
+	assert_int_equal(D3DKMTDestroyHwQueue(&args), STATUS_SUCCESS);
+}
+
+uint64_t hw_value(const struct hw_queue *queue)
+{
+	return atomic_load(queue->value);
+}
+
+NTSTATUS hw_submit_with(const struct hw_queue *queue, uint64_t id, const void *private_data,
+			uint32_t bytes)
+{
+	const D3DKMT_SUBMITCOMMANDTOHWQUEUE args = {.hHwQueue = queue->handle,
+						    .HwQueueProgressFenceId = id,
+						    .CommandBuffer = HW_ADDRESS + id,
+						    .CommandLength = HW_BYTES,
+						    .PrivateDriverDataSize = bytes,
+						    .pPrivateDriverData = (void *)private_data};
+
+	return D3DKMTSubmitCommandToHwQueue(&args);
+}
+
+NTSTATUS hw_submit(const struct hw_queue *queue, uint64_t id)
+{
+	return hw_submit_with(queue, id, NULL, 0);
+}
+
+NTSTATUS hw_reached(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, uint64_t value)
+{
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = device,
+								 .ObjectCount = 1,
+								 .ObjectHandleArray = &fence,
+								 .FenceValueArray = &value,
+								 .hAsyncEvent =
+									 (HANDLE)(uintptr_t)event};
+	uint64_t count = 0;
+
+	assert_true(event > 0);
+	NTSTATUS status = D3DKMTWaitForSynchronizationObjectFromCpu(&args);
+	if (status == STATUS_SUCCESS && read(event, &count, sizeof(count)) != sizeof(count))
+		status = STATUS_TIMEOUT;
+	close(event);
+	return status;
+}
+
+struct ending {
+	D3DKMT_HANDLE queue;
+	struct vidmm_process *process;
+	NTSTATUS status;
+};
+
+static void end_queue(void *context)
+{
+	struct ending *e = context;
+	const D3DKMT_DESTROYHWQUEUE args = {.hHwQueue = e->queue};
+	struct vidmm_process *before = vidmm_d3dkmt_enter(e->process);
+
+	e->status = D3DKMTDestroyHwQueue(&args);
+	vidmm_d3dkmt_enter(before);
+}
+
+void hw_destroy_and_complete(struct hw_world *h, const struct hw_queue *queue, uint32_t index)
+{
+	struct ending e = {queue->handle, h->process, -1};
+	struct vidmm_thread *thread;
+
+	assert_int_equal(
+		vidmm_thread_create(h->w.client.host, "ends a queue", end_queue, &e, &thread), 0);
+	hw_settle(h);
+	assert_int_equal(scripted_count(h->w.m, VIDMM_DDI_DESTROY_HW_QUEUE), 0);
+	while (scripted_hw_complete(h->w.m, index, 1))
+		hw_settle(h);
+	vidmm_thread_join(thread);
+	assert_int_equal(e.status, STATUS_SUCCESS);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware contexts and queues: what a client may ask for, the order of commands, the progress fence (SUB-27, MFN-37). */
+#include "hw_world.h"
+
+static void sub_27_commands_in_order_reach_the_fence(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_value(&q), 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&q, 2), STATUS_SUCCESS);
+	assert_int_equal(hw_submit(&q, 7), STATUS_SUCCESS);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct scripted_call *call =
+			scripted_nth(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, i);
+
+		assert_int_equal(call->in.submit_to_hw_queue.HwQueueProgressFenceId,
+				 i == 2 ? 7 : i + 1);
+		assert_int_equal(call->in.submit_to_hw_queue.DmaBufferVirtualAddress,
+				 HW_ADDRESS + call->in.submit_to_hw_queue.HwQueueProgressFenceId);
+		assert_int_equal(call->in.submit_to_hw_queue.DmaBufferSize, HW_BYTES);
+		assert_int_equal(call->in.submit_to_hw_queue.Flags.Value, 0);
+		assert_int_equal(call->irql, PASSIVE_LEVEL);
+	}
+	assert_int_equal(hw_reached(h.device, q.fence, 1), STATUS_TIMEOUT);
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 2), 2);
+	assert_int_equal(hw_value(&q), 2);
+	assert_int_equal(hw_reached(h.device, q.fence, 2), STATUS_SUCCESS);
+	assert_int_equal(hw_reached(h.device, q.fence, 3), STATUS_TIMEOUT);
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
+	assert_int_equal(hw_value(&q), 7);
+	hw_stop(&h);
+}
+
+static void sub_27_mfn_37_ids_rise(void **state)
+{
+	static const uint64_t bad[] = {0, 3, 5, UINT64_MAX};
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0), other = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 5), STATUS_SUCCESS);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(hw_submit(&q, bad[i]), STATUS_INVALID_PARAMETER);
+		world_expect_finding(&h.w, "SUB-27");
+	}
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE), 1);
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS); /* each queue counts for itself */
+	assert_int_equal(hw_submit(&q, UINT64_MAX - 1), STATUS_SUCCESS);
+	hw_run(&h);
+	assert_true(hw_value(&q) == UINT64_MAX - 1);
+	hw_stop(&h);
+}
+
+static void sub_27_private_data_is_the_miniports_during_the_call_alone(void **state)
+{
+	uint64_t data = 0x1122334455667788u;
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit_with(&q, 1, &data, sizeof(data)), STATUS_SUCCESS);
+	assert_true(h.w.m->hw_queue[0].last_private == data);
+	assert_true(*h.w.m->hw_queue[0].kept_private != data); /* until it is used again */
+	assert_int_equal(hw_submit_with(&q, 2, &data, VMM_PRIVATE_LIMIT + 1),
+			 STATUS_INVALID_PARAMETER);
+	hw_forget(&h);
+	hw_run(&h);
+	hw_stop(&h);
+}
+
+static void sub_27_a_value_that_no_command_says_is_fatal(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 3), STATUS_SUCCESS);
+	scripted_hw_store(h.w.m, 0, 4, true);
+	world_expect_finding(&h.w, "SUB-27");
+	assert_int_equal(h.w.fatals, 1);
+	assert_int_equal(h.w.fatal[0], 0x119);
+	assert_int_equal(h.w.fatal[2], 4);
+	h.w.expected_fatals = 1;
+	hw_stop(&h);
+}
+
+static void sub_27_a_refused_command_puts_the_device_in_error(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	scripted_fail(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, STATUS_INVALID_PARAMETER, 1);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS); /* it was queued */
+	world_expect_finding(&h.w, "SUB-27");
+	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
+	hw_stop(&h);
+}
+
+static void mfn_37_the_fence_belongs_to_the_queue(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT end = {.hSyncObject = q.fence};
+	const uint64_t value = 9;
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {.hDevice = h.device,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray = &q.fence,
+								  .FenceValueArray = &value};
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromCpu(&signal), STATUS_ACCESS_DENIED);
+	world_expect_finding(&h.w, "MFN-35");
+	assert_int_equal(D3DKMTDestroySynchronizationObject(&end), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "MFN-35");
+	assert_int_equal(hw_value(&q), 0);
+	hw_destroy_queue(&q);
+	assert_int_equal(hw_reached(h.device, q.fence, 1), STATUS_INVALID_PARAMETER);
+	hw_forget(&h);
+	hw_stop(&h);
+}
+
+static void sub_27_the_nodes_limit_of_commands_in_flight(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, hw_two_in_flight);
+	struct hw_queue q = hw_queue(&h, h.context, 0), other = hw_queue(&h, h.context, 0);
+	for (uint64_t id = 1; id <= 5; id++)
+		assert_int_equal(hw_submit(&q, id), STATUS_SUCCESS);
+	assert_int_equal(h.w.m->hw_queue[0].count, 2);
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
+	assert_int_equal(h.w.m->hw_queue[1].count, 1);
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
+	hw_settle(&h);
+	assert_int_equal(h.w.m->hw_queue[0].count, 2);
+	hw_run(&h);
+	assert_int_equal(hw_value(&q), 5);
+	hw_stop(&h);
+}
+
+static void hw_create_checks_its_arguments(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	D3DKMT_CREATEHWCONTEXT context = {.hDevice = h.device, .NodeOrdinal = 2};
+	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SCH-07");
+	context = (D3DKMT_CREATEHWCONTEXT){.hDevice = h.device, .NodeOrdinal = 1};
+	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_NOT_SUPPORTED); /* it takes none */
+	context = (D3DKMT_CREATEHWCONTEXT){.hDevice = h.device, .Flags.Value = 1};
+	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "Q-60");
+	assert_int_equal(context.hHwContext, 0);
+	D3DKMT_CREATEHWQUEUE queue = {.hHwContext = h.context, .Flags.Value = 0x10};
+	assert_int_equal(D3DKMTCreateHwQueue(&queue), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "Q-60");
+	queue = (D3DKMT_CREATEHWQUEUE){.hHwContext = h.device};
+	assert_int_equal(D3DKMTCreateHwQueue(&queue), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SYN-23");
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_CREATE_HW_QUEUE), 0);
+	queue = (D3DKMT_CREATEHWQUEUE){.hHwContext = h.context, .Flags.Value = 0xF};
+	assert_int_equal(D3DKMTCreateHwQueue(&queue), STATUS_SUCCESS);
+	assert_int_equal(
+		scripted_last(h.w.m, VIDMM_DDI_CREATE_HW_QUEUE)->in.create_hw_queue.Flags.Value,
+		0xF);
+	assert_non_null(queue.HwQueueProgressFenceCPUVirtualAddress);
+	assert_int_equal(queue.HwQueueProgressFenceGPUVirtualAddress, 0);
+	assert_int_equal(D3DKMTCreateHwQueue(NULL), STATUS_INVALID_PARAMETER);
+	hw_forget(&h);
+	hw_stop(&h);
+}
+
+static void hw_failures_of_the_miniport_leave_nothing(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	D3DKMT_CREATEHWCONTEXT context = {.hDevice = h.device, .hHwContext = 0x55};
+	scripted_fail(h.w.m, VIDMM_DDI_CREATE_HW_CONTEXT, STATUS_NO_MEMORY, 1);
+	assert_int_equal(D3DKMTCreateHwContext(&context), STATUS_NO_MEMORY);
+	assert_int_equal(context.hHwContext, 0x55);
+	D3DKMT_CREATEHWQUEUE queue = {.hHwContext = h.context, .hHwQueue = 0x55};
+	scripted_fail(h.w.m, VIDMM_DDI_CREATE_HW_QUEUE, STATUS_UNSUCCESSFUL, 1);
+	assert_int_equal(D3DKMTCreateHwQueue(&queue), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SCH-10");
+	assert_int_equal(queue.hHwQueue, 0x55);
+	hw_stop(&h);
+}
+
+static void sub_29_the_end_waits_for_the_gpu(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	hw_destroy_and_complete(&h, &q, 0);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_DESTROY_HW_QUEUE), 1);
+	const D3DKMT_DESTROYHWQUEUE again = {.hHwQueue = q.handle};
+	assert_int_equal(D3DKMTDestroyHwQueue(&again), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SYN-23");
+	const D3DKMT_DESTROYHWCONTEXT end = {.hHwContext = h.context};
+	(void)hw_queue(&h, h.context, 0);
+	assert_int_equal(D3DKMTDestroyHwContext(&end), STATUS_SUCCESS); /* with its queue */
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_DESTROY_HW_QUEUE), 2);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_DESTROY_HW_CONTEXT), 1);
+	assert_int_equal(D3DKMTDestroyHwContext(&end), STATUS_INVALID_PARAMETER);
+	world_expect_finding(&h.w, "SYN-23");
+	hw_stop(&h);
+}
+
+static void hw_the_same_by_callbacks(void **state)
+{
+	struct hw_world h;
+
+	hw_start(&h, state, NULL);
+	const D3DDDI_DEVICECALLBACKS *cb = h.w.device.cb;
+	D3DDDICB_CREATEHWCONTEXT context = {.NodeOrdinal = 0};
+	assert_int_equal(cb->pfnCreateHwContextCb(h.w.device.handle, &context), S_OK);
+	D3DDDICB_CREATEHWQUEUE queue = {.hHwContext = context.hHwContext};
+	assert_int_equal(cb->pfnCreateHwQueueCb(h.w.device.handle, &queue), S_OK);
+	D3DDDICB_SUBMITCOMMANDTOHWQUEUE submit = {.hHwQueue = queue.hHwQueue,
+						  .HwQueueProgressFenceId = 4,
+						  .Commands = HW_ADDRESS,
+						  .CommandLength = HW_BYTES};
+	assert_int_equal(cb->pfnSubmitCommandToHwQueueCb(h.w.device.handle, &submit), S_OK);
+	assert_int_equal(cb->pfnSubmitCommandToHwQueueCb(h.w.device.handle, &submit), E_INVALIDARG);
+	world_expect_finding(&h.w, "SUB-27");
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
+	assert_true(*(const volatile UINT64 *)queue.HwQueueProgressFenceCPUVirtualAddress == 4);
+	const D3DDDICB_DESTROYHWQUEUE end = {queue.hHwQueue};
+	assert_int_equal(cb->pfnDestroyHwQueueCb(h.w.device.handle, &end), S_OK);
+	const D3DDDICB_DESTROYHWCONTEXT end_context = {context.hHwContext};
+	assert_int_equal(cb->pfnDestroyHwContextCb(h.w.device.handle, &end_context), S_OK);
+	assert_int_equal(cb->pfnDestroyHwContextCb(h.w.device.handle, &end_context), E_INVALIDARG);
+	world_expect_finding(&h.w, "SYN-23");
+	hw_stop(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(sub_27_commands_in_order_reach_the_fence),
+		ON_BOTH(sub_27_mfn_37_ids_rise),
+		ON_BOTH(sub_27_private_data_is_the_miniports_during_the_call_alone),
+		ON_SIM(sub_27_a_value_that_no_command_says_is_fatal),
+		ON_SIM(sub_27_a_refused_command_puts_the_device_in_error),
+		ON_BOTH(mfn_37_the_fence_belongs_to_the_queue),
+		ON_SIM(sub_27_the_nodes_limit_of_commands_in_flight),
+		ON_BOTH(hw_create_checks_its_arguments),
+		ON_SIM(hw_failures_of_the_miniport_leave_nothing),
+		ON_SIM(sub_29_the_end_waits_for_the_gpu),
+		ON_BOTH(hw_the_same_by_callbacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware engines that do not answer (TDR-21), and queues without a timeout (TDRS-09). Virtual time. */
+#include "hw_world.h"
+
+#define SECOND_NS        1000000000ull
+#define NO_GPU_TIMEOUT   0x1u
+#define PAGE_FAULT_RESET 8 /* DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED */
+
+static void start(struct hw_world *h, void **state, world_setup *setup)
+{
+	static const struct vidmm_tdr_options tdr = VIDMM_TDR_DEFAULTS;
+	const struct client_options options = {.tdr = &tdr};
+
+	hw_start_with(h, state, setup, &options);
+}
+
+static void let_pass(struct hw_world *h, uint64_t ns)
+{
+	vidmm_sleep_until_ns(h->w.client.host, vidmm_now_ns(h->w.client.host) + ns);
+	hw_settle(h);
+}
+
+static uint32_t execution_state(D3DKMT_HANDLE device)
+{
+	D3DKMT_GETDEVICESTATE args = {.hDevice = device, .StateType = D3DKMT_DEVICESTATE_EXECUTION};
+
+	assert_int_equal(D3DKMTGetDeviceState(&args), STATUS_SUCCESS);
+	return (uint32_t)args.ExecutionState;
+}
+
+static void tdr_21_the_context_that_hung_is_lost_others_go_on(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct scripted_miniport *m = h.w.m;
+	D3DKMT_HANDLE good = hw_device(&h);
+	struct hw_queue q = hw_queue(&h, h.context, 0), other = hw_queue(&h, hw_context(good), 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	let_pass(&h, SECOND_NS / 2);
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
+	let_pass(&h, SECOND_NS);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 0);
+	let_pass(&h, 6 * SECOND_NS / 10);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_COLLECT_DBG_INFO), 1);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESUME_HW_ENGINE), 1);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
+	assert_true(hw_value(&q) == UINT64_MAX); /* TDRS-14 */
+	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	assert_int_equal(execution_state(good), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	assert_int_equal(m->hw_queue[1].count, 1); /* it was not invalidated */
+	assert_int_equal(hw_submit(&other, 2), STATUS_SUCCESS);
+	hw_run(&h);
+	assert_int_equal(hw_value(&other), 2);
+	hw_stop(&h);
+}
+
+static void tdr_21_collateral_damage_is_lost_too(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	h.w.m->settings.hw_collateral = true;
+	D3DKMT_HANDLE good = hw_device(&h);
+	struct hw_queue q = hw_queue(&h, h.context, 0), other = hw_queue(&h, hw_context(good), 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	let_pass(&h, SECOND_NS);
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
+	let_pass(&h, 3 * SECOND_NS / 2);
+	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	assert_int_equal(execution_state(good), D3DKMT_DEVICEEXECUTION_RESET);
+	assert_int_equal(hw_submit(&other, 2), STATUS_DEVICE_REMOVED);
+	hw_stop(&h);
+}
+
+static void in_the_reset(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARGCB_INVALIDATEHWCONTEXT args = {.hAdapter = m->services.DeviceHandle,
+					      .hHwContext = m};
+	bool *done = context;
+
+	if (call->ddi != VIDMM_DDI_RESET_HW_ENGINE || *done)
+		return;
+	*done = true;
+	assert_int_equal(m->services.DxgkCbInvalidateHwContext(&args), STATUS_INVALID_PARAMETER);
+}
+
+static void out_of_it(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	DXGKARGCB_INVALIDATEHWCONTEXT args = {.hAdapter = m->services.DeviceHandle,
+					      .hHwContext = m->hw_context[0].port};
+	bool *done = context;
+
+	if (call->ddi != VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE || *done)
+		return;
+	*done = true;
+	assert_int_equal(m->services.DxgkCbInvalidateHwContext(&args), STATUS_INVALID_DEVICE_STATE);
+}
+
+static void tdr_21_what_is_invalidated_and_when(void **state)
+{
+	bool done = false;
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	h.w.m->hook_context = &done;
+	h.w.m->hook = out_of_it;
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	assert_true(done);
+	world_expect_finding(&h.w, "TDR-21");
+	done = false;
+	h.w.m->hook = in_the_reset;
+	let_pass(&h, 5 * SECOND_NS / 2);
+	assert_true(done);
+	world_expect_finding(&h.w, "TDR-21");
+	h.w.m->hook = NULL;
+	hw_stop(&h);
+}
+
+/* Each of these ends with the adapter's reset, which takes all devices. */
+static void promoted(void **state, world_setup *setup, enum vidmm_ddi failing)
+{
+	struct hw_world h;
+
+	start(&h, state, setup);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	if (failing)
+		scripted_fail(h.w.m, failing, STATUS_UNSUCCESSFUL, 1);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	let_pass(&h, 6 * SECOND_NS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 1);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESTART_FROM_TIMEOUT), 1);
+	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
+	assert_true(hw_value(&q) == UINT64_MAX);
+	hw_forget(&h);
+	/* And whoever comes afterwards can work again. */
+	h.w.m->hw_resetting = 0;
+	h.w.m->settings.hw_spare_all = false;
+	h.w.m->hw_queue[0].count = 0;
+	struct hw_queue next = hw_queue(&h, hw_context(hw_device(&h)), 0);
+	assert_int_equal(hw_submit(&next, 1), STATUS_SUCCESS);
+	assert_int_equal(scripted_hw_complete(h.w.m, 1, 1), 1);
+	assert_int_equal(hw_value(&next), 1);
+	hw_stop(&h);
+}
+
+static void spares_all(struct scripted_miniport *m)
+{
+	hw_setup(m);
+	m->settings.hw_spare_all = true;
+}
+
+static void tdr_21_a_failed_reset_is_promoted(void **state)
+{
+	promoted(state, NULL, VIDMM_DDI_RESET_HW_ENGINE);
+}
+
+static void tdr_21_so_is_one_that_invalidates_nothing(void **state)
+{
+	promoted(state, spares_all, 0);
+}
+
+static void tdr_21_so_is_an_engine_that_does_not_resume(void **state)
+{
+	promoted(state, hw_setup, VIDMM_DDI_RESUME_HW_ENGINE);
+}
+
+static void sub_14_a_lost_interrupt_is_found(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	scripted_hw_store(h.w.m, 0, 1, false);
+	h.w.m->hw_queue[0].count = 0;
+	let_pass(&h, 3 * SECOND_NS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 0);
+	assert_int_equal(hw_reached(h.device, q.fence, 1), STATUS_SUCCESS);
+	hw_stop(&h);
+}
+
+static void tdrs_09_a_queue_without_timeout_takes_its_time(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	let_pass(&h, 10 * SECOND_NS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 0);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
+	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
+static void sch_11_a_suspension_that_is_not_answered_resets_the_engine(void **state)
+{
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct scripted_miniport *m = h.w.m;
+	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT); /* that is not about this */
+	struct scripted_allocation spec = {.size_bytes = 12 * MIB,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = h.device, .NumAllocations = 1, .pAllocationInfo = &info};
+	D3DKMT_CREATEPAGINGQUEUE pages = {.hDevice = h.device};
+	m->settings.complete_at_once = true;
+	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTCreatePagingQueue(&pages), STATUS_SUCCESS);
+	D3DDDI_MAKERESIDENT make = {.hPagingQueue = pages.hPagingQueue,
+				    .NumAllocations = 1,
+				    .AllocationList = &info.hAllocation};
+	assert_true(D3DKMTMakeResident(&make) >= 0);
+	hw_settle(&h);
+	m->settings.complete_at_once = false;
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	m->settings.hw_withhold_suspension = true;
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h.w.device);
+	D3DKMT_HANDLE other = wddm2_allocate(&h.w.device, 12 * MIB, WORLD_MEMORY);
+	D3DDDI_MAKERESIDENT wanted = {
+		.hPagingQueue = queue.hPagingQueue, .NumAllocations = 1, .AllocationList = &other};
+	assert_int_equal(wddm2_try_make(&h.w.device, &wanted), E_PENDING);
+	hw_settle(&h);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
+	let_pass(&h, 3 * SECOND_NS);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	m->settings.hw_withhold_suspension = false;
+	hw_run(&h);
+	assert_int_equal(wddm2_fence(&queue), 1); /* the memory was free with that */
+	hw_stop(&h);
+}
+
+static void tdr_21_a_fault_that_wants_it(void **state)
+{
+	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
+							DXGK_INTERRUPT_HWQUEUE_PAGE_FAULTED};
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	data.HwQueuePageFaulted.FaultedFenceId = 1;
+	data.HwQueuePageFaulted.FaultedVirtualAddress = 0xBAD000;
+	data.HwQueuePageFaulted.FaultedHwQueue = &h.w.m->hw_queue[0];
+	data.HwQueuePageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)PAGE_FAULT_RESET;
+	scripted_raise(h.w.m, &data);
+	hw_settle(&h);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
+	hw_stop(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SIM(tdr_21_the_context_that_hung_is_lost_others_go_on),
+		ON_SIM(tdr_21_collateral_damage_is_lost_too),
+		ON_SIM(tdr_21_what_is_invalidated_and_when),
+		ON_SIM(tdr_21_a_failed_reset_is_promoted),
+		ON_SIM(tdr_21_so_is_one_that_invalidates_nothing),
+		ON_SIM(tdr_21_so_is_an_engine_that_does_not_resume),
+		ON_SIM(sub_14_a_lost_interrupt_is_found),
+		ON_SIM(tdrs_09_a_queue_without_timeout_takes_its_time),
+		ON_SIM(sch_11_a_suspension_that_is_not_answered_resets_the_engine),
+		ON_SIM(tdr_21_a_fault_that_wants_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

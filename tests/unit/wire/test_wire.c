@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests and answers one by one: what stands where, what a host refuses, what never goes out. */
+#include "support/test.h"
+
+#include "wire/wire_private.h"
+
+struct trip {
+	struct vmm_wire_call client, host;
+	struct vmm_wire_bytes answer;
+};
+
+static void ask(struct trip *t, const char *name, const void *argument)
+{
+	*t = (struct trip){0};
+	assert_int_equal(vmm_wire_ask(&t->client, vmm_wire_operation_named(name), argument),
+			 VMM_OK);
+}
+
+/* The host gets a copy of exactly what was sent. */
+static vmm_status receive(struct trip *t)
+{
+	struct vmm_wire_bytes bytes = {0};
+
+	assert_non_null(vmm_wire_append(&bytes, t->client.request.data, t->client.request.length));
+	bytes.length = t->client.request.length;
+	memcpy(t->host.descriptors, t->client.descriptors, sizeof(t->host.descriptors));
+	t->host.descriptor_count = t->client.descriptor_count;
+	return vmm_wire_receive(&t->host, t->client.operation, &bytes);
+}
+
+static vmm_status answer(struct trip *t, void *argument)
+{
+	assert_int_equal(vmm_wire_answer(&t->host, &t->answer), VMM_OK);
+	memcpy(t->client.descriptors, t->host.descriptors, sizeof(t->client.descriptors));
+	t->client.descriptor_count = t->host.descriptor_count;
+	return vmm_wire_accept(&t->client, t->answer.data, t->answer.length, argument);
+}
+
+static void finish(struct trip *t)
+{
+	vmm_wire_finish(&t->client);
+	vmm_wire_finish(&t->host);
+	vmm_free(t->answer.data);
+}
+
+static void a_number_is_a_function_for_ever(void **state)
+{
+	(void)state;
+	assert_null(vmm_wire_operation(0));
+	assert_null(vmm_wire_operation(vmm_wire_operation_count + 1));
+	assert_null(vmm_wire_operation(UINT32_MAX));
+	assert_null(vmm_wire_operation_named("D3DKMTNothing"));
+	for (uint32_t i = 1; i <= vmm_wire_operation_count; i++) {
+		assert_int_equal(vmm_wire_operation(i)->number, i);
+		assert_ptr_equal(vmm_wire_operation_named(vmm_wire_operation(i)->name),
+				 vmm_wire_operation(i));
+	}
+	assert_string_equal(vmm_wire_operation(1)->name, "D3DKMTOpenAdapterFromLuid");
+	assert_string_equal(vmm_wire_operation(24)->name, "D3DKMTLock");
+}
+
+static void records_with_arrays_of_their_own(void **state)
+{
+	uint8_t first[3] = {1, 2, 3}, second[9] = {4, 5, 6, 7, 8, 9, 10, 11, 12};
+	D3DDDI_ALLOCATIONINFO info[2] = {
+		{.pPrivateDriverData = first, .PrivateDriverDataSize = 3},
+		{.pPrivateDriverData = second, .PrivateDriverDataSize = 9}};
+	D3DKMT_CREATEALLOCATION args = {.hDevice = 7, .NumAllocations = 2};
+	struct trip t;
+
+	(void)state;
+	args.pAllocationInfo = info;
+	ask(&t, "D3DKMTCreateAllocation", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	assert_false(t.host.foreign);
+	D3DKMT_CREATEALLOCATION *there = vmm_wire_argument(&t.host);
+	assert_ptr_not_equal(there->pAllocationInfo, info);
+	assert_memory_equal(there->pAllocationInfo[1].pPrivateDriverData, second, 9);
+	there->pAllocationInfo[0].hAllocation = 0x40000040;
+	there->pAllocationInfo[1].hAllocation = 0x40000080;
+	((uint8_t *)there->pAllocationInfo[1].pPrivateDriverData)[8] = 99;
+	there->hResource = 0xC0;
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_int_equal(args.hResource, 0xC0);
+	assert_ptr_equal(args.pAllocationInfo, info);
+	assert_int_equal(info[0].hAllocation, 0x40000040);
+	assert_int_equal(info[1].hAllocation, 0x40000080);
+	assert_ptr_equal(info[0].pPrivateDriverData, first);
+	assert_int_equal(second[8], 99);
+	finish(&t);
+}
+
+static void memory_of_the_client_is_said_to_be_that(void **state)
+{
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = &info};
+	D3DKMT_CREATEALLOCATION args = {.NumAllocations = 1};
+	struct trip t;
+
+	(void)state;
+	args.pAllocationInfo = &info;
+	ask(&t, "D3DKMTCreateAllocation", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	assert_true(t.host.foreign);
+	finish(&t);
+}
+
+static void descriptors_go_along_by_their_place(void **state)
+{
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 5};
+	struct trip t;
+
+	(void)state;
+	args.hNtHandle = (HANDLE)(uintptr_t)33;
+	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
+	assert_int_equal(t.client.descriptor_count, 1);
+	assert_int_equal(t.client.descriptors[0], 33);
+	t.client.descriptors[0] = 77; /* its number on the other side */
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *there = vmm_wire_argument(&t.host);
+	assert_ptr_equal(there->hNtHandle, (HANDLE)(uintptr_t)77);
+	there->hSyncObject = 6;
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_ptr_equal(args.hNtHandle, (HANDLE)(uintptr_t)33);
+	assert_int_equal(args.hSyncObject, 6);
+	/* The host's number does not go out. */
+	for (uint32_t i = 0; i + 8 <= t.answer.length; i += 8)
+		assert_int_not_equal(t.answer.data[i], 77);
+	finish(&t);
+}
+
+static void a_descriptor_that_did_not_come_is_malformed(void **state)
+{
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 0};
+	struct trip t;
+
+	(void)state;
+	args.hNtHandle = (HANDLE)(uintptr_t)33;
+	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
+	t.client.descriptor_count = 0;
+	assert_int_equal(receive(&t), VMM_INVALID_PARAMETER);
+	finish(&t);
+}
+
+static void what_is_no_descriptor_arrives_as_none(void **state)
+{
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 0};
+	struct trip t;
+
+	(void)state;
+	args.hNtHandle = (HANDLE)(uintptr_t)0x123456789Au;
+	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
+	assert_int_equal(t.client.descriptors[0], -1);
+	finish(&t);
+}
+
+static void a_new_descriptor_comes_back(void **state)
+{
+	D3DKMT_HANDLE object = 0x40;
+	HANDLE handle = (HANDLE)(uintptr_t)5;
+	D3DKMT_SHAREOBJECTS args = {.ObjectCount = 1};
+	struct trip t;
+
+	(void)state;
+	args.ObjectHandleArray = &object;
+	args.pSharedNtHandle = &handle;
+	for (int given = 0; given < 2; given++) {
+		ask(&t, "D3DKMTShareObjects", &args);
+		assert_int_equal(receive(&t), VMM_OK);
+		D3DKMT_SHAREOBJECTS *there = vmm_wire_argument(&t.host);
+		assert_int_equal(*there->ObjectHandleArray, 0x40);
+		if (given)
+			*there->pSharedNtHandle = (HANDLE)(uintptr_t)88;
+		assert_int_equal(vmm_wire_answer(&t.host, &t.answer), VMM_OK);
+		assert_int_equal(t.host.descriptor_count, given);
+		t.client.descriptor_count = t.host.descriptor_count;
+		t.client.descriptors[0] = 9; /* its number on this side */
+		assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length, &args),
+				 VMM_OK);
+		assert_ptr_equal(handle, (HANDLE)(uintptr_t)(given ? 9 : 5));
+		finish(&t);
+	}
+}
+
+static void a_pointer_into_another_buffer_stays_one(void **state)
+{
+	uint8_t data[64];
+	D3DDDI_OPENALLOCATIONINFO info[2] = {{.hAllocation = 0}};
+	D3DKMT_OPENRESOURCE args = {.NumAllocations = 2, .TotalPrivateDriverDataBufferSize = 64};
+	struct trip t;
+
+	(void)state;
+	args.pOpenAllocationInfo = info;
+	args.pTotalPrivateDriverDataBuffer = data;
+	ask(&t, "D3DKMTOpenResource", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DKMT_OPENRESOURCE *there = vmm_wire_argument(&t.host);
+	there->pOpenAllocationInfo[0].pPrivateDriverData = there->pTotalPrivateDriverDataBuffer;
+	there->pOpenAllocationInfo[1].pPrivateDriverData =
+		(uint8_t *)there->pTotalPrivateDriverDataBuffer + 40;
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_ptr_equal(info[0].pPrivateDriverData, data);
+	assert_ptr_equal(info[1].pPrivateDriverData, data + 40);
+	finish(&t);
+}
+
+static void an_answer_that_points_outside_is_refused(void **state)
+{
+	uint8_t data[8] = {0};
+	D3DDDI_OPENALLOCATIONINFO info = {.hAllocation = 1};
+	D3DKMT_OPENRESOURCE args = {.NumAllocations = 1, .TotalPrivateDriverDataBufferSize = 8};
+	struct trip t;
+
+	(void)state;
+	args.pOpenAllocationInfo = &info;
+	args.pTotalPrivateDriverDataBuffer = data;
+	ask(&t, "D3DKMTOpenResource", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	assert_int_equal(vmm_wire_answer(&t.host, &t.answer), VMM_OK);
+	uint32_t slot =
+		t.host.spans[0].at + offsetof(D3DDDI_OPENALLOCATIONINFO, pPrivateDriverData);
+	t.answer.data[slot] = 9;
+	assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length, &args),
+			 VMM_INVALID_PARAMETER);
+	assert_null(info.pPrivateDriverData);
+	assert_int_equal(vmm_wire_accept(&t.client, t.answer.data, t.answer.length - 8, &args),
+			 VMM_INVALID_PARAMETER);
+	finish(&t);
+}
+
+static void what_is_too_long_is_a_count_without_an_array(void **state)
+{
+	D3DKMT_HANDLE handle = 1;
+	D3DKMT_UNLOCK args = {.NumAllocations = UINT32_MAX};
+	struct trip t;
+
+	(void)state;
+	args.phAllocations = &handle;
+	ask(&t, "D3DKMTUnlock", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DKMT_UNLOCK *there = vmm_wire_argument(&t.host);
+	assert_null(there->phAllocations);
+	assert_int_equal(there->NumAllocations, UINT32_MAX);
+	finish(&t);
+}
+
+/* One byte of each kind of lie. */
+static void malformed_requests_are_refused(void **state)
+{
+	D3DKMT_HANDLE handles[3] = {1, 2, 3};
+	D3DKMT_UNLOCK args = {.NumAllocations = 3};
+	enum { LIES = 6 };
+
+	(void)state;
+	args.phAllocations = handles;
+	for (int lie = 0; lie <= LIES; lie++) {
+		struct trip t;
+
+		ask(&t, "D3DKMTUnlock", &args);
+		uint8_t *bytes = t.client.request.data;
+		switch (lie) {
+		case 1: /* more elements than bytes */
+			bytes[offsetof(D3DKMT_UNLOCK, NumAllocations)] = 5;
+			break;
+		case 2: /* bytes that belong to nothing */
+			bytes[offsetof(D3DKMT_UNLOCK, NumAllocations)] = 1;
+			break;
+		case 3: /* an address */
+			bytes[offsetof(D3DKMT_UNLOCK, phAllocations) + 3] = 1;
+			break;
+		case 4: /* not too long at all */
+			bytes[offsetof(D3DKMT_UNLOCK, phAllocations)] = VMM_WIRE_TOO_LONG;
+			break;
+		case 5:
+			t.client.request.length -= 8;
+			break;
+		case LIES: /* shorter than the argument */
+			t.client.request.length = 8;
+			break;
+		default:
+			break;
+		}
+		assert_int_equal(receive(&t), lie ? VMM_INVALID_PARAMETER : VMM_OK);
+		finish(&t);
+	}
+}
+
+static void a_const_argument_does_not_come_back(void **state)
+{
+	uint8_t data[16] = {0};
+	D3DKMT_QUERYADAPTERINFO args = {.hAdapter = 3, .PrivateDriverDataSize = 16};
+	struct trip t;
+
+	(void)state;
+	args.pPrivateDriverData = data;
+	ask(&t, "D3DKMTQueryAdapterInfo", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DKMT_QUERYADAPTERINFO *there = vmm_wire_argument(&t.host);
+	there->hAdapter = 99;
+	memset(there->pPrivateDriverData, 0x77, 16);
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_int_equal(t.answer.length, 16);
+	assert_int_equal(args.hAdapter, 3);
+	assert_int_equal(data[15], 0x77);
+	finish(&t);
+}
+
+static void a_call_for_which_there_is_no_memory(void **state)
+{
+	uint8_t data[16] = {0};
+	D3DKMT_QUERYADAPTERINFO args = {.PrivateDriverDataSize = 16};
+	vmm_status status = VMM_NO_MEMORY;
+
+	(void)state;
+	args.pPrivateDriverData = data;
+	for (uint32_t n = 1; status == VMM_NO_MEMORY; n++) {
+		struct vmm_wire_call call = {0};
+
+		assert_in_range(n, 1, 8);
+		vmm_calloc_fail_after(n);
+		status = vmm_wire_ask(&call, vmm_wire_operation_named("D3DKMTQueryAdapterInfo"),
+				      &args);
+		vmm_calloc_fail_after(0);
+		vmm_wire_finish(&call);
+	}
+	assert_int_equal(status, VMM_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_number_is_a_function_for_ever),
+		cmocka_unit_test(records_with_arrays_of_their_own),
+		cmocka_unit_test(memory_of_the_client_is_said_to_be_that),
+		cmocka_unit_test(descriptors_go_along_by_their_place),
+		cmocka_unit_test(a_descriptor_that_did_not_come_is_malformed),
+		cmocka_unit_test(what_is_no_descriptor_arrives_as_none),
+		cmocka_unit_test(a_new_descriptor_comes_back),
+		cmocka_unit_test(a_pointer_into_another_buffer_stays_one),
+		cmocka_unit_test(an_answer_that_points_outside_is_refused),
+		cmocka_unit_test(what_is_too_long_is_a_count_without_an_array),
+		cmocka_unit_test(malformed_requests_are_refused),
+		cmocka_unit_test(a_const_argument_does_not_come_back),
+		cmocka_unit_test(a_call_for_which_there_is_no_memory),
+	};
+
+	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+}

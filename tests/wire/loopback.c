@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every D3DKMT call of a program goes out as a request and comes back as an answer, within this process: linked with
+ * --wrap for each function of the table, the conformance suite then says whether anything got lost on the way.
+ * Client memory and functions pass as they are; a host that does not share the address space must not take them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "doors/kmt/kmt_private.h"
+#include "sync/packet.h"
+#include "wddm/d3dkmthk.h"
+#include "wire/wire.h"
+#include "wire_table.h"
+
+typedef NTSTATUS (*call_fn)(void *argument);
+
+#define REAL(number, function, argument)        \
+	NTSTATUS __real_##function(argument *); \
+	NTSTATUS __wrap_##function(argument *);
+VMM_WIRE_OPERATIONS(REAL)
+#undef REAL
+NTSTATUS __real_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle);
+NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle);
+NTSTATUS __real_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS class);
+NTSTATUS __wrap_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS class);
+NTSTATUS __real_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *class);
+NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *class);
+
+/* Tests that let the n-th allocation fail mean those of the library, not those of the way to it. */
+static _Thread_local bool on_the_way;
+void *__real_vmm_calloc(size_t count, size_t size);
+void *__wrap_vmm_calloc(size_t count, size_t size);
+
+void *__wrap_vmm_calloc(size_t count, size_t size)
+{
+	return on_the_way ? calloc(count, size) : __real_vmm_calloc(count, size);
+}
+
+/* A copy without a byte more than was sent, so that a sanitizer sees what reads beyond. */
+static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
+{
+	*to = (struct vmm_wire_bytes){
+		.data = calloc(1, from->length ? from->length : 1),
+		.length = from->length,
+		.capacity = from->length,
+	};
+	if (to->data)
+		memcpy(to->data, from->data, from->length);
+	return to->data;
+}
+
+/* A host asks its table of handles, a client its own notes; here both are in one process. */
+static enum vmm_wire_values values_of(void *context, uint32_t handle)
+{
+	struct vmm_process *process = vmm_kmt_process();
+
+	(void)context;
+	return process ? (enum vmm_wire_values)vmm_sync_values_of(process, handle)
+		       : VMM_WIRE_VALUES_NONE;
+}
+
+static NTSTATUS there_and_back(const struct vmm_wire_operation *operation, void *argument,
+			       call_fn call)
+{
+	struct vmm_wire_call client = {.values = values_of}, host = {.values = values_of};
+	struct vmm_wire_bytes bytes = {0}, answer = {0}, arrived = {0};
+	on_the_way = true;
+	NTSTATUS status = vmm_wire_ask(&client, operation, argument), result = status;
+
+	if (NT_SUCCESS(status) && !sent(&client.request, &bytes))
+		status = STATUS_NO_MEMORY;
+	memcpy(host.descriptors, client.descriptors, sizeof(host.descriptors));
+	host.descriptor_count = client.descriptor_count;
+	if (NT_SUCCESS(status))
+		status = vmm_wire_receive(&host, operation, &bytes);
+	vmm_free(bytes.data);
+	if (NT_SUCCESS(status)) {
+		on_the_way = false;
+		result = call(vmm_wire_argument(&host));
+		on_the_way = true;
+		status = vmm_wire_answer(&host, &answer);
+	}
+	memcpy(client.descriptors, host.descriptors, sizeof(host.descriptors));
+	client.descriptor_count = host.descriptor_count;
+	if (NT_SUCCESS(status) && !sent(&answer, &arrived))
+		status = STATUS_NO_MEMORY;
+	if (NT_SUCCESS(status))
+		status = vmm_wire_accept(&client, arrived.data, arrived.length, argument);
+	vmm_free(arrived.data);
+	vmm_free(answer.data);
+	vmm_wire_finish(&host);
+	vmm_wire_finish(&client);
+	on_the_way = false;
+	return NT_SUCCESS(status) ? result : status;
+}
+
+#define LOOP(number, function, argument)                                                 \
+	static NTSTATUS do_##function(void *given)                                       \
+	{                                                                                \
+		return __real_##function(given);                                         \
+	}                                                                                \
+	NTSTATUS __wrap_##function(argument *given)                                      \
+	{                                                                                \
+		if (!given)                                                              \
+			return __real_##function(given);                                 \
+		return there_and_back(vmm_wire_operation(number), given, do_##function); \
+	}
+VMM_WIRE_OPERATIONS(LOOP)
+
+static NTSTATUS do_share(void *given)
+{
+	D3DKMT_SHAREOBJECTS *args = given;
+
+	return __real_D3DKMTShareObjects(args->ObjectCount, args->ObjectHandleArray,
+					 args->pObjectAttributes, args->DesiredAccess,
+					 args->pSharedNtHandle);
+}
+
+NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle)
+{
+	D3DKMT_SHAREOBJECTS args;
+
+	memset(&args, 0, sizeof(args));
+	args.ObjectCount = count;
+	args.ObjectHandleArray = handles;
+	args.pObjectAttributes = attributes;
+	args.DesiredAccess = access;
+	args.pSharedNtHandle = handle;
+	return there_and_back(vmm_wire_operation_named("D3DKMTShareObjects"), &args, do_share);
+}
+
+static NTSTATUS do_set_class(void *given)
+{
+	struct vmm_wire_priority_class *args = given;
+
+	return __real_D3DKMTSetProcessSchedulingPriorityClass(
+		args->process, (D3DKMT_SCHEDULINGPRIORITYCLASS)args->priority_class);
+}
+
+NTSTATUS __wrap_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS class)
+{
+	struct vmm_wire_priority_class args = {process, (uint32_t) class};
+
+	return there_and_back(vmm_wire_operation_named("D3DKMTSetProcessSchedulingPriorityClass"),
+			      &args, do_set_class);
+}
+
+static NTSTATUS do_get_class(void *given)
+{
+	struct vmm_wire_priority_class *args = given;
+	D3DKMT_SCHEDULINGPRIORITYCLASS class = (D3DKMT_SCHEDULINGPRIORITYCLASS)args->priority_class;
+	NTSTATUS status = __real_D3DKMTGetProcessSchedulingPriorityClass(args->process, &class);
+
+	args->priority_class = (uint32_t) class;
+	return status;
+}
+
+NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *class)
+{
+	if (!class)
+		return __real_D3DKMTGetProcessSchedulingPriorityClass(process, class);
+	struct vmm_wire_priority_class args = {process, (uint32_t) * class};
+	NTSTATUS status =
+		there_and_back(vmm_wire_operation_named("D3DKMTGetProcessSchedulingPriorityClass"),
+			       &args, do_get_class);
+
+	*class = (D3DKMT_SCHEDULINGPRIORITYCLASS)args.priority_class;
+	return status;
+}
