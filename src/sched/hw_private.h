@@ -49,8 +49,8 @@ struct vmm_hw_queue {
 	uint64_t last_id; /* of the newest command; paging lock */
 	struct vmm_list waiting, unused;
 	/* State lock: */
-	struct vmm_list running; /* with the miniport, oldest first */
-	uint32_t running_count;
+	struct vmm_list running;        /* with the miniport, oldest first */
+	_Atomic uint32_t running_count; /* read without it, too */
 	uint64_t handed_id,
 		seen;      /* the newest that the miniport has; the fence when last looked at */
 	uint64_t since_ns; /* the oldest is that since then, or since the context runs again */
@@ -70,8 +70,9 @@ struct vmm_hw_context {
 	struct vmm_list queues;
 	void *kmd_context;
 	uint32_t handle, node;
-	enum vmm_hw_state state; /* state lock */
-	uint64_t suspend_fence;  /* the newest that was asked for; likewise */
+	/* enum vmm_hw_state. Changes under the state lock; only SUSPENDING becomes SUSPENDED without the paging lock, too. */
+	_Atomic uint32_t state;
+	uint64_t suspend_fence; /* the newest that was asked for; likewise */
 	uint64_t suspended_ns;
 	uint64_t paging_needed;       /* RESUMING */
 	bool ending;                  /* nothing new is taken; paging lock */
