@@ -121,6 +121,11 @@ static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
 /* ---- hw_queue.c; paging lock held, PASSIVE_LEVEL ---- */
 /* Hands over whatever may run. */
 void vmm_hw_pump_locked(struct vmm_sched *sched);
+/*
+ * May it look for memory now? Not while the worker waits for some on behalf of a packet, which would have made way for nothing;
+ * nor while memory is kept for another device.
+ */
+bool vmm_hw_may_gather(const struct vmm_hw_context *context);
 /* Memory for what the context's commands need: VMM_PENDING as long as somebody else has it. */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK;
