@@ -162,7 +162,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
-	if (!object->heap && !vmm_list_empty(&object->queue))
+	if (!object->heap)
 		return deliver_queue(object, batch);
 	uint64_t value = vmm_sync_value(object);
 
