@@ -59,7 +59,7 @@ struct vmm_world {
 	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
 	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
-	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
+	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -616,11 +616,12 @@ bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t
 static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_timeline *at = adapter->timeline;
+	const _Atomic uint64_t *last = instance->queued;
 
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
-		if (vmm_unlikely(!vmm_timeline_passed(
-			    adapter, t,
-			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+	for (uint32_t left = vmm_timeline_count(adapter); left; left--, at++, last++)
+		if (vmm_unlikely(atomic_load_explicit(last, memory_order_relaxed) >
+				 atomic_load_explicit(&at->completed, memory_order_acquire)))
 			return !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 	return true;
 }

@@ -27,20 +27,6 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
-	atomic_fetch_add(&sched->ready_count, 1);
-	if (vmm_unlikely(dma->users)) /* DMA-10 */
-		vmm_broadcast_ready_locked(sched, dma);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-}
-
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
@@ -114,8 +100,8 @@ VMM_COLD static void note_stale(struct vmm_sched *sched, struct vmm_node *node)
 enum taking { TAKEN, STALE, NOTHING, URGENT };
 
 /* STALE: the packet is to be renewed first. */
-static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
-				    struct vmm_packet **packet)
+static enum taking take_submittable_locked(struct vmm_sched *sched, uint32_t index, bool *moved,
+					   struct vmm_packet **packet)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *stale = NULL;
@@ -123,7 +109,6 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	bool urgent = false;
 
 	*packet = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
 	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
@@ -147,6 +132,14 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	}
 	if (taking == TAKEN)
 		give_to_hardware(sched, node, *packet);
+	return taking;
+}
+
+static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
+				    struct vmm_packet **packet)
+{
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	enum taking taking = take_submittable_locked(sched, index, moved, packet);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return taking;
 }
@@ -200,6 +193,31 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 static bool is_stopped(const struct vmm_adapter *adapter)
 {
 	return atomic_load(&adapter->removed) || atomic_load(&adapter->recovering);
+}
+
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_packet *packet = &dma->packet;
+	uint32_t index = packet->node;
+	enum taking taking = NOTHING;
+	bool moved = false;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&packet->link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[index], packet);
+	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
+	if (vmm_unlikely(dma->users)) { /* DMA-10 */
+		vmm_broadcast_ready_locked(sched, dma);
+		alone = false;
+	}
+	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
+	if (alone && !packet->cancelled && !sched->caps->preemption_aware && !is_stopped(adapter))
+		taking = take_submittable_locked(sched, index, &moved, &packet);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (taking == TAKEN)
+		submit(sched, index, packet);
 }
 
 void vmm_queue_drain_locked(struct vmm_sched *sched)
@@ -533,8 +551,8 @@ static void sink_dpc(void *context)
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || released || atomic_load(&sched->chores) ||
-	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
+	    atomic_load(&adapter->zombies) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
