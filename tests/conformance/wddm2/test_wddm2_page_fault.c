@@ -502,6 +502,39 @@ static void tdrs_15_what_is_refused(void **state)
 	stop(&f);
 }
 
+/* ---- broadcast and waits ---- */
+
+/* DMA-10, SUB-28: what to do while one of the contexts is behind a wait is not built, and said so. */
+static void dma_10_sub_28_not_while_one_of_them_waits(void **state)
+{
+	struct fault_world f;
+
+	start(&f, state, sync_3_0);
+	f.s.w.m->settings.complete_at_once = true;
+	const D3DKMT_HANDLE second = context_of(f.s.device);
+	const UINT64 value = 10;
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {
+		.hContext = second,
+		.ObjectCount = 1,
+		.ObjectHandleArray = &f.fence.handle,
+		.MonitoredFenceValueArray = &value,
+	};
+	D3DKMT_RENDER args = {.hContext = second};
+	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromGpu(&wait), STATUS_SUCCESS);
+	assert_int_equal(D3DKMTRender(&args), STATUS_SUCCESS); /* held */
+	args = (D3DKMT_RENDER){
+		.hContext = f.context, .BroadcastContextCount = 1, .BroadcastContext = {second}};
+	assert_int_equal(D3DKMTRender(&args), STATUS_NOT_SUPPORTED);
+	assert_int_equal(world_render_submits(&f.s.w), 0);
+	assert_int_equal(sync_signal(f.s.device, f.fence.handle, 10), STATUS_SUCCESS);
+	vidmm_settle(f.s.w.client.host);
+	assert_int_equal(world_render_submits(&f.s.w), 1);
+	assert_int_equal(D3DKMTRender(&args), STATUS_SUCCESS);
+	world_run(&f.s.w);
+	assert_int_equal(world_render_submits(&f.s.w), 3);
+	stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +557,7 @@ int main(void)
 		ON_SIM(tdrs_08_five_resets_within_a_minute),
 		ON_SIM(tdrs_15_a_client_marks_its_device),
 		ON_SIM(tdrs_15_what_is_refused),
+		ON_SIM(dma_10_sub_28_not_while_one_of_them_waits),
 	};
 
 	return cmocka_run_group_tests_name("page fault", tests, NULL, NULL);
