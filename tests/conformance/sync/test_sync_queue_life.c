@@ -177,6 +177,75 @@ static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
 	priority_stop(&p);
 }
 
+/* ---- two adapters ---- */
+
+static void start_second(struct priority_world *p, struct scripted_miniport *m,
+			 struct vidmm_adapter **adapter, D3DKMT_HANDLE *device)
+{
+	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+
+	queue_3_0(m);
+	m->settings.complete_at_once = true;
+	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						      .initialization_data = scripted_table(m),
+						      .bar_sizes = bars,
+						      .bar_count = 1,
+						      .tdr = &client_no_tdr};
+	assert_int_equal(vidmm_adapter_start(p->w.client.host, &options, adapter), 0);
+	vidmm_d3dkmt_enter(p->process[1]);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	assert_int_equal(all.NumAdapters, 2);
+	D3DKMT_CREATEDEVICE create = {.hAdapter = info[1].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&create), STATUS_SUCCESS);
+	*device = create.hDevice;
+}
+
+static void sfl_11_syn_23_a_context_waits_for_one_of_another_adapter(void **state)
+{
+	struct vidmm_adapter *adapter;
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct scripted_miniport *m = scripted_create();
+	start_second(&p, m, &adapter, &p.device[1]);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
+	struct queue_fence both = queue_fence(a, 7, 0), back = queue_fence(b, 7, 0);
+	D3DKMT_HANDLE theirs = queue_fence_for(a, both.handle, b),
+		      ours = queue_fence_for(b, back.handle, a);
+	assert_int_equal(lane_wait(b, theirs, 1), STATUS_SUCCESS);
+	lane_render(b);
+	assert_int_equal(lane_signal(b, back.handle, 1), STATUS_SUCCESS);
+	lane_render(a);
+	assert_int_equal(lane_signal(a, both.handle, 1), STATUS_SUCCESS);
+	assert_int_equal(lane_wait(a, ours, 1), STATUS_SUCCESS);
+	lane_render(a);
+	queue_assert_order(&p, "a");
+	priority_complete(&p, 1); /* the other adapter gets to work, and then this one */
+	queue_assert_order(&p, "ba");
+	assert_int_equal(*back.value, 1);
+	/* What was not made to cross is of one adapter (SYN-23). */
+	struct queue_fence own = queue_fence(b, 0, 0);
+	p.device[1] = b->device;
+	struct lane first = *b;
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = info[0].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	D3DKMT_CREATECONTEXT context = {.hDevice = device.hDevice};
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	first.context = context.hContext;
+	assert_int_equal(lane_wait(&first, own.handle, 1), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "SYN-23");
+	assert_int_equal(lane_signal(&first, own.handle, 1), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "SYN-23");
+	vidmm_adapter_stop(adapter);
+	priority_stop(&p);
+	scripted_destroy(m);
+}
+
 /* ---- a reset ---- */
 
 static void tdrs_11_signals_of_lost_contexts_are_never_executed(void **state)
@@ -417,6 +486,7 @@ int main(void)
 		ON_BOTH(pnp_03_an_adapter_stops_whoever_waits),
 		ON_BOTH(sub_29_what_is_behind_a_wait_is_busy),
 		ON_BOTH(q_46_the_end_of_a_device_frees_who_waits_in_a_lock),
+		ON_BOTH(sfl_11_syn_23_a_context_waits_for_one_of_another_adapter),
 		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
 		ON_SIM(tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete),
 		ON_BOTH(pnp_05_a_wait_outlasts_a_change_of_power),
