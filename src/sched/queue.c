@@ -27,18 +27,6 @@ void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 }
 
-void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-
-	vmm_os_mutex_lock(&adapter->state_lock);
-	vmm_list_remove(&dma->packet.link);
-	atomic_fetch_sub(&sched->prepare_count, 1);
-	vmm_order_ready_locked(&sched->node[dma->packet.node], &dma->packet);
-	atomic_fetch_add(&sched->ready_count, 1);
-	vmm_os_mutex_unlock(&adapter->state_lock);
-}
-
 static bool has_room(const struct vmm_sched *sched, const struct vmm_node *node)
 {
 	if (vmm_unlikely(node->preempt.fence || node->preempt.wanted)) /* PRE-02 */
@@ -112,8 +100,8 @@ VMM_COLD static void note_stale(struct vmm_sched *sched, struct vmm_node *node)
 enum taking { TAKEN, STALE, NOTHING, URGENT };
 
 /* STALE: the packet is to be renewed first. */
-static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
-				    struct vmm_packet **packet)
+static enum taking take_submittable_locked(struct vmm_sched *sched, uint32_t index, bool *moved,
+					   struct vmm_packet **packet)
 {
 	struct vmm_node *node = &sched->node[index];
 	struct vmm_packet *stale = NULL;
@@ -121,7 +109,6 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	bool urgent = false;
 
 	*packet = NULL;
-	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	if (vmm_unlikely(node->cancelled))
 		*moved |= retire_cancelled(sched, node);
 	bool idle = vmm_list_empty(&node->contexts) && vmm_list_empty(&node->paging),
@@ -145,6 +132,14 @@ static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, boo
 	}
 	if (taking == TAKEN)
 		give_to_hardware(sched, node, *packet);
+	return taking;
+}
+
+static enum taking take_submittable(struct vmm_sched *sched, uint32_t index, bool *moved,
+				    struct vmm_packet **packet)
+{
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	enum taking taking = take_submittable_locked(sched, index, moved, packet);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return taking;
 }
@@ -189,6 +184,8 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
 		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
 		  args.DmaBufferSubmissionEndOffset);
+	if (vmm_unlikely(sched->adapter->verify) && !packet->paging)
+		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), &args);
 	vmm_watch_submitted(sched);
 	(void)vmm_port_submit(sched->adapter->port, &args);
 }
@@ -196,6 +193,31 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 static bool is_stopped(const struct vmm_adapter *adapter)
 {
 	return atomic_load(&adapter->removed) || atomic_load(&adapter->recovering);
+}
+
+void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_packet *packet = &dma->packet;
+	uint32_t index = packet->node;
+	enum taking taking = NOTHING;
+	bool moved = false;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	vmm_list_remove(&packet->link);
+	atomic_fetch_sub(&sched->prepare_count, 1);
+	vmm_order_ready_locked(&sched->node[index], packet);
+	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
+	if (vmm_unlikely(dma->users)) { /* DMA-10 */
+		vmm_broadcast_ready_locked(sched, dma);
+		alone = false;
+	}
+	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
+	if (alone && !packet->cancelled && !sched->caps->preemption_aware && !is_stopped(adapter))
+		taking = take_submittable_locked(sched, index, &moved, &packet);
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (taking == TAKEN)
+		submit(sched, index, packet);
 }
 
 void vmm_queue_drain_locked(struct vmm_sched *sched)
@@ -282,8 +304,8 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 
 	if (vmm_unlikely(packet->portion)) {
-		vmm_dma_of(packet)->part_busy =
-			false; /* SPL-07: the last portion completes the buffer */
+		/* SPL-07: the last portion completes the buffer */
+		vmm_dma_buffer(vmm_dma_of(packet))->parts_busy--;
 		return;
 	}
 	if (packet->paging) {
@@ -385,6 +407,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
 			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED &&
+	    data->DmaPageFaulted.NodeOrdinal < adapter->node_count &&
+	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data))
+		return;
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
 		return;
@@ -431,7 +457,7 @@ static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fenc
 }
 
 /* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
-static void refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	const struct vmm_node *node = &sched->node[index];
 
@@ -454,7 +480,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 		return 0;
 	packet = on_hardware(node, fence);
 	if (!packet) {
-		refuse_report(sched, index, fence);
+		vmm_queue_refuse_report(sched, index, fence);
 		return 0;
 	}
 	if (fault)
@@ -466,7 +492,8 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
-	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
+	uint32_t tail = atomic_load(&node->fault_tail), retired = vmm_page_faults(sched, index),
+		 count;
 
 	while (tail != atomic_load(&node->fault_head)) {
 		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
@@ -517,15 +544,15 @@ static void sink_dpc(void *context)
 	bool signaled = atomic_exchange(&sched->fences_signaled, false);
 	if (retired || vmm_unlikely(signaled))
 		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
-	if (!retired && !preempted)
+	if (!retired && !preempted && !atomic_load(&sched->chores))
 		return;
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);
 	vmm_sched_kick(adapter);
 	if (preempted || released || atomic_load(&sched->chores) ||
-	    atomic_load(&adapter->zombies) || atomic_load(&sched->prepare_count) ||
-	    atomic_load(&adapter->paging_work) || vmm_display_waits(sched) || vmm_hw_waits(sched))
+	    atomic_load(&adapter->zombies) || atomic_load(&adapter->paging_work) ||
+	    vmm_display_waits(sched) || vmm_hw_waits(sched))
 		vmm_worker_wake(sched);
 }
 
@@ -618,6 +645,19 @@ static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
 	node->cancelled = 0;
 }
 
+static void abandon_prepare(struct vmm_sched *sched)
+{
+	while (!vmm_list_empty(&sched->prepare)) {
+		struct vmm_dma *dma =
+			vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
+
+		vmm_list_remove(&dma->packet.link);
+		while (!vmm_list_empty(&dma->copies))
+			vmm_packet_retired_locked(sched, &vmm_copy_of(dma->copies.next)->packet);
+		vmm_packet_retired_locked(sched, &dma->packet);
+	}
+}
+
 void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -632,7 +672,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		abandon_ready(sched, &sched->node[n]);
 		sched->node[n].hardware_count = 0;
 	}
-	abandon_list(sched, &sched->prepare);
+	abandon_prepare(sched);
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);
