@@ -253,6 +253,18 @@ void vmm_broadcast_follow(struct vmm_dma *dma)
 	}
 }
 
+void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &dma->copies) {
+		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
+
+		vmm_order_ready_locked(&sched->node[packet->node], packet);
+		atomic_fetch_add(&sched->ready_count, 1);
+	}
+}
+
 /* ---- one content (SPL-16) ---- */
 
 /* FNV-1a: any change of a byte changes it. */

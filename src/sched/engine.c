@@ -223,7 +223,10 @@ static void count(struct vmm_sched *sched, struct vmm_process *process,
 void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
 			     const struct vmm_timeout *timeout, bool collateral)
 {
-	lose(sched, device, timeout);
+	if (!vmm_device_lost(device)) /* one that is lost to a page fault stays so (TDR-19) */
+		lose(sched, device, timeout);
+	else if (collateral)
+		return;
 	if (collateral)
 		atomic_store(&device->error, VMM_DEVICE_RESET);
 	else

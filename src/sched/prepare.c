@@ -87,7 +87,8 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
 		       uint64_t needed)
 {
-	needed = vmm_gather_is_needless(vmm_dma_buffer(dma))
+	/* What the buffer itself has just used counts as seen: not so for a copy of it. */
+	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
 			 : settle_addresses(adapter, dma, preparation, needed);
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
@@ -147,16 +148,6 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 		vmm_broadcast_verify(sched, dma, &packet->submit);
 }
 
-/* It has been prepared: off to its node, and its copies to theirs. */
-static void send(struct vmm_sched *sched, struct vmm_dma *dma)
-{
-	struct vmm_list *link, *next;
-
-	vmm_queue_prepared(sched, dma);
-	vmm_list_for_each_safe (link, next, &dma->copies)
-		vmm_queue_ready(sched, &vmm_copy_of(link)->packet);
-}
-
 void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	struct vmm_list *link;
@@ -171,7 +162,7 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
-	send(sched, dma);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
@@ -179,7 +170,7 @@ static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
-	send(sched, dma);
+	vmm_queue_prepared(sched, dma);
 }
 
 /* The portion as one submission: its id, what Submit will say, its patching. `needed`: paging that comes before it. */
@@ -258,7 +249,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (!NT_SUCCESS(status))
 		return status;
 	if (vmm_likely(dma->end == dma->used_bytes))
-		send(sched, dma);
+		vmm_queue_prepared(sched, dma);
 	else
 		vmm_split_send(sched, dma);
 	return VMM_OK;

@@ -207,9 +207,13 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_list_remove(&packet->link);
 	atomic_fetch_sub(&sched->prepare_count, 1);
 	vmm_order_ready_locked(&sched->node[index], packet);
+	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
+	if (vmm_unlikely(dma->users)) { /* DMA-10 */
+		vmm_broadcast_ready_locked(sched, dma);
+		alone = false;
+	}
 	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
-	if (!atomic_fetch_add(&sched->ready_count, 1) && !packet->cancelled &&
-	    !sched->caps->preemption_aware && !is_stopped(adapter))
+	if (alone && !packet->cancelled && !sched->caps->preemption_aware && !is_stopped(adapter))
 		taking = take_submittable_locked(sched, index, &moved, &packet);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (taking == TAKEN)

@@ -167,8 +167,8 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 		    uint32_t reason)
 {
 	if (!vmm_timeline_done(adapter, timeline, sequence))
-		finish_waiting(
-			adapter, vmm_wait_timeline(adapter, timeline, sequence, reason, NULL));
+		finish_waiting(adapter,
+			       vmm_wait_timeline(adapter, timeline, sequence, reason, NULL));
 }
 
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason)

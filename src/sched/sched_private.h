@@ -409,7 +409,7 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-/* The same of a whole buffer, off the prepare queue. */
+/* The same of a whole buffer, off the prepare queue, and of its copies. */
 void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
@@ -539,6 +539,8 @@ void vmm_broadcast_release_locked(struct vmm_dma *dma); /* it was not queued; st
 void vmm_broadcast_lend_locked(struct vmm_dma *dma);    /* it is being; state lock held */
 /* The portion of the buffer, and its place, are those of its copies. Paging lock held. */
 void vmm_broadcast_follow(struct vmm_dma *dma) VMM_COLD;
+/* Its copies are prepared: to their nodes. State lock held. */
+void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
 /* SPL-16, on request: what a submission of it is to run is what the others run. Paging lock held. */
 void vmm_broadcast_verify(struct vmm_sched *sched, struct vmm_dma *dma,
 			  const DXGKARG_SUBMITCOMMAND *submit) VMM_COLD;

@@ -5,7 +5,7 @@
  */
 #include "sync/sync_private.h"
 
-/* SFL-18, SFL-19, TDRS-03, TDRS-04: could the lost device have signalled it, and does it want others to know? */
+/* SFL-18, SFL-19, TDRS-03, TDRS-04, TDRS-16: could the lost device have signalled it, and does it want others to know? */
 static bool is_poisoned(const struct vmm_sync *sync)
 {
 	return sync->object->type == VMM_SYNC_MONITORED_FENCE && !sync->owned &&

@@ -245,6 +245,7 @@ struct scripted_hw_context {
 	HANDLE port; /* what DxgkCbInvalidateHwContext names */
 	uint32_t node;
 	bool live, suspended;
+	bool asked;             /* to suspend it, and has not answered */
 	uint64_t suspend_fence; /* the last one asked for */
 };
 struct scripted_hw_queue {

@@ -140,6 +140,30 @@ static void dma_10_what_it_names_is_busy_until_all_are_complete(void **state)
 	world_stop(&b.t.w);
 }
 
+static void little_memory(struct scripted_miniport *m);
+
+/* PAT-12: nothing of what one of them still uses is pushed out, though the buffer's own submission is complete. */
+static void dma_10_pat_12_memory_is_theirs_until_all_are_complete(void **state)
+{
+	struct broadcast_world b;
+
+	start(&b, state, little_memory);
+	D3DKMT_HANDLE large = world_allocate(&b.t.w, 128 * KIB, WORLD_MEMORY);
+	broadcast_write(&b, 0, 0x77);
+	world_await(&b.t.w, VIDMM_DDI_SUBMIT_COMMAND, 3);
+	assert_int_equal(scripted_complete(b.t.w.m, 0, 2), 2);
+	vidmm_settle(b.t.w.client.host);
+	const uint32_t paged = scripted_count(b.t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	world_submit_use(&b.t.w.context, large); /* it wants all there is */
+	vidmm_settle(b.t.w.client.host);
+	assert_int_equal(scripted_count(b.t.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), paged);
+	assert_int_equal(world_render_submits(&b.t.w), 3);
+	world_run(&b.t.w);
+	assert_int_equal(world_render_submits(&b.t.w), 4);
+	assert_int_equal(world_word(&b.t.w, b.a, 0), 0x77);
+	world_stop(&b.t.w);
+}
+
 static uint64_t buffer_of_last_render(const struct broadcast_world *b)
 {
 	return (uint64_t)(uintptr_t)scripted_last(b->t.w.m, VIDMM_DDI_RENDER)->in.render.pDmaBuffer;
@@ -726,6 +750,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(dma_10_each_context_gets_a_submission_of_its_own),
 		ON_BOTH(dma_10_what_it_names_is_busy_until_all_are_complete),
+		ON_BOTH(dma_10_pat_12_memory_is_theirs_until_all_are_complete),
 		ON_BOTH(dma_10_the_buffer_is_free_when_all_are_complete),
 		ON_BOTH(dma_10_a_call_waits_for_a_buffer_that_others_still_run),
 		ON_BOTH(dma_10_dma_29_every_pass_is_broadcast),

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define SANITIZED 8u
+#define SANITIZED 2u
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define SANITIZED 8u
+#define SANITIZED 2u
 #endif
 #endif
 #ifndef SANITIZED
