@@ -82,8 +82,7 @@ static void settle_model(struct model *m)
 	while (moved) {
 		moved = false;
 		for (uint32_t l = 0; l < LANES; l++)
-			while (m->at[l] < m->count[l] &&
-			       pass(m, l, &m->operations[l][m->at[l]])) {
+			while (m->at[l] < m->count[l] && pass(m, l, &m->operations[l][m->at[l]])) {
 				m->at[l]++;
 				moved = true;
 			}
