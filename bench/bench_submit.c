@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <vidmm/softgpu.h>
 #include <vidmm/vidmm.h>
 
@@ -468,3 +470,87 @@ static void run_empty(void *state, uint64_t steps)
 BENCH(.name = "submit.empty_to_completion", .peer = "floor.futex_hand_off", .ratio_max = 1.5,
       .threads = 2, .per_run = 2, .setup = empty_create, .run = run_empty,
       .teardown = submit_destroy);
+
+/* ---- a context that waits for another one ---- */
+
+struct relay {
+	struct submit *submit;
+	D3DKMT_HANDLE fence;
+	uint64_t value;
+	int event;
+};
+
+static void relay_destroy(void *state)
+{
+	struct relay *r = state;
+
+	if (r->submit)
+		submit_destroy(r->submit);
+	close(r->event);
+	free(r);
+}
+
+static void *relay_create(const struct bench_case *self)
+{
+	struct relay *r = calloc(1, sizeof(*r));
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 create = {.Info.Type = D3DDDI_FENCE};
+
+	if (!r)
+		return NULL;
+	r->event = eventfd(0, EFD_CLOEXEC);
+	r->submit = empty_create(self);
+	if (r->submit && r->event >= 0 &&
+	    SUCCEEDED(r->submit->cb->pfnCreateSynchronizationObject2Cb(
+		    vidmm_device_handle(r->submit->device), &create))) {
+		r->fence = create.hSyncObject;
+		return r;
+	}
+	relay_destroy(r);
+	return NULL;
+}
+
+static void render_nop(struct submit *s, const struct context *context)
+{
+	static const struct softgpu_command nop = {SOFTGPU_NOP, 0, sizeof(nop)};
+	D3DDDICB_RENDER render = {.hContext = context->handle, .CommandLength = sizeof(nop)};
+
+	memcpy(context->commands, &nop, sizeof(nop));
+	if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+		abort();
+}
+
+/* The second context waits for the first, each with an empty buffer; then an event says that the second is done. */
+static void run_relay(void *state, uint64_t steps)
+{
+	struct relay *r = state;
+	struct submit *s = r->submit;
+	HANDLE device = vidmm_device_handle(s->device);
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 wait = {.hContext = s->context[1].handle,
+						       .ObjectCount = 1,
+						       .ObjectHandleArray = {r->fence}};
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 signal = {.hContext = s->context[0].handle,
+							.ObjectCount = 1,
+							.ObjectHandleArray = {r->fence}},
+					      end = {.hContext = s->context[1].handle,
+						     .Flags.EnqueueCpuEvent = 1};
+	uint64_t count;
+
+	end.CpuEventHandle = (HANDLE)(intptr_t)r->event;
+	while (steps--) {
+		wait.FenceValue = signal.FenceValue = ++r->value;
+		if (FAILED(s->cb->pfnWaitForSynchronizationObject2Cb(device, &wait)))
+			abort();
+		render_nop(s, &s->context[1]);
+		if (FAILED(s->cb->pfnSignalSynchronizationObject2Cb(device, &end)))
+			abort();
+		render_nop(s, &s->context[0]);
+		if (FAILED(s->cb->pfnSignalSynchronizationObject2Cb(device, &signal)) ||
+		    read(r->event, &count, sizeof(count)) != (ssize_t)sizeof(count))
+			abort();
+	}
+}
+
+/* Two round trips, one after the other, of which the second begins without the client. */
+BENCH(.name = "submit.signal_to_wait", .peer = "submit.empty_to_completion", .ratio_max = 2,
+      .threads = 2, .per_run = 2, .setup = relay_create, .run = run_relay,
+      .teardown = relay_destroy);

@@ -54,6 +54,16 @@ static void stand_in(struct core *c, uint64_t index, uint64_t value)
 	vmm_os_mutex_unlock(&c->world.sync_lock);
 }
 
+static void make_object(struct core *c, struct vmm_sync_object *object, _Atomic uint64_t *word)
+{
+	*object = (struct vmm_sync_object){
+		.world = &c->world, .type = VMM_SYNC_MONITORED_FENCE, .word = word, .step = 1};
+	vmm_list_init(&object->awaited);
+	vmm_list_init(&object->queue);
+	vmm_list_init(&object->held);
+	atomic_store(word, 0);
+}
+
 static void *core_begin(const struct bench_case *self)
 {
 	const struct vmm_os_config config = {.kind = VMM_OS_LINUX};
@@ -69,10 +79,8 @@ static void *core_begin(const struct bench_case *self)
 		abort();
 	c->world.os = c->os;
 	vmm_os_mutex_init(&c->world.sync_lock, c->os, VMM_RANK_SYNC, "sync");
-	c->object.world = &c->world;
-	c->object.type = VMM_SYNC_MONITORED_FENCE;
-	c->object.word = &c->word;
-	atomic_init(&c->object.step, 1);
+	vmm_list_init(&c->world.sync_awaited);
+	make_object(c, &c->object, &c->word);
 	for (uint64_t i = 0; i < c->count; i++)
 		stand_in(c, i, i + 1);
 	return c;
@@ -147,11 +155,8 @@ static void run_wait_any(void *state, uint64_t steps)
 	static _Atomic uint64_t words[FENCES];
 	struct vmm_sync_node nodes[FENCES];
 
-	for (uint32_t f = 0; f < FENCES; f++) {
-		objects[f] = (struct vmm_sync_object){
-			.world = &c->world, .type = VMM_SYNC_MONITORED_FENCE, .word = &words[f]};
-		atomic_store(&words[f], 0);
-	}
+	for (uint32_t f = 0; f < FENCES; f++)
+		make_object(c, &objects[f], &words[f]);
 	for (uint64_t i = 1; i <= steps; i++) {
 		struct vmm_sync_wait wait = {.world = &c->world,
 					     .nodes = nodes,

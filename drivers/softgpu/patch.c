@@ -5,6 +5,13 @@
  */
 #include "softgpu_private.h"
 
+/* Of a buffer that is broadcast another engine may be reading what it has been patched with: that stays. */
+static void put(uint64_t *where, uint64_t value)
+{
+	if (*where != value)
+		*where = value;
+}
+
 /*
  * The patch locations are the ones Render emitted and the port has bounds-checked (PAT-02, PAT-05); the allocation
  * list holds the address of everything this portion needs (PAT-11). What is not resident after all gets an
@@ -24,8 +31,8 @@ static void patch_addresses(char *dma, const D3DDDI_PATCHLOCATIONLIST *patch, ui
 
 		if (!open)
 			continue; /* it unbinds its slot (PAT-09) */
-		*(uint64_t *)(void *)(dma + patch->PatchOffset) =
-			entry->SegmentId ? open->base + address : SOFTGPU_NOWHERE;
+		put((uint64_t *)(void *)(dma + patch->PatchOffset),
+		    entry->SegmentId ? open->base + address : SOFTGPU_NOWHERE);
 	}
 }
 
@@ -35,7 +42,7 @@ NTSTATUS APIENTRY softgpu_patch(IN_CONST_HANDLE hAdapter, IN_CONST_PDXGKARG_PATC
 
 	(void)hAdapter;
 	if (private_data && pPatch->DmaBufferPrivateDataSize >= sizeof(*private_data))
-		private_data->kernel_address = (uintptr_t)pPatch->pDmaBuffer;
+		put(&private_data->kernel_address, (uintptr_t)pPatch->pDmaBuffer);
 	/* PAT-17: a paging buffer has addresses already and comes without lists. */
 	if (!pPatch->Flags.Paging)
 		patch_addresses(pPatch->pDmaBuffer,

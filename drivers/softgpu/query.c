@@ -65,6 +65,7 @@ static NTSTATUS query_driver_caps(const struct softgpu_adapter *adapter,
 	caps.PreemptionCaps.ComputePreemptionGranularity =
 		settings->preemption_aware ? D3DKMDT_COMPUTE_PREEMPTION_DMA_BUFFER_BOUNDARY
 					   : D3DKMDT_COMPUTE_PREEMPTION_NONE;
+	caps.SupportSurpriseRemovalInHibernation = 1;
 	caps.SupportPerEngineTDR = settings->per_engine_tdr != 0;
 	/* The caller of an older version has room for the members that version has. */
 	memcpy(query->pOutputData, &caps,

@@ -141,10 +141,9 @@ static inline void y_unpack(char *linear, const char *tile, size_t stride, int s
 			for (column = 0; column < BLOCK_COLUMNS; column++)
 				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES,
 				       stream);
+			/* The next tile arrives two lines a row, each between two that leave. */
+			prefetch(tile + TILE_BYTES + y * Y_WIDTH + half);
 		}
-		/* The next tile arrives two lines a row, while this one leaves. */
-		prefetch(tile + TILE_BYTES + y * Y_WIDTH);
-		prefetch(tile + TILE_BYTES + y * Y_WIDTH + 64);
 	}
 }
 

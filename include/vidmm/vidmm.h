@@ -207,6 +207,22 @@ enum vidmm_sleep { /* the values of POWER_ACTION; ignored on the way to D0 */
 };
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter,
 								uint32_t state, uint32_t sleep);
+/*
+ * The device is pulled out, or found missing when the machine wakes up (PNP-08). DxgkDdiNotifySurpriseRemoval, whoever is
+ * inside the miniport; from then on every call on the adapter's devices answers device removed, nothing of what was queued runs,
+ * and who waits for it comes back. The miniport only hears of the end of its objects, and of vidmm_adapter_stop, which is
+ * still to be called. Any thread, PASSIVE_LEVEL, not from inside a miniport's DDI, and not once vidmm_adapter_stop has been called.
+ *
+ * STATUS_NOT_SUPPORTED: the miniport has not said that it can be told, so it is not called any more; STATUS_DEVICE_REMOVED: it
+ * failed, which is a fatal violation; removed it is in both cases. STATUS_INVALID_DEVICE_STATE, and nothing has changed: HIBERNATION of
+ * an adapter in D0, PNP of one that sleeps, or it was removed before.
+ */
+enum vidmm_removal {                                /* the values of DXGK_SURPRISE_REMOVAL_TYPE */
+		     VIDMM_REMOVAL_HIBERNATION = 0, /* it sleeps: vidmm_adapter_set_power */
+		     VIDMM_REMOVAL_PNP = 1          /* it runs */
+};
+VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter,
+							     uint32_t removal);
 /* Blocks until everything submitted so far has completed. */
 VIDMM_API void vidmm_adapter_wait_idle(struct vidmm_adapter *adapter);
 

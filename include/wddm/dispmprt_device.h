@@ -101,6 +101,7 @@ typedef enum _DXGK_EVENT_TYPE {
 
 typedef enum _DXGK_SURPRISE_REMOVAL_TYPE {
 	DxgkRemovalHibernation = 0,
+	DxgkRemovalPnPNotify = 1,
 } DXGK_SURPRISE_REMOVAL_TYPE;
 
 typedef enum _DOCKING_STATE {

@@ -35,6 +35,7 @@ typedef int32_t vmm_status;
 #define VMM_BUFFER_TOO_SMALL      ((vmm_status)0xC0000023)
 #define VMM_CANCELLED             ((vmm_status)0xC0000120)
 #define VMM_DEVICE_REMOVED        ((vmm_status)0xC00002B6)
+#define VMM_GPU_EXCEPTION         ((vmm_status)0xC01E0200)
 #define VMM_NO_VIDEO_MEMORY       ((vmm_status)0xC01E0100)
 #define VMM_ALLOCATION_BUSY       ((vmm_status)0xC01E0102)
 

@@ -192,6 +192,8 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 	    (state != VIDMM_POWER_D0 && sleep != VIDMM_SLEEP_STANDBY &&
 	     sleep != VIDMM_SLEEP_HIBERNATE))
 		return VMM_INVALID_PARAMETER;
+	if (atomic_load(&adapter->removed))
+		return VMM_DEVICE_REMOVED;
 	uint32_t from = atomic_load(&adapter->power);
 
 	/* Up or down, never from one low state to another. */
@@ -206,6 +208,39 @@ vidmm_status vidmm_adapter_set_power(struct vidmm_adapter *adapter, uint32_t sta
 	vmm_status status = change_power(adapter, from, state, sleep);
 
 	atomic_store(&adapter->power, vmm_ok(status) ? state : from);
+	return status;
+}
+
+/* From D0, or while that is changing; or, noticed on the way back, from where it slept. */
+static bool may_be_removed(struct vidmm_adapter *adapter, uint32_t removal)
+{
+	uint32_t from = atomic_load(&adapter->power);
+	bool none = false;
+
+	if (removal == VIDMM_REMOVAL_HIBERNATION ? from <= VIDMM_POWER_D0 : from > VIDMM_POWER_D0)
+		return false;
+	return atomic_compare_exchange_strong(&adapter->removed, &none, true);
+}
+
+vidmm_status vidmm_adapter_remove(struct vidmm_adapter *adapter, uint32_t removal)
+{
+	if (!adapter || removal > VIDMM_REMOVAL_PNP)
+		return VMM_INVALID_PARAMETER;
+	if (!may_be_removed(adapter, removal)) {
+		vmm_reason(adapter->core.observe, STATUS_INVALID_DEVICE_STATE, 0, 0,
+			   "PNP-08: no surprise removal of type %u: the adapter %s", removal,
+			   atomic_load(&adapter->removed)                  ? "has been removed"
+			   : atomic_load(&adapter->power) > VIDMM_POWER_D0 ? "is not in D0"
+									   : "is in D0");
+		return STATUS_INVALID_DEVICE_STATE;
+	}
+	vmm_status status = vmm_sched_remove(&adapter->core, (DXGK_SURPRISE_REMOVAL_TYPE)removal);
+
+	/* Who waits for full power comes back, to hear that there will be none. */
+	if (removal == VIDMM_REMOVAL_HIBERNATION) {
+		vmm_sched_power_up(&adapter->core);
+		atomic_store(&adapter->power, VIDMM_POWER_D0);
+	}
 	return status;
 }
 

@@ -22,6 +22,7 @@ struct vidmm_adapter {
 	struct vmm_adapter core;
 	struct vidmm_host *host;
 	_Atomic uint32_t power; /* enum vidmm_power; 0: it is changing */
+	_Atomic bool removed;   /* by surprise (PNP-08) */
 };
 
 struct vidmm_thread {

@@ -432,14 +432,16 @@ static uint64_t discard_in_short(struct vmm_device *device, struct vmm_lock_requ
 {
 	struct vmm_ref *ref = vmm_gate_find(device, request->handle);
 
-	if (!ref || !ref->instance->gate->open || vmm_allocation_keeps_its_name(ref->allocation) ||
-	    vmm_device_lost(device) || !vmm_gate_may_open(device->adapter))
+	if (vmm_unlikely(!ref || !ref->instance->gate->open ||
+			 vmm_allocation_keeps_its_name(ref->allocation) ||
+			 vmm_device_lost(device) || !vmm_gate_may_open(device->adapter)))
 		return 0;
-	struct vmm_instance *instance = vmm_rename_ready(ref->allocation, request->flags);
-	if (!instance || instance->lock_count)
+	struct vmm_instance *current, *instance;
+	instance = vmm_rename_ready(ref->allocation, request->flags, &current);
+	if (vmm_unlikely(!instance || instance->lock_count))
 		return 0;
 	ref = instance->gate->ref;
-	vmm_rename_commit(device, ref, request->handle);
+	vmm_rename_commit_from(device, ref, current, request->handle);
 	ref->lock_count = instance->lock_count = 1;
 	instance->lock_flags = request->flags;
 	instance->lock_data = request->private_data;
@@ -460,14 +462,16 @@ static bool discard_at_gate(struct vmm_device *device, struct vmm_lock_request *
 	vmm_paging_lock(adapter);
 	uint64_t bytes = discard_in_short(device, request);
 	vmm_paging_unlock(adapter);
-	if (!bytes)
+	if (vmm_unlikely(!bytes))
 		return false;
 	vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id, request->handle, 0,
 			request->flags, 0, bytes, old_handle);
 	return true;
 }
 
-static NTSTATUS lock_in_full(struct vmm_device *device, struct vmm_lock_request *request)
+/* Not in line: its frame is no business of what gets by without it. */
+__attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device,
+						       struct vmm_lock_request *request)
 {
 	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_lock_attempt a = {.device = device,

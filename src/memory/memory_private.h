@@ -709,8 +709,12 @@ uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,
 			   struct vmm_ref **chosen, struct vmm_instance **wait_for);
 /* The instance that a discard lock gets where it needs nothing but to be taken; NULL: it is not as simple as that. */
-struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags);
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags,
+				      struct vmm_instance **current);
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle);
+/* The same for who knows the current instance, or that there is none (NULL). */
+void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
+			    struct vmm_instance *current, uint32_t old_handle);
 bool vmm_rename_is_growth(const struct vmm_ref *ref); /* made for this lock */
 void vmm_rename_undo_growth(struct vmm_device *device, struct vmm_ref *ref);
 

@@ -44,20 +44,26 @@ static struct vmm_instance *from_pool(struct vmm_allocation *allocation, bool an
 	return best;
 }
 
-/* What from_pool() would come to where the one that it would like best is idle: the current one is the last that it would take. */
-struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags)
+/*
+ * What from_pool() would come to where the one that it would like best is idle: the current one, which *current is as well, is
+ * the last that it would take.
+ */
+struct vmm_instance *vmm_rename_ready(struct vmm_allocation *allocation, uint32_t flags,
+				      struct vmm_instance **current)
 {
 	bool any_state = flags & NO_EXISTING_REFERENCE;
 	struct vmm_instance *pick = NULL;
 	struct vmm_list *link;
 
+	*current = NULL;
 	vmm_list_for_each (link, &allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
-		if (i->state == VMM_INSTANCE_RETIRED ||
-		    (any_state && i->state == VMM_INSTANCE_PREVIOUS))
-			if (!pick || i->generation < pick->generation)
-				pick = i;
+		if (i->state == VMM_INSTANCE_CURRENT)
+			*current = i;
+		else if ((i->state == VMM_INSTANCE_RETIRED || any_state) &&
+			 (!pick || i->generation < pick->generation))
+			pick = i;
 	}
 	return pick && pick->gate && idle(pick) && vmm_gate_is_in_view(pick) ? pick : NULL;
 }
@@ -149,19 +155,30 @@ static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *lik
 
 void vmm_rename_commit(struct vmm_device *device, struct vmm_ref *ref, uint32_t old_handle)
 {
-	struct vmm_allocation *allocation = ref->allocation;
-	bool grown = vmm_rename_is_growth(ref), busy = false;
+	struct vmm_instance *current = NULL;
 	struct vmm_list *link;
 
-	vmm_list_for_each (link, &allocation->instances) {
+	vmm_list_for_each (link, &ref->allocation->instances) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, sibling);
 
 		if (i->state != VMM_INSTANCE_CURRENT)
 			continue;
-		vmm_gate_shut(i);
-		i->state = VMM_INSTANCE_PREVIOUS;
-		busy = !vmm_instance_is_idle(i);
+		current = i;
 		break; /* there is one at most */
+	}
+	vmm_rename_commit_from(device, ref, current, old_handle);
+}
+
+void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
+			    struct vmm_instance *current, uint32_t old_handle)
+{
+	struct vmm_allocation *allocation = ref->allocation;
+	bool grown = vmm_rename_is_growth(ref), busy = false;
+
+	if (vmm_likely(current != NULL)) {
+		vmm_gate_shut(current);
+		current->state = VMM_INSTANCE_PREVIOUS;
+		busy = !vmm_instance_is_idle(current);
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;

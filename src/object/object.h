@@ -59,7 +59,7 @@ struct vmm_world {
 	struct vmm_list bundles; /* of memory: what NT handles of resources name; shared lock */
 	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
-	_Atomic uint32_t sync_awaited_count; /* so many, written under it */
+	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -212,13 +212,22 @@ struct vmm_process {
 	uint64_t engine_reset_ns[VMM_ENGINE_RESETS_MAX];
 };
 
-/* From HUNG on the device is lost with its adapter's reset (TDR-07). */
+/* From HUNG on the device is lost: with its adapter's or engine's reset (TDR-07), or with a page fault (TDR-19). */
 enum vmm_device_error {
 	VMM_DEVICE_OK,
 	VMM_DEVICE_OUT_OF_MEMORY,
 	VMM_DEVICE_FAULT,
 	VMM_DEVICE_HUNG,
-	VMM_DEVICE_RESET
+	VMM_DEVICE_RESET,
+	VMM_DEVICE_PAGE_FAULT,
+	VMM_DEVICE_PAGE_FAULT_RESET /* that, and then its adapter was reset */
+};
+
+/* What the miniport said of the page fault that a device was lost with (TDR-19). */
+struct vmm_page_fault_record {
+	uint64_t sequence_number, virtual_address;
+	uint32_t stage, bind_table_entry, flags;
+	uint32_t device_specific, code; /* of DXGK_FAULT_ERROR_CODE */
 };
 
 struct vmm_device {
@@ -236,6 +245,7 @@ struct vmm_device {
 	struct vmm_list resources;    /* guarded by process->lock */
 	struct vmm_list refs;         /* vmm_ref.device_link; guarded by process->lock */
 	_Atomic uint32_t error; /* enum vmm_device_error; once set it stays, but for a reset */
+	struct vmm_page_fault_record page_fault; /* guarded by the state lock */
 	_Atomic(void *)
 		default_context; /* live handle of its first context; stays when that ends (DMA-09) */
 	_Atomic bool ending;     /* somebody waits for the calls on it to come back */
@@ -606,11 +616,12 @@ bool vmm_instance_unwritten_locked(const struct vmm_instance *instance, uint32_t
 static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
 {
 	const struct vmm_adapter *adapter = instance->allocation->adapter;
+	const struct vmm_timeline *at = adapter->timeline;
+	const _Atomic uint64_t *last = instance->queued;
 
-	for (uint32_t t = 0; t < vmm_timeline_count(adapter); t++)
-		if (vmm_unlikely(!vmm_timeline_passed(
-			    adapter, t,
-			    atomic_load_explicit(&instance->queued[t], memory_order_relaxed))))
+	for (uint32_t left = vmm_timeline_count(adapter); left; left--, at++, last++)
+		if (vmm_unlikely(atomic_load_explicit(last, memory_order_relaxed) >
+				 atomic_load_explicit(&at->completed, memory_order_acquire)))
 			return !vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL);
 	return true;
 }
@@ -669,6 +680,19 @@ static inline void vmm_allocation_mark(struct vmm_allocation *allocation, uint32
 static inline bool vmm_allocation_is_shown(const struct vmm_allocation *allocation)
 {
 	return vmm_unlikely(atomic_load_explicit(&allocation->shown, memory_order_relaxed) != 0);
+}
+
+/* What calls on a device in error answer, its adapter being there (TDR-07, TDR-19). */
+static inline vmm_status vmm_device_answer(const struct vmm_device *device)
+{
+	uint32_t error = atomic_load_explicit(&device->error, memory_order_relaxed);
+
+	if (vmm_likely(error == VMM_DEVICE_OK))
+		return VMM_OK;
+	return error == VMM_DEVICE_HUNG || error == VMM_DEVICE_RESET ||
+			       error == VMM_DEVICE_PAGE_FAULT_RESET
+		       ? VMM_DEVICE_REMOVED
+		       : VMM_GPU_EXCEPTION;
 }
 
 /* TDR-07: it can only be ended. */

@@ -92,6 +92,7 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_DESCRIBE_ALLOCATION] = "describe_allocation",
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
+	[VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL] = "notify_surprise_removal",
 	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
 	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
 	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",

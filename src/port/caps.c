@@ -137,6 +137,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 	kept->map_aperture2 = kept->wddm2 && caps->MemoryManagementCaps.MapAperture2Supported;
 	kept->non_cpu_visible_primary =
 		kept->wddm2 && caps->MemoryManagementCaps.NonCpuVisiblePrimary;
+	kept->surprise_removal = kept->wddm2 && caps->SupportSurpriseRemoval;
 	kept->no_64bit_atomics = kept->wddm2 && scheduling.No64BitAtomics;
 	kept->multi_engine_aware = scheduling.MultiEngineAware;
 	kept->preemption_aware = scheduling.PreemptionAware;
@@ -147,6 +148,7 @@ static void keep(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 		kept->preemption = caps->PreemptionCaps;
 		kept->non_vga = caps->SupportNonVGA;
 		kept->smooth_rotation = caps->SupportSmoothRotation;
+		kept->surprise_removal_hibernation = caps->SupportSurpriseRemovalInHibernation;
 	}
 	kept->out_of_order_lock = caps->MemoryManagementCaps.OutOfOrderLock;
 	kept->cross_adapter_resource = port->version->number >= DXGKDDI_INTERFACE_VERSION_WDDM1_3 &&

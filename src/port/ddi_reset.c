@@ -140,9 +140,13 @@ static NTSTATUS recovered(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS st
 
 NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
-	NTSTATUS status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
+	struct vmm_port_call call;
+	NTSTATUS status;
 
+	if (atomic_load(&port->gone)) /* PNP-08 */
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiResetFromTimeout(port->adapter);
 	vmm_port_leave(port, &call, VIDMM_DDI_RESET_FROM_TIMEOUT);
 	vmm_port_ddi_event(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status, 0, 0, 0);
 	return recovered(port, VIDMM_DDI_RESET_FROM_TIMEOUT, status);
@@ -150,9 +154,13 @@ NTSTATUS vmm_port_reset_from_timeout(struct vmm_port *port)
 
 NTSTATUS vmm_port_restart_from_timeout(struct vmm_port *port)
 {
-	struct vmm_port_call call = vmm_port_enter(port);
-	NTSTATUS status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
+	struct vmm_port_call call;
+	NTSTATUS status;
 
+	if (atomic_load(&port->gone)) /* PNP-08 */
+		return STATUS_DEVICE_REMOVED;
+	call = vmm_port_enter(port);
+	status = port->ddi.DxgkDdiRestartFromTimeout(port->adapter);
 	vmm_port_leave(port, &call, VIDMM_DDI_RESTART_FROM_TIMEOUT);
 	vmm_port_ddi_event(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status, 0, 0, 0);
 	return recovered(port, VIDMM_DDI_RESTART_FROM_TIMEOUT, status);

@@ -26,22 +26,37 @@ static bool is_mine(const struct vmm_port *port)
 	return atomic_load(&port->exclusive) == vmm_os_thread_self(port->os);
 }
 
+/* PNP-08: only who must not be refused gets in, and not while another thread has the miniport for itself. */
+static bool is_open(const struct vmm_port *port)
+{
+	return !atomic_load(&port->suspended) ||
+	       (atomic_load(&port->gone) && !atomic_load(&port->exclusive));
+}
+
 bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 {
+	const bool ends = waiting;
+
 	if (is_mine(port))
 		return true;
 	vmm_port_end(port);
+	if (!waiting && atomic_load(&port->gone))
+		return false;
 	waiting |= atomic_load(&port->excluding); /* level two refuses nobody */
 	while (waiting) {
 		uint32_t seen = atomic_load(&port->gate);
 
 		if (vmm_port_dead(port))
 			return false;
-		if (!atomic_load(&port->suspended)) {
+		if (is_open(port)) {
 			atomic_fetch_add(&port->inside, 1);
-			if (!atomic_load(&port->suspended))
+			bool open = is_open(port);
+
+			if (open && (ends || !atomic_load(&port->gone)))
 				return true;
 			vmm_port_end(port);
+			if (open)
+				return false;
 			continue;
 		}
 		if (vmm_os_wait(port->os, &port->gate, seen, VMM_OS_FOREVER,
@@ -93,10 +108,24 @@ bool vmm_port_exclude(struct vmm_port *port)
 	return false;
 }
 
+static void open_gate(struct vmm_port *port)
+{
+	atomic_store(&port->suspended, false);
+	if (vmm_unlikely(atomic_load(&port->gone)))
+		atomic_store(&port->suspended, true);
+}
+
+void vmm_port_gone(struct vmm_port *port)
+{
+	atomic_store(&port->gone, true);
+	atomic_store(&port->suspended, true);
+	vmm_port_gate_wake(port);
+}
+
 void vmm_port_admit(struct vmm_port *port)
 {
 	atomic_store(&port->exclusive, NULL);
-	atomic_store(&port->suspended, false);
+	open_gate(port);
 	atomic_store(&port->excluding, false);
 	vmm_port_gate_wake(port);
 }
@@ -122,7 +151,7 @@ bool vmm_port_suspend(struct vmm_port *port, uint64_t deadline_ns)
 void vmm_port_resume(struct vmm_port *port)
 {
 	atomic_store(&port->exclusive, NULL);
-	atomic_store(&port->suspended, false);
+	open_gate(port);
 	vmm_port_gate_wake(port);
 }
 

@@ -118,9 +118,16 @@ NTSTATUS vmm_port_cb_synchronize_execution(HANDLE handle, PKSYNCHRONIZE_ROUTINE 
 	return STATUS_SUCCESS;
 }
 
-static bool place_of(const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data, struct vmm_port_place *place)
+static bool place_of(const struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data,
+		     struct vmm_port_place *place)
 {
 	switch (data->InterruptType) {
+	case DXGK_INTERRUPT_DMA_PAGE_FAULTED: /* since 2.0 */
+		if (!port->caps.wddm2)
+			return false;
+		*place = (struct vmm_port_place){data->DmaPageFaulted.NodeOrdinal,
+						 data->DmaPageFaulted.EngineOrdinal};
+		return true;
 	case DXGK_INTERRUPT_DMA_COMPLETED:
 		*place = (struct vmm_port_place){data->DmaCompleted.NodeOrdinal,
 						 data->DmaCompleted.EngineOrdinal};
@@ -169,6 +176,9 @@ static void tell_renamed(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT
 	} else if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED) {
 		copy.DmaPreempted = data->DmaPreempted;
 		copy.DmaPreempted.NodeOrdinal = node;
+	} else if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED) {
+		copy.DmaPageFaulted = data->DmaPageFaulted;
+		copy.DmaPageFaulted.NodeOrdinal = node;
 	} else {
 		copy.DmaFaulted = data->DmaFaulted;
 		copy.DmaFaulted.NodeOrdinal = node;
@@ -190,6 +200,20 @@ static NTSTATUS notify_vsync(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTER
 	}
 	port->sink->interrupt(port->sink_context, data);
 	return STATUS_SUCCESS;
+}
+
+/* Either the id says which packet it was, or the flag says that nobody knows. */
+static void check_page_fault(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	bool invalid = data->DmaPageFaulted.PageFaultFlags & DXGK_PAGE_FAULT_FENCE_INVALID;
+
+	if (invalid != !data->DmaPageFaulted.FaultedFenceId)
+		vmm_finding(
+			port->observe, "TDR-19", 0, 0,
+			"DMA_PAGE_FAULTED of node %u with FaultedFenceId 0x%08x and flags 0x%x: "
+			"FENCE_INVALID goes with id 0, and id 0 with FENCE_INVALID",
+			data->DmaPageFaulted.NodeOrdinal, data->DmaPageFaulted.FaultedFenceId,
+			(unsigned)data->DmaPageFaulted.PageFaultFlags);
 }
 
 /* PMF-07; the payload exists since 2.2. */
@@ -245,7 +269,7 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_PERIODIC_MONITORED_FENCE_SIGNALED)
 		return notify_periodic(port, data);
-	if (!place_of(data, &place))
+	if (!place_of(port, data, &place))
 		return STATUS_NOT_SUPPORTED; /* of displays or 2.x: not built */
 	if (vmm_unlikely(port->told_of_display))
 		vmm_finding(
@@ -262,6 +286,8 @@ static NTSTATUS notify(struct vmm_port *port, const DXGKARGCB_NOTIFY_INTERRUPT_D
 			port->link_count);
 		return STATUS_INVALID_PARAMETER;
 	}
+	if (vmm_unlikely(data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED))
+		check_page_fault(port, data);
 	if (vmm_unlikely(place.engine))
 		tell_renamed(port, data, vmm_port_node_of(port, place));
 	else

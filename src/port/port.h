@@ -120,6 +120,8 @@ struct vmm_port_caps {
 	bool cross_adapter_resource;        /* since 1.3 */
 	bool no_64bit_atomics;              /* since 2.0 (MFN-06) */
 	bool non_vga, smooth_rotation;      /* since 1.2 */
+	bool surprise_removal_hibernation;  /* since 1.2 (PNP-08) */
+	bool surprise_removal;              /* since 2.0 */
 	D3DKMDT_PREEMPTION_CAPS preemption; /* since 1.2 */
 	/*
 	 * Nodes as the core counts them: those of a link's lead, then those of the next adapter, and so on. Node n of
@@ -220,6 +222,13 @@ void vmm_port_stop(struct vmm_port *port);
  * is left to lose, and that nobody else is in the miniport (PAG-28). A failure is said and changes nothing (PNP-07).
  */
 void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, POWER_ACTION action);
+/*
+ * PNP-08: the device is gone. DxgkDdiNotifySurpriseRemoval, PASSIVE_LEVEL, whoever is inside the miniport. From then on only
+ * the end of objects, StopDevice and what follows reach it. VMM_NOT_SUPPORTED: it has not said that it can be told, and
+ * not even those do; VMM_DEVICE_REMOVED: the same, and fatal, because it failed.
+ */
+vmm_status vmm_port_notify_removal(struct vmm_port *port,
+				   DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
 const struct vmm_port_caps *vmm_port_caps(const struct vmm_port *port);
 /* Has the miniport asked whether that feature is enabled, and been told so? */
 bool vmm_port_feature_is_enabled(const struct vmm_port *port, DXGK_FEATURE_ID id);

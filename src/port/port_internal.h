@@ -98,6 +98,8 @@ struct vmm_port {
 	/* Level three (gate.c). */
 	_Atomic uint32_t inside; /* threads in DDIs that it excludes */
 	_Atomic bool suspended;
+	_Atomic bool
+		gone; /* the device is: the gate stays shut, but for the end of objects (PNP-08) */
 	_Atomic bool excluding; /* level two: who comes waits, instead of being refused */
 	_Atomic uint32_t
 		gate; /* futex: moves when it opens, and when somebody leaves while it is shut */
@@ -259,6 +261,7 @@ void vmm_port_devices_forget(struct vmm_port *port);
 /* Not now: false, unless the caller is the one whom the gate is shut for, or `waiting` and it has opened again. */
 bool vmm_port_begin_slow(struct vmm_port *port, bool waiting) VMM_COLD;
 void vmm_port_end_slow(struct vmm_port *port) VMM_COLD;
+void vmm_port_gone(struct vmm_port *port); /* PNP-08 */
 /* Before a DDI; false: it may not be made, STATUS_DEVICE_REMOVED. Otherwise vmm_port_end afterwards. */
 static inline bool vmm_port_begin(struct vmm_port *port)
 {

@@ -435,7 +435,7 @@ void vmm_port_set_power_state(struct vmm_port *port, DEVICE_POWER_STATE state, P
 {
 	uint32_t count = port->link_count;
 
-	if (vmm_port_dead(port))
+	if (vmm_port_dead(port) || atomic_load(&port->gone)) /* PNP-08 */
 		return;
 	vmm_port_pass(&port->object_gate);
 	/* LNK-04: the lead goes down first and comes up last. */

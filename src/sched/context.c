@@ -184,6 +184,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	vmm_turn_init(context);
 	vmm_list_init(&context->link);
 	vmm_list_init(&context->free_dma);
+	vmm_list_init(&context->free_copies);
 	vmm_list_init(&context->all_dma);
 	vmm_steps_init(context);
 	status = choose_node(context, request);
@@ -244,12 +245,15 @@ static void destroy_context(struct vmm_context *context)
 	vmm_list_remove(&context->link);
 	vmm_handle_destroy(&process->handles, context->handle);
 	vmm_os_mutex_unlock(&process->lock);
+	vmm_broadcast_await_calls(context);
 	vmm_steps_end(context);
-	/* SUB-29: the miniport hears of it when its last packet is complete. */
+	/* SUB-29: the miniport hears of it when its last packet is complete, and others are done with its buffers (DMA-10). */
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
+	vmm_broadcast_await_copies(context);
 	vmm_display_close_context(context);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 	vmm_dma_destroy_all(context);
+	vmm_broadcast_free_copies(context);
 	free_context(context);
 	vmm_live_ended(handle);
 }

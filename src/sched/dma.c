@@ -140,6 +140,18 @@ bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wan
 	return false;
 }
 
+void vmm_dma_init_links(struct vmm_dma *dma)
+{
+	vmm_list_init(&dma->pool);
+	vmm_list_init(&dma->all);
+	vmm_list_init(&dma->mapped);
+	vmm_list_init(&dma->packet.link);
+	vmm_list_init(&dma->part.link);
+	vmm_list_init(&dma->work.link);
+	vmm_list_init(&dma->copies);
+	vmm_list_init(&dma->copy);
+}
+
 static struct vmm_dma *dma_create(struct vmm_context *context)
 {
 	struct vmm_dma *dma = vmm_calloc(1, sizeof(*dma));
@@ -150,12 +162,7 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	if (!dma)
 		return NULL;
 	dma->context = context;
-	vmm_list_init(&dma->pool);
-	vmm_list_init(&dma->all);
-	vmm_list_init(&dma->mapped);
-	vmm_list_init(&dma->packet.link);
-	vmm_list_init(&dma->part.link);
-	vmm_list_init(&dma->work.link);
+	vmm_dma_init_links(dma);
 	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
 	dma->uses = vmm_calloc(list_size, sizeof(*dma->uses));
@@ -257,9 +264,10 @@ NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **result)
 		}
 		/*
 		 * Where there is no room for one more, those in flight do. With none in flight, and under the submit lock, which
-		 * those who hold one are waiting for, nothing will come free.
+		 * those who hold one are waiting for, nothing will come free, but for those that other contexts still run.
 		 */
-		if (!oldest && (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
+		if (!oldest && !atomic_load(&context->lent) &&
+		    (no_memory || vmm_os_mutex_held(&adapter->submit_lock)))
 			return atomic_load(&adapter->removed) ? VMM_DEVICE_REMOVED /* LOCK-33 */
 							      : STATUS_NO_MEMORY;
 		/* Under that lock it may be that the worker waits for us, and with it what would come free. */
@@ -277,21 +285,43 @@ void vmm_dma_give_back(struct vmm_dma *dma)
 	struct vmm_adapter *adapter = dma->context->device->adapter;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
+	if (vmm_unlikely(!vmm_list_empty(&dma->copies)))
+		vmm_broadcast_release_locked(dma);
 	dma->context->dma_taken--;
 	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	vmm_progress_signal(adapter);
 }
 
+/* A submission of a buffer that is broadcast is complete. False: it is not the last of them. State lock held. */
+VMM_COLD static bool is_returned(struct vmm_dma *dma, struct vmm_dma *buffer)
+{
+	if (dma != buffer) {
+		vmm_list_remove(&dma->copy);
+		vmm_list_push_back(&dma->context->free_copies, &dma->pool);
+	}
+	if (--buffer->users)
+		return false;
+	buffer->summed = false;
+	return true;
+}
+
 /* State lock held. */
 void vmm_dma_put(struct vmm_dma *dma)
 {
+	struct vmm_dma *buffer = vmm_dma_buffer(dma);
+	bool broadcast = buffer->users != 0;
+
 	dma->context->queued--;
-	dma->context->dma_taken--;
-	dma->pinned = false;
 	if (vmm_unlikely(dma->present))
 		vmm_present_done_locked(dma);
-	vmm_list_push_back(&dma->context->free_dma, &dma->pool);
+	if (vmm_unlikely(broadcast) && !is_returned(dma, buffer))
+		return;
+	buffer->pinned = false;
+	buffer->context->dma_taken--;
+	vmm_list_push_back(&buffer->context->free_dma, &buffer->pool);
+	if (vmm_unlikely(broadcast)) /* last: the owner may end once it has none any more */
+		atomic_fetch_sub(&buffer->context->lent, 1);
 }
 
 void vmm_dma_destroy_all(struct vmm_context *context)

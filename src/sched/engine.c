@@ -39,10 +39,51 @@ bool vmm_engine_want(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 	return true;
 }
 
+void vmm_engine_fault_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout,
+			     bool adapter)
+{
+	struct vmm_engine *e = &sched->node[timeout->node].engine;
+
+	if (adapter || !sched->caps->per_engine_tdr || sched->tdr.level != 3) {
+		e->failed = true;
+		e->timeout = *timeout;
+		vmm_watch_wake(sched); /* who resets adapters */
+	} else if (!e->failed && !e->wanted && !e->running) {
+		e->wanted = true;
+		e->since_ns = vmm_os_now_ns(sched->adapter->os);
+		e->timeout = *timeout;
+		atomic_fetch_add(&sched->chores, 1);
+	}
+}
+
+void vmm_engine_cancel_locked(struct vmm_sched *sched, struct vmm_node *node)
+{
+	if (node->engine.lost)
+		return;
+	node->engine.lost = true;
+	sched->losing++;
+	atomic_fetch_add(&sched->chores, 1);
+}
+
+/* Off the chores: nothing waits for its turn there any more. State lock held. */
+static bool take_lost(struct vmm_sched *sched, struct vmm_engine *e)
+{
+	bool lost = e->lost;
+
+	if (lost) {
+		atomic_fetch_sub(&sched->chores, 1);
+		sched->losing--;
+	}
+	e->lost = false;
+	return lost;
+}
+
 void vmm_engine_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 {
 	if (node->engine.wanted)
 		atomic_fetch_sub(&sched->chores, 1);
+	(void)take_lost(sched, &node->engine);
+	node->engine.timeout.fault = false;
 	node->engine.wanted = node->engine.failed = false;
 	node->engine.masked = false;
 }
@@ -55,6 +96,7 @@ static void forget_reports(void *context)
 	atomic_store(&node->reported, node->last_completed);
 	atomic_store(&node->report_pending, 0);
 	atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
+	vmm_page_faults_forget(node);
 	atomic_store(&node->preempt.answered, false);
 }
 
@@ -90,7 +132,7 @@ static bool is_owed(struct vmm_sched *sched, uint32_t index)
 
 	vmm_os_mutex_lock(&adapter->state_lock);
 	vmm_queue_flush_locked(sched, index);
-	bool owed = node->preempt.fence ||
+	bool owed = node->engine.timeout.fault || node->preempt.fence ||
 		    (!vmm_list_empty(&node->hardware) &&
 		     !vmm_fence_reached(node->last_completed, node->engine.timeout.fence));
 	node->engine.masked = owed = owed && !atomic_load(&adapter->removed);
@@ -181,14 +223,17 @@ static void count(struct vmm_sched *sched, struct vmm_process *process,
 void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
 			     const struct vmm_timeout *timeout, bool collateral)
 {
-	lose(sched, device, timeout);
+	if (!vmm_device_lost(device)) /* one that is lost to a page fault stays so (TDR-19) */
+		lose(sched, device, timeout);
+	else if (collateral)
+		return;
 	if (collateral)
 		atomic_store(&device->error, VMM_DEVICE_RESET);
 	else
 		count(sched, device->process, timeout);
 }
 
-/* TDR-15, TDR-16. False: it was paging that was aborted. */
+/* TDR-15, TDR-16, TDRS-07: one device is lost, everybody else goes on. False: it was paging that was aborted. */
 static bool settle(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -201,10 +246,11 @@ static bool settle(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 		struct vmm_device *device =
 			packet ? vmm_dma_of(packet)->context->device : node->last_device;
 
-		if (device) {
+		/* One that is lost to a page fault stays so (TDR-19). */
+		if (device && !vmm_device_lost(device))
 			lose(sched, device, &node->engine.timeout);
+		if (device)
 			count(sched, device->process, &node->engine.timeout);
-		}
 		vmm_queue_retire_locked(sched, node, fence);
 		uint32_t again = vmm_preempt_aborted_locked(sched, node);
 
@@ -255,10 +301,15 @@ void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)
 	struct vmm_engine *e = &sched->node[index].engine;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	bool wanted = e->wanted;
+	bool wanted = e->wanted, lost = take_lost(sched, e);
 	e->running = wanted;
 	e->wanted = false;
 	vmm_os_mutex_unlock(&adapter->state_lock);
+	if (lost) {
+		vmm_memory_devices_lost_locked(adapter);
+		vmm_cancel_lost(sched);
+		vmm_worker_wake(sched); /* packets of it that wait for preparation */
+	}
 	if (!wanted)
 		return;
 	atomic_fetch_sub(&sched->chores, 1);
@@ -268,6 +319,7 @@ void vmm_engine_chore_locked(struct vmm_sched *sched, uint32_t index)
 		reset_engine(sched, index);
 	vmm_os_mutex_lock(&adapter->state_lock);
 	e->running = false;
+	e->timeout.fault &= e->failed;
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	atomic_fetch_add(&sched->kicks, 1);
 	vmm_progress_signal(adapter);

@@ -49,8 +49,8 @@ struct vmm_hw_queue {
 	uint64_t last_id; /* of the newest command; paging lock */
 	struct vmm_list waiting, unused;
 	/* State lock: */
-	struct vmm_list running; /* with the miniport, oldest first */
-	uint32_t running_count;
+	struct vmm_list running;        /* with the miniport, oldest first */
+	_Atomic uint32_t running_count; /* read without it, too */
 	uint64_t handed_id,
 		seen;      /* the newest that the miniport has; the fence when last looked at */
 	uint64_t since_ns; /* the oldest is that since then, or since the context runs again */
@@ -70,8 +70,9 @@ struct vmm_hw_context {
 	struct vmm_list queues;
 	void *kmd_context;
 	uint32_t handle, node;
-	enum vmm_hw_state state; /* state lock */
-	uint64_t suspend_fence;  /* the newest that was asked for; likewise */
+	/* enum vmm_hw_state. Changes under the state lock; only SUSPENDING becomes SUSPENDED without the paging lock, too. */
+	_Atomic uint32_t state;
+	uint64_t suspend_fence; /* the newest that was asked for; likewise */
 	uint64_t suspended_ns;
 	uint64_t paging_needed;       /* RESUMING */
 	bool ending;                  /* nothing new is taken; paging lock */
@@ -120,6 +121,11 @@ static inline struct vmm_hw_packet *vmm_hw_first(const struct vmm_list *list)
 /* ---- hw_queue.c; paging lock held, PASSIVE_LEVEL ---- */
 /* Hands over whatever may run. */
 void vmm_hw_pump_locked(struct vmm_sched *sched);
+/*
+ * May it look for memory now? Not while the worker waits for some on behalf of a packet, which would have made way for nothing;
+ * nor while memory is kept for another device.
+ */
+bool vmm_hw_may_gather(const struct vmm_hw_context *context);
 /* Memory for what the context's commands need: VMM_PENDING as long as somebody else has it. */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK;

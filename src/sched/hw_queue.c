@@ -20,6 +20,14 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set,
 	return status;
 }
 
+bool vmm_hw_may_gather(const struct vmm_hw_context *context)
+{
+	const struct vmm_sched *sched = context->device->adapter->sched;
+
+	return !atomic_load(&sched->blocked) &&
+	       (!sched->hw->starving || sched->hw->starving == context->device);
+}
+
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
 {
 	struct vmm_device *device = context->device;
@@ -79,7 +87,7 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 
 	if (packet->held)
 		return VMM_OK;
-	if (sched->hw->starving && sched->hw->starving != context->device)
+	if (!vmm_hw_may_gather(context))
 		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
 	if (status == VMM_NO_MEMORY && sched->hw_running)

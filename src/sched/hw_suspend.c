@@ -66,43 +66,59 @@ bool vmm_hw_suspend(struct vmm_hw_context *context)
 	return false;
 }
 
-/* State lock held. What is held and not with the GPU can let go at once. True: it has to be asked off the GPU. */
+/* State lock held. What is held and not with the GPU can let go at once; did something? */
 static bool let_go(struct vmm_hw_context *context)
 {
 	struct vmm_list *at, *link;
-	bool running = false;
+	bool any = context->state == VMM_HW_RESUMING;
 
 	vmm_list_for_each (at, &context->queues) {
 		const struct vmm_hw_queue *queue = vmm_container_of(at, struct vmm_hw_queue, link);
 
-		vmm_list_for_each (link, &queue->waiting)
-			vmm_hw_release_locked(vmm_container_of(link, struct vmm_hw_packet, link));
-		running |= queue->running_count != 0;
+		vmm_list_for_each (link, &queue->waiting) {
+			struct vmm_hw_packet *packet =
+				vmm_container_of(link, struct vmm_hw_packet, link);
+
+			any |= packet->held;
+			vmm_hw_release_locked(packet);
+		}
 	}
 	if (context->state == VMM_HW_RESUMING)
 		vmm_hw_suspended_locked(context);
-	return running && context->state == VMM_HW_RUNNING;
+	return any;
 }
 
-static bool suspend_all(struct vmm_sched *sched)
+/* State lock held. */
+static bool is_at_work(const struct vmm_hw_context *context)
+{
+	struct vmm_list *at;
+
+	vmm_list_for_each (at, &context->queues)
+		if (vmm_container_of(at, struct vmm_hw_queue, link)->running_count)
+			return context->state == VMM_HW_RUNNING;
+	return false;
+}
+
+static void suspend_all(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
-	bool idle = true;
+	bool released = false;
 
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
 		vmm_os_mutex_lock(&adapter->state_lock);
-		bool running = let_go(context);
+		released |= let_go(context);
+		bool at_work = is_at_work(context);
 		vmm_os_mutex_unlock(&adapter->state_lock);
-		if (running && !atomic_load(&adapter->removed) &&
+		if (at_work && !atomic_load(&adapter->removed) &&
 		    !atomic_load(&adapter->recovering))
 			(void)vmm_hw_suspend(context);
-		idle &= !running && context->state != VMM_HW_SUSPENDING;
 	}
-	return idle;
+	if (released)
+		vmm_progress_signal(adapter);
 }
 
 bool vmm_hw_make_way_locked(struct vmm_sched *sched)
@@ -114,29 +130,24 @@ bool vmm_hw_make_way_locked(struct vmm_sched *sched)
 		return false;
 	uint32_t before = atomic_load(&adapter->progress);
 
-	(void)suspend_all(sched);
+	suspend_all(sched);
 	return atomic_load(&adapter->progress) != before;
 }
 
 bool vmm_hw_halt_locked(struct vmm_sched *sched)
 {
+	struct vmm_list *link;
+	bool settled = true;
+
 	if (vmm_likely(!sched->hw))
 		return true;
-	if (suspend_all(sched))
-		return true;
+	suspend_all(sched);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool settled = true;
-	struct vmm_list *link;
 	vmm_list_for_each (link, &sched->hw->contexts) {
 		const struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
-		struct vmm_list *at;
 
-		settled &= context->state != VMM_HW_SUSPENDING;
-		vmm_list_for_each (at, &context->queues)
-			settled &=
-				!vmm_container_of(at, struct vmm_hw_queue, link)->running_count ||
-				context->state == VMM_HW_SUSPENDED;
+		settled &= context->state != VMM_HW_SUSPENDING && !is_at_work(context);
 	}
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return settled;
@@ -181,7 +192,7 @@ static vmm_status come_back(struct vmm_hw_context *context)
 	struct vmm_hw *hw = adapter->sched->hw;
 	struct vmm_residency_set set;
 
-	if (hw->starving && hw->starving != context->device)
+	if (!vmm_hw_may_gather(context))
 		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
 

@@ -226,6 +226,10 @@ static bool can_run(const struct vmm_sched *sched, const struct vmm_packet *pack
 {
 	const struct vmm_adapter *adapter = sched->adapter;
 
+	/* TDR-12: it is about to be cancelled. */
+	if (vmm_unlikely(sched->losing) &&
+	    vmm_device_lost(vmm_dma_of((struct vmm_packet *)packet)->context->device))
+		return false;
 	/* PAG-21, SUB-30 */
 	if (vmm_unlikely(!vmm_timeline_done(adapter, adapter->paging_timeline, sched->alone)))
 		return false;

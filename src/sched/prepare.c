@@ -6,12 +6,13 @@
  */
 #include "sched/sched_private.h"
 
-/* Addresses into the list, and the memory is this packet's until it completes (PAT-12). Returns the paging packet to wait for. */
+/*
+ * Addresses into the list, and the memory is this packet's until it completes (PAT-12). Returns the paging packet to wait for,
+ * `needed` if nothing later is.
+ */
 static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dma,
-				 uint64_t preparation)
+				 uint64_t preparation, uint64_t needed)
 {
-	uint64_t needed = dma->mapped_by;
-
 	for (uint32_t i = 0; i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 		uint32_t segment;
@@ -31,7 +32,7 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 			instance->newest = (uint8_t)dma->context->engine;
 		instance->not_written &= !dma->list[i].WriteOperation;
 		/* What is bound where a buffer is split has the number itself (SPL-05). */
-		if (vmm_unlikely(dma->split || dma->end != dma->used_bytes))
+		if (vmm_unlikely((dma->split || dma->end != dma->used_bytes) && !dma->owner))
 			atomic_store_explicit(&instance->active[dma->packet.timeline],
 					      dma->packet.sequence, memory_order_relaxed);
 		else
@@ -46,7 +47,8 @@ static uint64_t settle_addresses(struct vmm_adapter *adapter, struct vmm_dma *dm
 }
 
 /* The same of a list that is in its place: its addresses are the final ones. */
-static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation)
+static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
+			     uint64_t needed)
 {
 	const struct vmm_use_in_place use = {
 		.instances = dma->instances,
@@ -57,8 +59,8 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 		.sequence = dma->packet.sequence,
 		.preparation = preparation,
 	};
-	uint64_t needed = vmm_max_u64(dma->mapped_by, vmm_memory_use_in_place(adapter, &use));
 
+	needed = vmm_max_u64(needed, vmm_memory_use_in_place(adapter, &use));
 	for (uint32_t i = 0; dma->writing && i < dma->list_count; i++) {
 		struct vmm_instance *instance = dma->instances[i];
 
@@ -82,20 +84,31 @@ static uint64_t settle_list(const struct vmm_sched *sched, const struct vmm_dma 
 	return needed > paged ? needed : paged;
 }
 
-/* What Submit will say of the portion; the fence is in it already. */
-static void fill_submit(const struct vmm_dma *dma, struct vmm_packet *packet)
+static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_t preparation,
+		       uint64_t needed)
 {
+	/* What the buffer itself has just used counts as seen: not so for a copy of it. */
+	needed = !dma->owner && vmm_gather_is_needless(dma)
+			 ? use_in_place(adapter, dma, preparation, needed)
+			 : settle_addresses(adapter, dma, preparation, needed);
+	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
+}
+
+/* What Submit will say of the portion; the fence is in it already. */
+static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
+{
+	const struct vmm_context *owner = vmm_dma_buffer(dma)->context;
 	DXGKARG_SUBMITCOMMAND *s = &packet->submit;
 
 	*s = (DXGKARG_SUBMITCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.DmaBufferSegmentId = dma->place.segment,
 		.DmaBufferPhysicalAddress.QuadPart = (LONGLONG)dma->place.address,
-		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSize = owner->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,
 		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSize = owner->dma_private_bytes,
 		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used, /* from 0: SUB-19 */
 		.SubmissionFenceId = packet->fence,
 		.EngineOrdinal = dma->context->engine,
@@ -123,7 +136,7 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	const struct vmm_dma *dma = vmm_dma_of(packet);
+	struct vmm_dma *dma = vmm_dma_of(packet);
 	uint32_t first = packet->portion ? dma->part_patch_start : dma->patch_start,
 		 end = packet->portion ? dma->patch_start : dma->patch_end;
 
@@ -131,6 +144,25 @@ void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet)
 	packet->submit.SubmissionFenceId = packet->fence;
 	/* Its failure is fatal (PAT-18); refused because of a reset, it is cancelled instead of submitted (TDR-12). */
 	(void)!NT_SUCCESS(patch(sched->adapter, dma, packet, first, end));
+	if (vmm_unlikely(sched->adapter->verify))
+		vmm_broadcast_verify(sched, dma, &packet->submit);
+}
+
+void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &dma->copies) {
+		struct vmm_packet *packet = &vmm_copy_of(link)->packet;
+
+		packet->cancelled = true;
+		packet->paging_needed = 0;
+		packet->fence = 0;
+	}
+	dma->packet.cancelled = true;
+	dma->packet.paging_needed = 0;
+	dma->packet.fence = 0;
+	vmm_queue_prepared(sched, dma);
 }
 
 /* DMA-32: nothing for the hardware. It completes when all of its context before it has; then the flip is due (display.c). */
@@ -139,6 +171,43 @@ static void flip_in_turn(struct vmm_sched *sched, struct vmm_dma *dma)
 	dma->packet.cancelled = true;
 	dma->packet.fence = 0;
 	vmm_queue_prepared(sched, dma);
+}
+
+/* The portion as one submission: its id, what Submit will say, its patching. `needed`: paging that comes before it. */
+static NTSTATUS launch(struct vmm_sched *sched, struct vmm_dma *dma, uint64_t needed)
+{
+	const struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_packet *packet =
+		vmm_likely(dma->end == dma->used_bytes) ? &dma->packet : &dma->part;
+
+	packet->paging_needed = needed;
+	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
+		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
+	packet->fence = vmm_fence_next(sched);
+	fill_submit(dma, packet);
+	NTSTATUS status = patch(sched->adapter, dma, packet, dma->patch_start, dma->patch_end);
+	if (vmm_unlikely(adapter->verify) && NT_SUCCESS(status))
+		vmm_broadcast_verify(sched, dma, &packet->submit);
+	return status;
+}
+
+/* DMA-10: the same for those that run it, too. With the last portion its memory is theirs until they complete (PAT-12). */
+VMM_COLD static NTSTATUS launch_copies(struct vmm_sched *sched, struct vmm_dma *dma,
+				       uint64_t needed)
+{
+	NTSTATUS status = STATUS_SUCCESS;
+	struct vmm_list *link;
+
+	vmm_broadcast_follow(dma);
+	vmm_list_for_each (link, &dma->copies) {
+		struct vmm_dma *copy = vmm_copy_of(link);
+
+		if (dma->end == dma->used_bytes)
+			needed = settle(sched->adapter, copy, sched->preparations, needed);
+		if (NT_SUCCESS(status))
+			status = launch(sched, copy, needed);
+	}
+	return status;
 }
 
 /*
@@ -163,33 +232,26 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = vmm_gather(sched, dma);
 	if (status != VMM_OK)
 		return status;
-	bool last = vmm_likely(dma->end == dma->used_bytes);
-	if (vmm_unlikely(!last && !dma->split) && is_overtaken(sched, dma))
+	if (vmm_unlikely(dma->end != dma->used_bytes && !dma->split) && is_overtaken(sched, dma))
 		return VMM_PENDING;
-	struct vmm_packet *packet = last ? &dma->packet : &dma->part;
-	packet->paging_needed = vmm_gather_is_needless(dma)
-					? use_in_place(adapter, dma, sched->preparations)
-					: settle_addresses(adapter, dma, sched->preparations);
-	if (adapter->wddm2)
-		packet->paging_needed = settle_list(sched, dma, packet->paging_needed);
+	uint64_t needed = settle(adapter, dma, sched->preparations, dma->mapped_by);
 	/* The paging work goes to its node before the packet that depends on it. */
 	vmm_memory_flush_locked(adapter);
-	if (dma->context->node == adapter->paging_node && adapter->physical_adapters == 1)
-		packet->paging_needed = 0; /* same node: order is enough (SUB-03) */
 	if (vmm_unlikely(dma->present & VMM_PRESENT_MMIO)) {
+		dma->packet.paging_needed = needed;
 		flip_in_turn(sched, dma);
 		return VMM_OK;
 	}
-	packet->fence = vmm_fence_next(sched);
-	fill_submit(dma, packet);
-	status = patch(adapter, dma, packet, dma->patch_start, dma->patch_end);
+	dma->summed = false;
+	status = launch(sched, dma, needed);
+	if (NT_SUCCESS(status) && vmm_unlikely(dma->users))
+		status = launch_copies(sched, dma, needed);
 	if (!NT_SUCCESS(status))
 		return status;
-	if (!last) {
+	if (vmm_likely(dma->end == dma->used_bytes))
+		vmm_queue_prepared(sched, dma);
+	else
 		vmm_split_send(sched, dma);
-		return VMM_OK;
-	}
-	vmm_queue_prepared(sched, dma);
 	return VMM_OK;
 }
 
@@ -252,10 +314,7 @@ static void give_up(struct vmm_sched *sched, struct vmm_dma *dma, vmm_status sta
 		say_why(sched, dma, status);
 	vmm_memory_flush_locked(sched->adapter);
 	/* Everything before it on the timeline has been prepared; once that is complete, so is this. */
-	dma->packet.cancelled = true;
-	dma->packet.paging_needed = 0;
-	dma->packet.fence = 0;
-	vmm_queue_prepared(sched, dma);
+	vmm_prepare_cancelled(sched, dma);
 }
 
 /* Without power it waits (PNP-05); who goes down looks at the GPU under the paging lock afterwards. */

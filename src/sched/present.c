@@ -105,6 +105,23 @@ NTSTATUS vmm_present_source_of(const struct vmm_context *context, uint32_t prima
 	return status;
 }
 
+/* DMA-10: of presents flips alone can be broadcast, and of those the ones that go past the DMA buffer. */
+VMM_COLD static NTSTATUS check_broadcast(const struct vmm_context *context,
+					 const struct vmm_present *p)
+{
+	uint32_t count = p->request->broadcast_count;
+
+	if (count > VMM_BROADCAST_MAX)
+		return broke(context, "DMA-10", "more than 64 broadcast contexts", count);
+	if (!p->flags.Flip || !p->mmio)
+		return broke(context, "DMA-10",
+			     p->flags.Flip
+				     ? "a broadcast flip, and the miniport has no FlipOnVSyncMmIo"
+				     : "broadcast contexts, and it is no flip",
+			     count);
+	return not_built(context, "a flip that is broadcast (DMA-10)");
+}
+
 /* ---- rectangles ---- */
 
 /* Under the submit lock, so that what was looked up stays (a deallocation takes it, too). */
@@ -409,6 +426,8 @@ NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present
 
 	if (NT_SUCCESS(status) && p.flags.Flip)
 		status = check_flip(context, request, &p);
+	if (NT_SUCCESS(status) && request->broadcast_count)
+		status = check_broadcast(context, &p);
 	if (NT_SUCCESS(status))
 		status = choose_rects(context, &p);
 	if (NT_SUCCESS(status))

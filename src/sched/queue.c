@@ -184,6 +184,8 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
 		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
 		  args.DmaBufferSubmissionEndOffset);
+	if (vmm_unlikely(sched->adapter->verify) && !packet->paging)
+		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), &args);
 	vmm_watch_submitted(sched);
 	(void)vmm_port_submit(sched->adapter->port, &args);
 }
@@ -205,9 +207,13 @@ void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_list_remove(&packet->link);
 	atomic_fetch_sub(&sched->prepare_count, 1);
 	vmm_order_ready_locked(&sched->node[index], packet);
+	bool alone = !atomic_fetch_add(&sched->ready_count, 1);
+	if (vmm_unlikely(dma->users)) { /* DMA-10 */
+		vmm_broadcast_ready_locked(sched, dma);
+		alone = false;
+	}
 	/* The only one: nobody's turn comes before it. All else is for who drains the queues. */
-	if (!atomic_fetch_add(&sched->ready_count, 1) && !packet->cancelled &&
-	    !sched->caps->preemption_aware && !is_stopped(adapter))
+	if (alone && !packet->cancelled && !sched->caps->preemption_aware && !is_stopped(adapter))
 		taking = take_submittable_locked(sched, index, &moved, &packet);
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (taking == TAKEN)
@@ -298,8 +304,8 @@ void vmm_packet_retired_locked(struct vmm_sched *sched, struct vmm_packet *packe
 	struct vmm_timeline *timeline = &sched->adapter->timeline[packet->timeline];
 
 	if (vmm_unlikely(packet->portion)) {
-		vmm_dma_of(packet)->part_busy =
-			false; /* SPL-07: the last portion completes the buffer */
+		/* SPL-07: the last portion completes the buffer */
+		vmm_dma_buffer(vmm_dma_of(packet))->parts_busy--;
 		return;
 	}
 	if (packet->paging) {
@@ -401,6 +407,10 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 	    record_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
 			 data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
 		return;
+	if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED &&
+	    data->DmaPageFaulted.NodeOrdinal < adapter->node_count &&
+	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data))
+		return;
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
 		return;
@@ -447,7 +457,7 @@ static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fenc
 }
 
 /* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */
-static void refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
 	const struct vmm_node *node = &sched->node[index];
 
@@ -470,7 +480,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 		return 0;
 	packet = on_hardware(node, fence);
 	if (!packet) {
-		refuse_report(sched, index, fence);
+		vmm_queue_refuse_report(sched, index, fence);
 		return 0;
 	}
 	if (fault)
@@ -482,7 +492,8 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 static uint32_t retire_reports(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
-	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
+	uint32_t tail = atomic_load(&node->fault_tail), retired = vmm_page_faults(sched, index),
+		 count;
 
 	while (tail != atomic_load(&node->fault_head)) {
 		struct vmm_fault fault = node->fault[tail % VMM_FAULTS_MAX];
@@ -533,7 +544,7 @@ static void sink_dpc(void *context)
 	bool signaled = atomic_exchange(&sched->fences_signaled, false);
 	if (retired || vmm_unlikely(signaled))
 		vmm_sync_reread(adapter->world); /* MFN-26, MFN-27 */
-	if (!retired && !preempted)
+	if (!retired && !preempted && !atomic_load(&sched->chores))
 		return;
 	bool released = vmm_steps_advance(sched);
 	atomic_fetch_add(&sched->kicks, 1);
@@ -634,6 +645,19 @@ static void abandon_ready(struct vmm_sched *sched, struct vmm_node *node)
 	node->cancelled = 0;
 }
 
+static void abandon_prepare(struct vmm_sched *sched)
+{
+	while (!vmm_list_empty(&sched->prepare)) {
+		struct vmm_dma *dma =
+			vmm_container_of(sched->prepare.next, struct vmm_dma, packet.link);
+
+		vmm_list_remove(&dma->packet.link);
+		while (!vmm_list_empty(&dma->copies))
+			vmm_packet_retired_locked(sched, &vmm_copy_of(dma->copies.next)->packet);
+		vmm_packet_retired_locked(sched, &dma->packet);
+	}
+}
+
 void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 {
 	struct vmm_sched *sched = adapter->sched;
@@ -648,7 +672,7 @@ void vmm_queue_abandon_locked(struct vmm_adapter *adapter)
 		abandon_ready(sched, &sched->node[n]);
 		sched->node[n].hardware_count = 0;
 	}
-	abandon_list(sched, &sched->prepare);
+	abandon_prepare(sched);
 	sched->hardware_total = 0;
 	atomic_store(&sched->ready_count, 0);
 	atomic_store(&sched->prepare_count, 0);

@@ -29,7 +29,7 @@ static void fatal(struct vmm_sched *sched, const struct vmm_timeout *timeout, co
 	vmm_port_fatal(sched->adapter->port, VMM_PORT_FATAL_TDR, timeout->node, timeout->fence, 0);
 }
 
-/* TDR-13: so many resets within that time are survived, one more is not. */
+/* TDR-13, TDRS-08: so many resets within that time are survived, one more is not. */
 static bool may_reset(struct vmm_sched *sched)
 {
 	uint32_t limit = sched->tdr.limit_count, resets = atomic_load(&sched->adapter->resets);
@@ -44,6 +44,16 @@ static bool may_reset(struct vmm_sched *sched)
 	return true;
 }
 
+/* TDR-19: a device that was lost to a page fault still reads so, but answers as one that was reset. */
+static enum vmm_device_error becomes(const struct vmm_device *device, bool offender)
+{
+	uint32_t error = atomic_load(&device->error);
+
+	if (error == VMM_DEVICE_PAGE_FAULT || error == VMM_DEVICE_PAGE_FAULT_RESET)
+		return VMM_DEVICE_PAGE_FAULT_RESET;
+	return offender ? VMM_DEVICE_HUNG : VMM_DEVICE_RESET;
+}
+
 /* TDR-07: whose packet hung reads HUNG, everybody else RESET. */
 static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
@@ -53,7 +63,7 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 	struct vmm_list *link;
 
 	vmm_os_mutex_lock(&adapter->state_lock);
-	if (!vmm_list_empty(hardware)) {
+	if (!vmm_list_empty(hardware) && !timeout->fault) {
 		struct vmm_packet *packet =
 			vmm_container_of(hardware->next, struct vmm_packet, link);
 
@@ -65,10 +75,14 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 	vmm_list_for_each (link, &adapter->devices) {
 		struct vmm_device *device = vmm_container_of(link, struct vmm_device, adapter_link);
 
-		atomic_store(&device->error,
-			     device == offender ? VMM_DEVICE_HUNG : VMM_DEVICE_RESET);
+		enum vmm_device_error error = becomes(device, device == offender);
+
+		atomic_store(&device->error, error);
 		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
-			  device->handle, VIDMM_RECOVERY_DEVICE_LOST, device == offender ? 3 : 2,
+			  device->handle, VIDMM_RECOVERY_DEVICE_LOST,
+			  error == VMM_DEVICE_HUNG    ? 3
+			  : error == VMM_DEVICE_RESET ? 2
+						      : 7,
 			  timeout->node, timeout->fence, 0);
 		vmm_reason(
 			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
@@ -91,6 +105,7 @@ static void forget_reports(void *context)
 		atomic_store(&node->reported, node->last_submitted);
 		atomic_store(&node->report_pending, 0);
 		atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
+		vmm_page_faults_forget(node);
 		atomic_store(&node->preempt.answered, false);
 	}
 }
@@ -139,16 +154,16 @@ static void settle_queues(struct vmm_sched *sched)
 
 /* ---- packets that will never run (TDR-12) ---- */
 
-static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma)
+static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma, const struct vmm_context *owner)
 {
 	return (DXGKARG_CANCELCOMMAND){
 		.hContext = dma->context->kmd_context,
 		.pDmaBuffer = dma->backing.address,
-		.DmaBufferSize = dma->context->dma_bytes,
+		.DmaBufferSize = owner->dma_bytes,
 		.DmaBufferSubmissionStartOffset = dma->start,
 		.DmaBufferSubmissionEndOffset = dma->end,
 		.pDmaBufferPrivateData = dma->private_data,
-		.DmaBufferPrivateDataSize = dma->context->dma_private_bytes,
+		.DmaBufferPrivateDataSize = owner->dma_private_bytes,
 		.DmaBufferPrivateDataSubmissionEndOffset = dma->private_used,
 		.pAllocationList = dma->list,
 		.AllocationListSize = dma->list_count,
@@ -161,8 +176,8 @@ static DXGKARG_CANCELCOMMAND cancel_of(const struct vmm_dma *dma)
 
 static void tell_cancelled(struct vmm_sched *sched, struct vmm_packet *packet)
 {
-	const struct vmm_dma *dma = vmm_dma_of(packet);
-	DXGKARG_CANCELCOMMAND args = cancel_of(dma);
+	struct vmm_dma *dma = vmm_dma_of(packet);
+	DXGKARG_CANCELCOMMAND args = cancel_of(dma, vmm_dma_buffer(dma)->context);
 
 	if (!sched->caps->cancel_command_aware || (dma->present & VMM_PRESENT_MMIO))
 		return;
@@ -215,11 +230,13 @@ void vmm_cancel_lost(struct vmm_sched *sched)
 
 void vmm_cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma)
 {
+	struct vmm_list *link;
+
+	vmm_broadcast_follow(dma);
 	tell_cancelled(sched, &dma->packet);
-	dma->packet.cancelled = true;
-	dma->packet.paging_needed = 0;
-	dma->packet.fence = 0;
-	vmm_queue_prepared(sched, dma);
+	vmm_list_for_each (link, &dma->copies)
+		tell_cancelled(sched, &vmm_copy_of(link)->packet);
+	vmm_prepare_cancelled(sched, dma);
 }
 
 /* ---- the reset ---- */
@@ -257,8 +274,9 @@ static bool is_still_owed(struct vmm_sched *sched, const struct vmm_timeout *tim
 		return vmm_hw_owes(sched);
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
 	const struct vmm_node *node = &sched->node[timeout->node];
-	bool owed = timeout->request ? node->preempt.fence == timeout->request
-				     : !vmm_fence_reached(node->last_completed, timeout->fence);
+	bool owed = timeout->fault     ? true
+		    : timeout->request ? node->preempt.fence == timeout->request
+				       : !vmm_fence_reached(node->last_completed, timeout->fence);
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return owed;
 }
@@ -282,7 +300,8 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 		return;
 	}
 	vmm_os_mutex_lock(&adapter->paging_lock);
-	if (!is_still_owed(sched, timeout))
+	if (atomic_load(&adapter->removed) /* meanwhile (PNP-08) */ ||
+	    !is_still_owed(sched, timeout))
 		vmm_recovery_event(sched, VIDMM_RECOVERY_MISSED, timeout);
 	else if (!may_reset(sched))
 		fatal(sched, timeout, "TDR-13", "the adapter has been reset too often");

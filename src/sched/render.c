@@ -136,6 +136,18 @@ static NTSTATUS check_offer(const struct vmm_submission *s, uint32_t index,
 	return STATUS_SUCCESS;
 }
 
+/* An offer counts from the completion of one packet, and of these there are several. */
+VMM_COLD static NTSTATUS not_offered(const struct vmm_submission *s, uint32_t index)
+{
+	vmm_reason(
+		s->adapter->observe, STATUS_NOT_SUPPORTED, s->context->device->process->id,
+		s->context->handle,
+		"DMA-10: render on context 0x%08x: to offer allocation list entry %u (DMA-24) by a "
+		"buffer that is broadcast is not built",
+		s->context->handle, index);
+	return STATUS_NOT_SUPPORTED;
+}
+
 /* Bits of an entry that few have. */
 VMM_COLD static NTSTATUS check_bits(const struct vmm_submission *s, uint32_t index, uint32_t value)
 {
@@ -169,6 +181,8 @@ static VMM_NOINLINE NTSTATUS check_special(struct vmm_submission *s, struct vmm_
 				     (entry.Value & ENTRY_OFFER) >> VMM_USES_OFFER_SHIFT);
 		if (!NT_SUCCESS(status))
 			return status;
+		if (vmm_unlikely(s->broadcast != NULL))
+			return not_offered(s, index);
 	}
 	if (entry.Value & ENTRY_DO_NOT_RETIRE)
 		ref->instance->kept_by = s->serial;
@@ -453,35 +467,72 @@ static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t seq
 	}
 }
 
-/* From here on the allocations are busy, the instances used, the packet in its queue. */
-static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
+/* From here on the allocations are busy with the next packet of its context's node, whose number this is. */
+static uint64_t take_number(const struct vmm_submission *s, struct vmm_dma *dma)
 {
-	struct vmm_sched *sched = s->adapter->sched;
-	uint32_t t = s->context->node;
+	uint32_t t = dma->context->node;
 	uint64_t sequence =
 		atomic_load_explicit(&s->adapter->timeline[t].queued, memory_order_relaxed) + 1;
 
-	dma->after = vmm_order_after(sched, dma);
+	dma->after = vmm_order_after(s->adapter->sched, dma);
 	mark_uses(dma, t, sequence);
+	return sequence;
+}
+
+/* It is one of its context's submissions. State lock held. */
+static void number_locked(const struct vmm_submission *s, struct vmm_dma *dma, uint64_t sequence)
+{
+	struct vmm_context *context = dma->context;
+	uint32_t t = context->node;
+
+	dma->packet.node = dma->packet.timeline = t;
+	dma->packet.sequence = dma->work.sequence = sequence;
+	dma->work.count = dma->list_count;
+	dma->work.prepared = dma->work.submitted = dma->work.held = dma->shielded = false;
+	dma->preempted = 0;
+	dma->submission = s->serial;
+	vmm_order_queued(s->adapter->sched, dma, sequence);
+	atomic_store_explicit(&context->device->queued[t], sequence, memory_order_relaxed);
+	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
+	context->last_sequence = sequence;
+	context->queued++;
+}
+
+/*
+ * DMA-10: of one timeline they have higher numbers than the buffer itself. None of the contexts was behind a wait when the call had
+ * the submit lock, so a wait that is there now came meanwhile, and after it.
+ */
+VMM_COLD static void commit_copies_locked(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	struct vmm_list *link;
+
+	vmm_broadcast_lend_locked(dma);
+	vmm_list_for_each (link, &dma->copies) {
+		struct vmm_dma *copy = vmm_copy_of(link);
+
+		number_locked(s, copy, take_number(s, copy));
+	}
+}
+
+/* The instances are used, the packet is in its queue. */
+static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
+{
+	struct vmm_sched *sched = s->adapter->sched;
+	bool broadcast = !vmm_list_empty(&dma->copies);
+	uint64_t sequence = take_number(s, dma);
+
 	if (dma->renamed | dma->offering) {
 		vmm_paging_lock(s->adapter);
 		commit_uses(s, dma, sequence);
 		vmm_paging_unlock(s->adapter);
 	}
 	vmm_os_mutex_lock(&s->adapter->state_lock);
-	dma->packet.node = dma->packet.timeline = t;
-	dma->packet.sequence = dma->work.sequence = sequence;
-	dma->work.count = dma->list_count;
-	dma->work.prepared = dma->work.submitted = dma->shielded = false;
-	dma->preempted = 0;
-	dma->submission = s->serial;
-	vmm_order_queued(sched, dma, sequence);
-	atomic_store_explicit(&s->context->device->queued[t], sequence, memory_order_relaxed);
-	vmm_work_add_locked(&s->adapter->timeline[t], &dma->work);
-	s->context->last_sequence = s->sequence = sequence;
-	s->queued = ++s->context->queued;
-	dma->work.held = false;
-	if (!vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
+	number_locked(s, dma, sequence);
+	s->sequence = sequence;
+	s->queued = s->context->queued;
+	if (vmm_unlikely(broadcast))
+		commit_copies_locked(s, dma);
+	if (vmm_unlikely(broadcast) || !vmm_steps_hold_locked(s->context, dma)) { /* SYN-26 */
 		vmm_list_push_back(&sched->prepare, &dma->packet.link);
 		atomic_fetch_add(&sched->prepare_count, 1);
 	}
@@ -588,6 +639,9 @@ static NTSTATUS translate_all(struct vmm_submission *s)
 			return status;
 		copy_list(next, dma);
 		s->piece[s->pieces++] = next;
+		status = vmm_broadcast_equip(s->broadcast, next);
+		if (!NT_SUCCESS(status))
+			return status;
 	}
 }
 
@@ -600,6 +654,11 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	if (!NT_SUCCESS(status))
 		return status;
 	s->pieces = 1;
+	status = vmm_broadcast_equip(s->broadcast, s->piece[0]);
+	if (!NT_SUCCESS(status)) {
+		vmm_dma_give_back(s->piece[0]);
+		return status;
+	}
 	s->reserved = (uint32_t)ENTRY_RESERVED;
 	if (adapter->sched->caps->interface_version < DXGKDDI_INTERFACE_VERSION_WIN8)
 		s->reserved |= ENTRY_OFFER; /* OFR-10: from 1.2 on */
@@ -609,7 +668,9 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	s->serial = atomic_fetch_add(&adapter->submissions, 1) + 1;
 	/* It may have been lost while the call waited for its turn (TDR-07). */
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
-						  : capture_list(s, s->piece[0]);
+		 : vmm_unlikely(s->broadcast) && vmm_broadcast_is_held(context, s->broadcast)
+			 ? STATUS_NOT_SUPPORTED
+			 : capture_list(s, s->piece[0]);
 	if (NT_SUCCESS(status))
 		status = translate_all(s);
 	if (vmm_unlikely(s->adapter->verify))
@@ -634,6 +695,7 @@ NTSTATUS vmm_sched_render(struct vmm_context *context, struct vmm_render_request
 				   .adapter = adapter,
 				   .what = "render",
 				   .request = request,
+				   .broadcast = request->broadcast,
 				   .entries = context->user.allocations,
 				   .entry_count = request->allocation_count};
 	NTSTATUS status = check_request(&s);

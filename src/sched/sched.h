@@ -58,6 +58,17 @@ vmm_status vmm_sched_power_down(struct vmm_adapter *adapter, DEVICE_POWER_STATE 
 				POWER_ACTION action) VMM_MUST_CHECK;
 void vmm_sched_power_up(struct vmm_adapter *adapter);
 
+/*
+ * PNP-08: the device is gone. On return every call on it answers DEVICE_REMOVED, nobody waits for the GPU, and nothing runs on
+ * it. As vmm_port_notify_removal. Any thread, no lock held.
+ */
+vmm_status vmm_sched_remove(struct vmm_adapter *adapter,
+			    DXGK_SURPRISE_REMOVAL_TYPE type) VMM_MUST_CHECK;
+/* TDRS-15: it is lost, and nothing is done to the hardware; one that already is, or is in error, stays as it is. No lock held. */
+NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason) VMM_MUST_CHECK;
+/* TDR-19: of the page fault that it was lost with; zeros: of none. */
+void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record);
+
 /* What the UMD writes its next submission into; the same memory for every submission of the context. */
 struct vmm_context_buffers {
 	void *commands;
@@ -101,8 +112,29 @@ NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t clas
 vmm_status vmm_sched_configure(struct vmm_adapter *adapter,
 			       const struct vidmm_scheduling_options *options) VMM_MUST_CHECK;
 
+/*
+ * DMA-10: the contexts that run a buffer besides its owner, all of the owner's device. None of them ends before
+ * vmm_broadcast_end. STATUS_INVALID_PARAMETER: too many, one that is no live context of the device, or twice the same;
+ * STATUS_NOT_SUPPORTED: see the README.
+ */
+#define VMM_BROADCAST_MAX 64u
+struct vmm_broadcast {
+	uint32_t count;
+	struct vmm_context *context[VMM_BROADCAST_MAX];
+};
+struct vmm_broadcast_names {
+	uint32_t count;
+	void *const *live;      /* HANDLEs of callbacks, or NULL and: */
+	const uint32_t *number; /* D3DKMT handles */
+};
+NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
+			     const struct vmm_broadcast_names *names,
+			     struct vmm_broadcast *b) VMM_MUST_CHECK;
+void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b);
+
 struct vmm_render_request {
 	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
+	const struct vmm_broadcast *broadcast; /* NULL: to nobody else */
 	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
 };
 NTSTATUS vmm_sched_render(struct vmm_context *context,
@@ -133,7 +165,8 @@ struct vmm_present_request {
 	const RECT *sub_rects; /* in the source (of a ColorFill: in the destination); our copy */
 	uint32_t sub_rect_count;
 	D3DDDI_FLIPINTERVAL_TYPE interval;
-	bool do_not_wait; /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
+	uint32_t broadcast_count; /* further contexts (DMA-10): none is built */
+	bool do_not_wait;         /* SUB-17: STATUS_GRAPHICS_ALLOCATION_BUSY instead */
 };
 /* STATUS_DEVICE_REMOVED, STATUS_GRAPHICS_ALLOCATION_BUSY, what the miniport answers (DMA-37), what DMA-16 and PRS-01 to PRS-02 say. */
 NTSTATUS vmm_sched_present(struct vmm_context *context,

@@ -98,13 +98,14 @@ struct vmm_dma {
 	/*
 	 * The portion that is being prepared: its patch locations and its bytes; all there is unless the buffer is split
 	 * (SPL-01, SPL-02). Then `part` carries each portion but the last, while the buffer stays at the head of the prepare
-	 * queue. Guarded by the paging lock, part_busy by the state lock.
+	 * queue. Guarded by the paging lock, parts_busy by the state lock.
 	 */
 	uint32_t patch_start, patch_end, start, end;
 	uint32_t part_patch_start; /* of `part` */
 	uint32_t short_of;         /* the patch location whose allocation found no room */
 	bool split;                /* the portions before `start` are with the GPU, or done */
-	bool part_busy;            /* the last of them is not done */
+	uint32_t
+		parts_busy; /* submissions of the last of them that are not done; more than one of a broadcast */
 	struct vmm_packet part;
 	uint64_t submission; /* adapter->submissions when it was queued */
 	uint64_t placements; /* adapter->placements when the list was captured */
@@ -116,6 +117,16 @@ struct vmm_dma {
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
 	struct vmm_flip *flip;  /* is due when this completes; NULL for most */
+	/*
+	 * Broadcast (broadcast.c). Of a buffer: the copies that other contexts run, of a copy: its place among them, and the
+	 * buffer whose memory it has. Until all are complete (`users`; 0: it is not broadcast) the buffer is not free. State lock.
+	 */
+	struct vmm_list copies, copy;
+	struct vmm_dma *owner;
+	uint32_t users;
+	bool summed; /* what the portion that begins at sum_start contains (SPL-16); paging lock */
+	uint32_t sum_start;
+	uint64_t sum;
 };
 
 enum { VMM_PRESENT_PACKET = 1, VMM_PRESENT_MMIO = 2 };
@@ -175,6 +186,9 @@ struct vmm_context {
 	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */
 	struct vmm_list free_dma, all_dma;
 	uint32_t dma_count, dma_taken, queued;
+	struct vmm_list free_copies; /* vmm_dma.pool of copies of others' buffers; likewise */
+	_Atomic uint32_t lent;     /* its buffers that others run, too, and that are not free yet */
+	_Atomic uint32_t borrowed; /* calls that broadcast to it are under way */
 	uint64_t last_sequence;
 };
 
@@ -182,9 +196,16 @@ struct vmm_fault {
 	uint32_t fence, status;
 };
 
+#define VMM_PAGE_FAULTS_MAX 8u /* a power of two */
+struct vmm_page_fault {
+	uint32_t fence, flags; /* DXGK_PAGE_FAULT_FLAGS */
+	struct vmm_page_fault_record record;
+};
+
 struct vmm_hw;
 struct vmm_hw_context;
 struct vmm_timeout {
+	bool fault; /* it is none, but a page fault that asks for a reset (TDR-19) */
 	uint32_t node, fence;
 	const struct vmm_hw_context *hw; /* of a hardware queue: whose; only compared */
 	uint32_t request; /* the preemption request that it does not answer; 0: none was made */
@@ -195,6 +216,7 @@ struct vmm_timeout {
 struct vmm_engine {
 	bool wanted, running; /* since then */
 	bool failed;          /* the adapter's reset is next */
+	bool lost; /* a device was: what it had queued is to be cancelled; one of the chores */
 	uint64_t since_ns;
 	struct vmm_timeout timeout; /* why */
 	bool masked;                /* what its interrupts say takes no effect meanwhile */
@@ -235,6 +257,8 @@ struct vmm_node {
 	_Atomic uint32_t report_pending;
 	struct vmm_fault fault[VMM_FAULTS_MAX]; /* ring: written at DIRQL, read by the DPC */
 	_Atomic uint32_t fault_head, fault_tail;
+	struct vmm_page_fault page_fault[VMM_PAGE_FAULTS_MAX]; /* likewise */
+	_Atomic uint32_t page_fault_head, page_fault_tail;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
 	/* Of the packet that is first in `hardware`; guarded by the state lock (watch.c). */
@@ -274,6 +298,7 @@ struct vmm_sched {
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
 	_Atomic uint32_t kicks; /* moves when a completion may have made packets submittable */
 	uint32_t hardware_total;
+	uint32_t losing;     /* nodes whose engine.lost is set; state lock */
 	struct vmm_hw *hw;   /* hardware queues (hw_private.h); NULL: none */
 	uint32_t hw_running; /* commands of theirs with the miniport; state lock */
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
@@ -384,7 +409,7 @@ bool vmm_level_may_starve(uint32_t level);
 bool vmm_level_never_yields(uint32_t level);
 /* queue.c */
 void vmm_queue_ready(struct vmm_sched *sched, struct vmm_packet *packet); /* paging lock held */
-/* The same of a whole buffer, off the prepare queue. */
+/* The same of a whole buffer, off the prepare queue, and of its copies. */
 void vmm_queue_prepared(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_queue_drain_locked(struct vmm_sched *sched); /* paging lock held */
 void vmm_queue_abandon_locked(
@@ -396,7 +421,29 @@ void vmm_packet_retired_locked(struct vmm_sched *sched,
 uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node, uint32_t fence);
 /* All reports of the node take effect, as in the DPC. State lock held. */
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index);
+/* SUB-12: the miniport reported an id that is not with the hardware. State lock held. */
+void vmm_queue_refuse_report(struct vmm_sched *sched, uint32_t index, uint32_t fence);
+/* page_fault.c */
+/* DIRQL: records. False: more than there is room for. */
+bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data);
+/* They take effect; how many packets are complete with that. State lock held. */
+uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index);
+static inline uint32_t vmm_page_faults(struct vmm_sched *sched, uint32_t index)
+{
+	const struct vmm_node *node = &sched->node[index];
+
+	return vmm_likely(atomic_load(&node->page_fault_tail) ==
+			  atomic_load(&node->page_fault_head))
+		       ? 0
+		       : vmm_page_faults_locked(sched, index);
+}
+void vmm_page_faults_forget(struct vmm_node *node); /* DIRQL */
 /* engine.c */
+/* A page fault asks for the reset of the node's engine, or of the adapter. State lock held. */
+void vmm_engine_fault_locked(struct vmm_sched *sched, const struct vmm_timeout *timeout,
+			     bool adapter);
+/* A device was lost outside a reset. State lock held. */
+void vmm_engine_cancel_locked(struct vmm_sched *sched, struct vmm_node *node);
 /* The device's command hung the engine, or (collateral) only suffered from it: lost. State lock held. */
 void vmm_engine_blame_locked(struct vmm_sched *sched, struct vmm_device *device,
 			     const struct vmm_timeout *timeout, bool collateral);
@@ -434,6 +481,8 @@ void vmm_sched_wait(struct vmm_adapter *adapter, uint32_t timeline, uint64_t seq
 /* prepare.c */
 /* A packet in a ready queue gets a new id and is patched again (PAT-14). Paging lock held, PASSIVE_LEVEL. */
 void vmm_prepare_renew(struct vmm_sched *sched, struct vmm_packet *packet);
+/* First in the prepare queue, it completes unexecuted, in its turn; so do its copies. Paging lock held. */
+void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma);
 void vmm_prepare_pump(
 	struct vmm_adapter *adapter); /* a client's: the worker takes over what must wait */
 void vmm_prepare_pump_waiting(struct vmm_adapter *adapter); /* until nothing is left to prepare */
@@ -472,6 +521,33 @@ static inline struct vmm_dma *vmm_dma_of(struct vmm_packet *packet)
 	return packet->portion ? vmm_container_of(packet, struct vmm_dma, part)
 			       : vmm_container_of(packet, struct vmm_dma, packet);
 }
+/* broadcast.c */
+static inline struct vmm_dma *vmm_copy_of(struct vmm_list *link)
+{
+	return vmm_container_of(link, struct vmm_dma, copy);
+}
+/* Whose memory it is. */
+static inline struct vmm_dma *vmm_dma_buffer(struct vmm_dma *dma)
+{
+	return vmm_unlikely(dma->owner != NULL) ? dma->owner : dma;
+}
+/* Copies for a buffer that is to be queued. `b` NULL: none. STATUS_NO_MEMORY: give the buffer back. */
+NTSTATUS vmm_broadcast_equip(const struct vmm_broadcast *b, struct vmm_dma *dma) VMM_MUST_CHECK;
+/* Is one of the contexts behind a wait? Submit lock held: then no buffer comes behind one before it is given up. */
+bool vmm_broadcast_is_held(const struct vmm_context *owner, const struct vmm_broadcast *b) VMM_COLD;
+void vmm_broadcast_release_locked(struct vmm_dma *dma); /* it was not queued; state lock held */
+void vmm_broadcast_lend_locked(struct vmm_dma *dma);    /* it is being; state lock held */
+/* The portion of the buffer, and its place, are those of its copies. Paging lock held. */
+void vmm_broadcast_follow(struct vmm_dma *dma) VMM_COLD;
+/* Its copies are prepared: to their nodes. State lock held. */
+void vmm_broadcast_ready_locked(struct vmm_sched *sched, struct vmm_dma *dma) VMM_COLD;
+/* SPL-16, on request: what a submission of it is to run is what the others run. Paging lock held. */
+void vmm_broadcast_verify(struct vmm_sched *sched, struct vmm_dma *dma,
+			  const DXGKARG_SUBMITCOMMAND *submit) VMM_COLD;
+/* The context ends: nobody is about to broadcast to it; nobody runs its buffers any more. No lock held. */
+void vmm_broadcast_await_calls(const struct vmm_context *context);
+void vmm_broadcast_await_copies(struct vmm_context *context);
+void vmm_broadcast_free_copies(struct vmm_context *context);
 /* watch.c */
 /* The node's first packet is another one now, or its first: state lock held. */
 static inline void vmm_watch_moved_locked(struct vmm_sched *sched, struct vmm_node *node)
@@ -557,6 +633,7 @@ void vmm_display_close_device(struct vmm_device *device);
 /* The context ends: the miniport is not told of it any more. No lock held. */
 void vmm_display_close_context(struct vmm_context *context);
 /* dma.c */
+void vmm_dma_init_links(struct vmm_dma *dma);
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */
 void vmm_dma_give_back(struct vmm_dma *dma);

@@ -46,23 +46,34 @@ static void go_on(struct vmm_dma *dma)
 	vmm_split_end_at(dma, dma->patch_count);
 }
 
-void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
+/* As a submission of the buffer or of a copy of it. */
+static void send_part(struct vmm_sched *sched, struct vmm_dma *dma)
 {
-	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_packet *part = &dma->part;
 
 	part->portion = true;
-	dma->part_patch_start = dma->patch_start;
 	part->node = dma->packet.node;
 	part->timeline = dma->packet.timeline;
 	part->sequence = dma->packet.sequence;
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_dma_buffer(dma)->parts_busy++;
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	vmm_queue_ready(sched, part);
+}
+
+void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_list *link;
+
+	dma->part_patch_start = dma->patch_start;
 	vmm_event(adapter->observe, VIDMM_EVENT_SPLIT, dma->context->device->process->id,
 		  dma->context->handle, 0, dma->end, dma->patch_end, 0, 0);
 	go_on(dma);
-	vmm_os_mutex_lock(&adapter->state_lock);
-	dma->part_busy = true;
-	vmm_os_mutex_unlock(&adapter->state_lock);
-	vmm_queue_ready(sched, part);
+	vmm_broadcast_follow(dma);
+	send_part(sched, dma);
+	vmm_list_for_each (link, &dma->copies)
+		send_part(sched, vmm_copy_of(link));
 }
 
 /* PAT-07: without a number of slots each element of the allocation list is a slot of its own. */
@@ -158,7 +169,7 @@ static vmm_status hold_bound(struct vmm_sched *sched, struct vmm_dma *dma)
 vmm_status vmm_split_resume(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	bool busy = dma->part_busy;
+	bool busy = dma->parts_busy != 0;
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	if (busy)
 		return VMM_PENDING;

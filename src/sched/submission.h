@@ -8,9 +8,10 @@
 struct vmm_submission {
 	struct vmm_context *context;
 	struct vmm_adapter *adapter;
-	const char *what;                   /* "render" or "present" */
-	struct vmm_render_request *request; /* NULL of a present */
-	struct vmm_present *present;        /* NULL of a render */
+	const char *what;                      /* "render" or "present" */
+	struct vmm_render_request *request;    /* NULL of a present */
+	struct vmm_present *present;           /* NULL of a render */
+	const struct vmm_broadcast *broadcast; /* who else runs it; NULL: nobody */
 	/* Read once, each: for a render it is the client's memory (DMA-14). */
 	const D3DDDI_ALLOCATIONLIST *entries;
 	uint32_t entry_count;

@@ -48,6 +48,10 @@ static void describe(const struct vmm_node *node, uint32_t index, uint64_t now,
 {
 	bool empty = vmm_list_empty(&node->hardware);
 
+	if (node->engine.failed && node->engine.timeout.fault) {
+		*timeout = node->engine.timeout;
+		return;
+	}
 	*timeout = (struct vmm_timeout){
 		.node = index,
 		.fence = empty ? node->preempt.fence
@@ -88,6 +92,10 @@ static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 
+	if (timeout->fault) { /* TDR-19: nothing was late */
+		vmm_recover(sched, timeout);
+		return;
+	}
 	vmm_recovery_event(sched, VIDMM_RECOVERY_TIMEOUT, timeout);
 	if (sched->tdr.debug_mode == 1) {
 		vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);

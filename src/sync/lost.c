@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the fences of a device that is lost with a reset (TDRS), in whichever process they are read (TDRS-05). */
+/*
+ * What becomes of the fences of a device that is lost: with a reset or a page fault (TDR-10, TDRS-01), or marked by its client
+ * (TDRS-15). Other openings of the same object, of whatever process, read the same value (TDRS-05).
+ */
 #include "sync/sync_private.h"
 
-/* SFL-18, SFL-19, TDRS-03, TDRS-04: could the lost device have signalled it, and does it want others to know? */
+/* SFL-18, SFL-19, TDRS-03, TDRS-04, TDRS-16: could the lost device have signalled it, and does it want others to know? */
 static bool is_poisoned(const struct vmm_sync *sync)
 {
 	return sync->object->type == VMM_SYNC_MONITORED_FENCE && !sync->owned &&

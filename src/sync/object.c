@@ -60,7 +60,7 @@ vmm_status vmm_sync_find_device_locked(const struct vmm_sync_caller *caller,
 
 /* ---- creation ---- */
 
-/* Validation of what only one type has; all else is right. *event: of ours from then on. */
+/* Validation of what only one type has; all else is right. *event: ours from then on, of the client's (CPN-01). */
 static vmm_status check_values(const struct vmm_device *device,
 			       const struct vmm_sync_request *request, int *event)
 {
@@ -171,7 +171,7 @@ static void set_state(struct vmm_sync_object *object, const struct vmm_sync_requ
 	}
 }
 
-/* Has the event from then on, if there is one; otherwise it stays the caller's. */
+/* SYN-17, SYN-20. Has the event from then on, if there is one; otherwise it stays the caller's. */
 static struct vmm_sync_object *make_object(struct vmm_device *device,
 					   const struct vmm_sync_request *request, int event)
 {

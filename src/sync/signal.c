@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals of the CPU: all entries are looked up and checked before the first value changes. */
+/* Signals of the CPU: all entries are looked up and checked before the first value changes, and all have when the call returns (MFN-21). */
 #include "sync/sync_private.h"
 
 static vmm_status check_flags(const struct vmm_process *process, const struct vmm_sync_list *list)

@@ -10,18 +10,23 @@
 /* MFN-26: those that somebody waits for are known. */
 static void note_awaited(struct vmm_sync_object *object)
 {
-	struct vmm_world *world = object->world;
-
 	if (!object->heap == vmm_list_empty(&object->awaited))
 		return;
 	if (object->heap) {
-		vmm_list_push_back(&world->sync_awaited, &object->awaited);
-		atomic_fetch_add(&world->sync_awaited_count, 1);
+		vmm_list_push_back(&object->world->sync_awaited, &object->awaited);
 		return;
 	}
 	vmm_list_remove(&object->awaited);
 	vmm_list_init(&object->awaited);
-	atomic_fetch_sub(&world->sync_awaited_count, 1);
+}
+
+/* How many nodes are in heaps, or about to be. Only who has the sync lock writes it. */
+static void count_awaited(struct vmm_world *world, uint32_t more)
+{
+	atomic_store_explicit(
+		&world->sync_awaited_count,
+		atomic_load_explicit(&world->sync_awaited_count, memory_order_relaxed) + more,
+		memory_order_relaxed);
 }
 
 static void stand_in(struct vmm_sync_node *node)
@@ -31,22 +36,33 @@ static void stand_in(struct vmm_sync_node *node)
 	note_awaited(node->object);
 }
 
-/* Counts as a waiter from before the look at the value on; see fence.c. */
+/*
+ * Counts as a waiter from before the look at the value on, for signals (fence.c) and for stores that nobody tells of
+ * (vmm_sync_reread); the locked instruction of the one is the other's, too.
+ */
 static void begin_node(struct vmm_sync_node *node)
 {
-	atomic_fetch_add(&node->object->waiters, 1);
-	if (vmm_sync_reached(node->object, node->value))
-		atomic_fetch_sub(&node->object->waiters, 1);
-	else
+	struct vmm_sync_object *object = node->object;
+
+	count_awaited(object->world, 1);
+	atomic_fetch_add(&object->waiters, 1);
+	if (vmm_sync_reached(object, node->value)) {
+		atomic_fetch_sub(&object->waiters, 1);
+		count_awaited(object->world, UINT32_MAX);
+	} else {
 		stand_in(node);
+	}
 }
 
 static void take_out(struct vmm_sync_node *node)
 {
-	vmm_sync_heap_remove(&node->object->heap, node);
-	atomic_fetch_sub(&node->object->waiters, 1);
+	struct vmm_sync_object *object = node->object;
+
+	vmm_sync_heap_remove(&object->heap, node);
+	atomic_fetch_sub(&object->waiters, 1);
+	count_awaited(object->world, UINT32_MAX);
 	node->wait->missing--;
-	note_awaited(node->object);
+	note_awaited(object);
 }
 
 static void take_out_all(struct vmm_sync_wait *wait)
@@ -146,7 +162,7 @@ static bool deliver_queue(struct vmm_sync_object *object, struct vmm_sync_batch 
 
 bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_batch *batch)
 {
-	if (!object->heap && !vmm_list_empty(&object->queue))
+	if (!object->heap)
 		return deliver_queue(object, batch);
 	uint64_t value = vmm_sync_value(object);
 

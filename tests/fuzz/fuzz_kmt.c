@@ -501,6 +501,81 @@ static NTSTATUS shares(struct refusal *r)
 	}
 }
 
+/* Numbers, descriptors of something else; nothing is shared here. */
+static HANDLE bad_nt_handle(struct refusal *r)
+{
+	return (HANDLE)(uintptr_t)(refusal_draw(r, 2) ? refusal_draw(r, 64) : refusal_wide(r));
+}
+
+static NTSTATUS share_objects(struct refusal *r)
+{
+	D3DKMT_HANDLE objects[4];
+	HANDLE handle = NULL;
+
+	for (uint32_t i = 0; i < 4; i++)
+		objects[i] = refusal_draw(r, 2) ? r->kmt_resource : refusal_bad_handle(r);
+	NTSTATUS status = D3DKMTShareObjects(refusal_draw(r, 8) ? refusal_draw(r, 5)
+								: (UINT)refusal_wide(r) | 4u,
+					     objects, NULL, refusal_draw(r, UINT32_MAX), &handle);
+	if (handle)
+		refusal_wrong(r, "a handle came out", (uintptr_t)handle);
+	return status;
+}
+
+static NTSTATUS open_nt_resource(struct refusal *r)
+{
+	D3DDDI_OPENALLOCATIONINFO2 info = {0};
+	D3DKMT_OPENRESOURCEFROMNTHANDLE args = {.hNtHandle = bad_nt_handle(r),
+						.NumAllocations = (UINT)refusal_wide(r),
+						.pOpenAllocationInfo2 = &info,
+						.PrivateRuntimeDataSize = (UINT)refusal_wide(r),
+						.TotalPrivateDriverDataBufferSize =
+							(UINT)refusal_wide(r)};
+
+	(void)wrong_device(r, &args.hDevice);
+	NTSTATUS status = D3DKMTOpenResourceFromNtHandle(&args);
+	if (args.hResource || args.hKeyedMutex || args.hSyncObject || info.hAllocation)
+		refusal_wrong(r, "a handle came out", info.hAllocation);
+	return status;
+}
+
+static NTSTATUS nt_handles(struct refusal *r)
+{
+	HANDLE nt = bad_nt_handle(r);
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE first = {.hNtHandle = nt};
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 second = {.hNtHandle = nt,
+						     .Flags.Value = refusal_draw(r, UINT32_MAX)};
+	D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE query = {.hNtHandle = nt};
+	D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE keyed = {.hNtHandle = nt,
+						   .PrivateRuntimeDataSize = (UINT)refusal_wide(r)};
+	D3DKMT_GETSHAREDRESOURCEADAPTERLUID luid = {.hGlobalShare = r->stale, .hNtHandle = nt};
+	D3DKMT_OPENSYNCHRONIZATIONOBJECT global = {.hSharedHandle = refusal_draw(r, UINT32_MAX)};
+	D3DKMT_SHAREOBJECTWITHHOST host = {.hObject = r->kmt_resource};
+
+	(void)wrong_device(r, &second.hDevice);
+	(void)wrong_device(r, &query.hDevice);
+	switch (r->detail = refusal_draw(r, 9)) {
+	case 0:
+		return D3DKMTOpenSyncObjectFromNtHandle(&first);
+	case 1:
+		return D3DKMTOpenSyncObjectFromNtHandle2(&second);
+	case 2:
+		return D3DKMTQueryResourceInfoFromNtHandle(&query);
+	case 3:
+		return D3DKMTOpenKeyedMutexFromNtHandle(&keyed);
+	case 4:
+		return D3DKMTGetSharedResourceAdapterLuid(&luid);
+	case 5:
+		return D3DKMTOpenSynchronizationObject(&global);
+	case 6:
+		return D3DKMTShareObjectWithHost(&host);
+	case 7:
+		return open_nt_resource(r);
+	default:
+		return share_objects(r);
+	}
+}
+
 static NTSTATUS nothing(struct refusal *r)
 {
 	switch (r->detail = refusal_draw(r, 14)) {
@@ -558,6 +633,7 @@ static void step(struct refusal *r)
 		{"D3DKMTPresent", present},
 		{"limits of presents", limits},
 		{"shares", shares},
+		{"NT and global handles", nt_handles},
 		{"no argument", nothing},
 	};
 	static const NTSTATUS documented[] = {STATUS_INVALID_PARAMETER, STATUS_INVALID_HANDLE,

@@ -481,6 +481,15 @@ static bool fetch(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s, U
 	return pointer != NULL;
 }
 
+/* What each adapter of a link has a part of, or a copy. */
+static void choose_engine(struct scripted_command *c, uint32_t engine)
+{
+	if (c->source.engine == SCRIPTED_EACH)
+		c->source.engine = engine;
+	if (c->destination.engine == SCRIPTED_EACH)
+		c->destination.engine = engine;
+}
+
 static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s)
 {
 	UINT offset = s->DmaBufferSubmissionStartOffset;
@@ -496,8 +505,10 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 		command = malloc(head.size_bytes);
 		if (!command)
 			abort();
-		if (fetch(m, s, offset, command, head.size_bytes) &&
-		    (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
+		bool good = fetch(m, s, offset, command, head.size_bytes);
+
+		choose_engine(command, s->EngineOrdinal);
+		if (good && (!s->Flags.Paging || is_for(m, command, s->EngineOrdinal)))
 			run_command(m, command);
 		else
 			fault(m);
@@ -690,6 +701,34 @@ void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fen
 	r.data.DmaPreempted.LastCompletedFenceId = last;
 	r.data.DmaPreempted.NodeOrdinal = node % nodes_each(m);
 	r.data.DmaPreempted.EngineOrdinal = node / nodes_each(m);
+	raise_interrupt(&r);
+}
+
+void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t flags)
+{
+	struct scripted_node *n = &m->node[node];
+	struct report r = {.m = m};
+
+	scripted_guard(m);
+	if (n->count && n->queue[n->head].submit.SubmissionFenceId == fence &&
+	    !(flags &
+	      (DXGK_PAGE_FAULT_ADAPTER_RESET_REQUIRED | DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED))) {
+		n->completed_fence = n->reported_fence = fence; /* it goes on with the next */
+		n->head = (n->head + 1) % SCRIPTED_QUEUE_MAX;
+		n->count--;
+	}
+	scripted_unguard(m);
+	r.data.InterruptType = DXGK_INTERRUPT_DMA_PAGE_FAULTED;
+	r.data.DmaPageFaulted.FaultedFenceId = fence;
+	r.data.DmaPageFaulted.FaultedPrimitiveAPISequenceNumber = 0x1122334455667788;
+	r.data.DmaPageFaulted.FaultedPipelineStage = DXGK_RENDER_PIPELINE_STAGE_PIXEL_SHADER;
+	r.data.DmaPageFaulted.FaultedBindTableEntry = 17;
+	r.data.DmaPageFaulted.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)flags;
+	r.data.DmaPageFaulted.FaultedVirtualAddress = 0xABCDE000;
+	r.data.DmaPageFaulted.FaultErrorCode.IsDeviceSpecificCode = 1;
+	r.data.DmaPageFaulted.FaultErrorCode.GeneralErrorCode = 99;
+	r.data.DmaPageFaulted.NodeOrdinal = node % nodes_each(m);
+	r.data.DmaPageFaulted.EngineOrdinal = node / nodes_each(m);
 	raise_interrupt(&r);
 }
 

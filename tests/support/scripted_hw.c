@@ -190,7 +190,8 @@ static NTSTATUS APIENTRY suspend_context(IN_CONST_HANDLE adapter,
 		return scripted_end(m, call, NULL);
 	m->faults += args->contextSuspendFence <= context->suspend_fence; /* it rises */
 	context->suspend_fence = args->contextSuspendFence;
-	if (m->settings.hw_withhold_suspension)
+	context->asked = m->settings.hw_withhold_suspension;
+	if (context->asked)
 		call->status = STATUS_PENDING;
 	else
 		context->suspended = true;
@@ -215,8 +216,10 @@ void scripted_hw_suspended(struct scripted_miniport *m, uint32_t index, uint64_t
 	DXGKARGCB_NOTIFY_INTERRUPT_DATA data = {.InterruptType =
 							DXGK_INTERRUPT_SUSPEND_CONTEXT_COMPLETED};
 
-	if (fence == context->suspend_fence)
+	if (fence == context->suspend_fence && context->asked) {
+		context->asked = false;
 		context->suspended = true;
+	}
 	data.SuspendContextCompleted.hContext = context;
 	data.SuspendContextCompleted.ContextSuspendFence = fence;
 	scripted_raise(m, &data);

@@ -310,6 +310,16 @@ static VOID dpc_routine(IN_CONST_PVOID adapter)
 	m->services.DxgkCbNotifyDpc(m->services.DeviceHandle);
 }
 
+static NTSTATUS notify_removal(PVOID adapter, DXGK_SURPRISE_REMOVAL_TYPE type)
+{
+	struct scripted_miniport *m = adapter;
+	const UINT kind = (UINT)type;
+
+	return scripted_end(
+		m, scripted_begin(m, VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL, NULL, &kind, sizeof(kind)),
+		NULL);
+}
+
 static NTSTATUS set_power_state(IN_CONST_PVOID adapter, ULONG uid, DEVICE_POWER_STATE state,
 				POWER_ACTION action)
 {
@@ -642,12 +652,19 @@ static NTSTATUS patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
 
 		if (!a->hDeviceSpecificAllocation)
 			continue; /* PAT-09: unbinds its slot */
-		place->segment = a->SegmentId;
-		place->engine =
-			((const struct open_allocation *)a->hDeviceSpecificAllocation)->on_each
-				? args->EngineOrdinal
-				: 0;
-		place->address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset;
+		const struct scripted_place now = {
+			.segment = a->SegmentId,
+			.engine = ((const struct open_allocation *)a->hDeviceSpecificAllocation)
+						  ->on_each
+					  ? SCRIPTED_EACH
+					  : 0,
+			.address = (uint64_t)a->PhysicalAddress.QuadPart + p->AllocationOffset,
+		};
+
+		/* Of a buffer that is broadcast another engine may be reading it. */
+		if (place->segment != now.segment || place->engine != now.engine ||
+		    place->address != now.address)
+			*place = now;
 	}
 	return scripted_end(m, call, NULL);
 }
@@ -811,6 +828,7 @@ static const DRIVER_INITIALIZATION_DATA full_table = {
 	.DxgkDdiDpcRoutine = dpc_routine,
 	.DxgkDdiUnload = unload,
 	.DxgkDdiSetPowerState = set_power_state,
+	.DxgkDdiNotifySurpriseRemoval = notify_removal,
 	.DxgkDdiQueryAdapterInfo = query_adapter_info,
 	.DxgkDdiCreateDevice = create_device,
 	.DxgkDdiDestroyDevice = destroy_device,

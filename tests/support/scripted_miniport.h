@@ -77,9 +77,11 @@ enum scripted_op {
  * Commands follow each other; Render copies them and emits one patch location for each USE and
  * WRITE.
  */
+#define SCRIPTED_EACH UINT32_MAX /* so a buffer that is broadcast has one content (SPL-16) */
 struct scripted_place {
 	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
-	uint32_t engine;  /* of a link: whose segment it is */
+	uint32_t
+		engine; /* of a link: whose segment it is; SCRIPTED_EACH: that of the adapter which executes it */
 	uint64_t address;
 };
 struct scripted_command {
@@ -193,6 +195,7 @@ struct scripted_call {
 		DXGKARG_QUERYENGINESTATUS engine_status;
 		DXGKARG_QUERYDEPENDENTENGINEGROUP engine_group;
 		DXGK_START_INFO start;
+		UINT removal; /* DXGK_SURPRISE_REMOVAL_TYPE */
 		struct {
 			ULONG uid;
 			DEVICE_POWER_STATE state;
@@ -242,6 +245,7 @@ struct scripted_hw_context {
 	HANDLE port; /* what DxgkCbInvalidateHwContext names */
 	uint32_t node;
 	bool live, suspended;
+	bool asked;             /* to suspend it, and has not answered */
 	uint64_t suspend_fence; /* the last one asked for */
 };
 struct scripted_hw_queue {
@@ -373,6 +377,12 @@ uint32_t scripted_outstanding(struct scripted_miniport *m, uint32_t node);
 void scripted_report(struct scripted_miniport *m, uint32_t node, uint32_t fence);
 /* Answers a preemption request: drops what has not been completed and reports both fences. */
 void scripted_preempted(struct scripted_miniport *m, uint32_t node, uint32_t fence, uint32_t last);
+/*
+ * Reports a page fault: DXGK_PAGE_FAULT_FLAGS, id 0 with FENCE_INVALID. If it is the oldest packet's and asks for no reset,
+ * that one is over.
+ */
+void scripted_page_fault(struct scripted_miniport *m, uint32_t node, uint32_t fence,
+			 uint32_t flags);
 /* Reads or writes what the GPU sees at an address of a segment; false where nothing is. */
 bool scripted_gpu_access(struct scripted_miniport *m, uint32_t segment, uint64_t address,
 			 void *bytes, size_t length, bool write);

@@ -47,6 +47,7 @@ static const char *const names[] = {
 	[VIDMM_DDI_QUERY_DEPENDENT_ENGINE_GROUP] = "query_dependent_engine_group",
 	[VIDMM_DDI_QUERY_ENGINE_STATUS] = "query_engine_status",
 	[VIDMM_DDI_RESET_ENGINE] = "reset_engine",
+	[VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL] = "notify_surprise_removal",
 	[VIDMM_DDI_SET_POWER_STATE] = "set_power_state",
 	[VIDMM_DDI_STOP_DEVICE_AND_RELEASE_POST_DISPLAY_OWNERSHIP] = "stop_and_release",
 	[VIDMM_DDI_GET_NODE_METADATA] = "get_node_metadata",

@@ -17,7 +17,8 @@ struct access {
 	uint64_t offset, length;
 	uint32_t first_block, last_block; /* touched, when content is verified */
 	char *base;                       /* where the buffer's first byte is, while locked */
-	bool picture;                     /* what is there is the picture */
+	bool wants_picture, picture;      /* what is there is the picture */
+	bool unknown;                     /* or either */
 };
 
 /* Rows of tiles: X 512 bytes x 8 rows, Y 128 bytes x 32 rows in columns of 16 bytes. */
@@ -42,24 +43,21 @@ static uint64_t in_picture(const struct umd_buffer *buffer, uint64_t offset)
 	return offset / row * row + y * buffer->stride_bytes + x;
 }
 
-/* While a bracket is open it can be locked in no other way (SWZ-14). */
-static bool is_seen_as_picture(const struct umd_buffer *buffer)
-{
-	return buffer->tiling != UMD_LINEAR && buffer->brackets == 0;
-}
-
-static bool is_of_unknown_form(const struct access *access)
-{
-	return access->buffer->tiling != UMD_LINEAR && !access->picture;
-}
-
 static struct access access_to(struct umd *umd, struct umd_buffer *buffer, uint64_t offset,
 			       uint64_t length)
 {
-	struct access access = {.buffer = buffer, .offset = offset, .length = length};
+	bool tiled = buffer->tiling != UMD_LINEAR;
+	struct access access = {
+		.buffer = buffer,
+		.offset = offset,
+		.length = length,
+		.wants_picture = tiled && buffer->brackets == 0,
+		/* While a bracket is open it can be locked in no other way (SWZ-14). */
+		.unknown = tiled && buffer->brackets != 0,
+	};
 	uint64_t last = offset + length - 1;
 
-	if (is_seen_as_picture(buffer)) {
+	if (access.wants_picture) {
 		uint64_t row = row_of_tiles(buffer);
 
 		offset -= offset % row;
@@ -116,9 +114,10 @@ static enum replay_status begin(struct umd *umd, struct access *access, UINT fla
 	char *data;
 
 	access->base = NULL;
-	if (is_seen_as_picture(access->buffer)) {
+	if (access->wants_picture) {
 		status = umd_lock_picture(umd, access->buffer, flags, &access->base);
 		access->picture = access->buffer->seen_as_picture;
+		access->unknown = !access->picture;
 		return status;
 	}
 	if (!list_pages(umd, access, &page_count))
@@ -143,7 +142,7 @@ static void check_blocks(struct umd *umd, const struct access *access)
 	const struct content *content = access->buffer->content;
 	uint32_t block;
 
-	if (is_of_unknown_form(access))
+	if (access->unknown)
 		return;
 	for (block = access->first_block; block <= access->last_block; block++) {
 		struct softgpu_stamp expected = {0}, found;
@@ -171,7 +170,7 @@ static enum replay_status write_stamps(struct umd *umd, const struct access *acc
 	struct content *content = access->buffer->content;
 	uint32_t version = content_next_version(content), block;
 
-	if (is_of_unknown_form(access)) {
+	if (access->unknown) {
 		content_set_all(content, CONTENT_UNKNOWN);
 		return REPLAY_CLEAN;
 	}
@@ -274,6 +273,8 @@ enum replay_status umd_check(struct umd *umd, struct umd_buffer *buffer)
 
 	if (!buffer->content || buffer->handle == 0 || buffer->foreign)
 		return REPLAY_CLEAN;
+	/* What the CPU never saw as a picture has its tiles, wherever it is. It may stay there. */
+	access.wants_picture &= buffer->seen_as_picture;
 	status = begin(umd, &access, UMD_LOCK_READ_ONLY);
 	if (status != REPLAY_CLEAN || !access.base)
 		return status;

@@ -106,6 +106,7 @@ enum replay_status umd_buffer_deallocate(struct umd *umd, struct umd_buffer *buf
 		return umd_failed(umd, "pfnDeallocateCb", buffer, hr);
 	buffer->handle = 0;
 	buffer->brackets = 0;
+	buffer->seen_as_picture = false;
 	buffer->offered = false;
 	buffer->resource = false;
 	return REPLAY_CLEAN;

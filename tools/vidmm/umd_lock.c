@@ -84,19 +84,29 @@ static bool may_be_busy(const struct umd_buffer *buffer)
 	return buffer->handle != 0 && !buffer->offered;
 }
 
-/*
- * Nobody looks at the content, so the form is that of the last lock: another one would take the range away, or look for one. A
- * picture that cannot be had any more is left.
- */
+/* There may be a range through which the CPU saw it the last time. */
+static bool may_have_range(struct umd *umd, struct umd_buffer *buffer)
+{
+	D3DDDI_RESIDENCYSTATUS status = D3DDDI_RESIDENCYSTATUS_NOTRESIDENT;
+	const D3DDDICB_QUERYRESIDENCY query = {
+		.NumAllocations = 1,
+		.HandleList = &buffer->handle,
+		.pResidencyStatus = &status,
+	};
+
+	return buffer->seen_as_picture && !buffer->brackets &&
+	       SUCCEEDED(umd->callbacks->pfnQueryResidencyCb(umd->handle, &query)) &&
+	       status == D3DDDI_RESIDENCYSTATUS_RESIDENTINGPUMEMORY;
+}
+
+/* Nobody looks at the content, so nothing should move for it: a range that is there stays, and none is asked for. */
 static HRESULT lock_for_nothing(struct umd *umd, struct umd_buffer *buffer, UINT flags)
 {
-	HRESULT hr = D3DERR_NOTAVAILABLE;
 	char *data;
 
-	if (buffer->seen_as_picture && !buffer->brackets)
-		hr = umd_lock(umd, buffer, flags | UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE, 0,
-			      &data);
-	return hr == D3DERR_NOTAVAILABLE ? umd_lock(umd, buffer, flags, 0, &data) : hr;
+	if (may_have_range(umd, buffer))
+		flags |= UMD_LOCK_ENTIRE | UMD_LOCK_ACQUIRE_APERTURE;
+	return umd_lock(umd, buffer, flags, 0, &data);
 }
 
 enum replay_status umd_wait_idle(struct umd *umd, struct umd_buffer *buffer, bool for_writing)

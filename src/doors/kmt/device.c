@@ -89,9 +89,29 @@ static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *dev
 		return D3DKMT_DEVICEEXECUTION_RESET;
 	case VMM_DEVICE_OUT_OF_MEMORY:
 		return D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY;
+	case VMM_DEVICE_PAGE_FAULT:
+	case VMM_DEVICE_PAGE_FAULT_RESET:
+		return D3DKMT_DEVICEEXECUTION_ERROR_DMAPAGEFAULT;
 	default:
 		return D3DKMT_DEVICEEXECUTION_ERROR_DMAFAULT;
 	}
+}
+
+/* TDR-19; zeros where there was no page fault. */
+static D3DKMT_DEVICEPAGEFAULT_STATE page_fault_state(const struct vmm_device *device)
+{
+	struct vmm_page_fault_record r;
+	D3DKMT_DEVICEPAGEFAULT_STATE state = {0};
+
+	vmm_sched_page_fault(device, &r);
+	state.FaultedPrimitiveAPISequenceNumber = r.sequence_number;
+	state.FaultedPipelineStage = (DXGK_RENDER_PIPELINE_STAGE)r.stage;
+	state.FaultedBindTableEntry = r.bind_table_entry;
+	state.PageFaultFlags = (DXGK_PAGE_FAULT_FLAGS)r.flags;
+	state.FaultErrorCode.IsDeviceSpecificCode = r.device_specific & 1;
+	state.FaultErrorCode.GeneralErrorCode = r.code & 0x7FFFFFFF;
+	state.FaultedVirtualAddress = r.virtual_address;
+	return state;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
@@ -106,6 +126,8 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 		status = STATUS_DEVICE_REMOVED;
 	if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_EXECUTION) {
 		pData->ExecutionState = execution_state(call.device);
+	} else if (NT_SUCCESS(status) && args.StateType == D3DKMT_DEVICESTATE_PAGE_FAULT) {
+		pData->PageFaultState = page_fault_state(call.device);
 	} else if (NT_SUCCESS(status)) {
 		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED, call.process->id,
 			   args.hDevice, "D3DKMTGetDeviceState: state type %u is not built",
@@ -113,6 +135,29 @@ KMT_API NTSTATUS APIENTRY D3DKMTGetDeviceState(D3DKMT_GETDEVICESTATE *pData)
 		status = STATUS_NOT_SUPPORTED;
 	}
 	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)args.StateType);
+}
+
+/* TDRS-15 */
+KMT_API NTSTATUS APIENTRY D3DKMTMarkDeviceAsError(D3DKMT_MARKDEVICEASERROR *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTMarkDeviceAsError", "no argument");
+	D3DKMT_MARKDEVICEASERROR args = *pData;
+	NTSTATUS status = vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_OTHER, true);
+	if (NT_SUCCESS(status) && atomic_load(&call.device->adapter->closed))
+		status = STATUS_DEVICE_REMOVED;
+	if (NT_SUCCESS(status) && args.Reason != D3DKMT_DEVICE_ERROR_REASON_GENERIC &&
+	    args.Reason != D3DKMT_DEVICE_ERROR_REASON_DRIVER_ERROR) {
+		vmm_finding(call.device->adapter->observe, "TDRS-15", call.process->id,
+			    args.hDevice, "D3DKMTMarkDeviceAsError: there is no Reason 0x%08x",
+			    (unsigned)args.Reason);
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_sched_mark_device(call.device, (uint32_t)args.Reason);
+	return vmm_kmt_leave(&call, status, args.hDevice, 1, (uint64_t)(uint32_t)args.Reason);
 }
 
 /* ---- contexts ---- */
@@ -196,14 +241,24 @@ static void give_buffers(D3DKMT_RENDER *data, const struct vmm_context *context)
 	data->NewPatchLocationListSize = u->patch_count;
 }
 
-static NTSTATUS check_broadcast(const struct vmm_kmt_call *call, uint32_t count)
+/* DMA-10. The array is read once, and only if it is used. */
+VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_RENDER *data,
+				   uint32_t count, struct vmm_render_request *request)
 {
-	if (!count)
-		return STATUS_SUCCESS;
-	vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-		   "render to %u broadcast contexts (DMA-10) is not built", count);
-	return count > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER
-						    : STATUS_NOT_SUPPORTED;
+	uint32_t numbers[VMM_BROADCAST_MAX] = {0};
+	const struct vmm_broadcast_names names = {.count = count, .number = numbers};
+	struct vmm_broadcast to;
+
+	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
+		numbers[i] = data->BroadcastContext[i];
+	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	request->broadcast = &to;
+	status = vmm_sched_render(context, request);
+	vmm_broadcast_end(context, &to);
+	return status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
@@ -213,7 +268,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTRender", "no argument");
-	/* The members used, read once; the broadcast array alone would be half a kilobyte. */
+	/* The members used, read once. */
 	struct vmm_render_request request = {
 		.command_length = pData->CommandLength,
 		.command_offset = pData->CommandOffset,
@@ -221,14 +276,13 @@ KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
 		.patch_count = pData->PatchLocationCount,
 	};
 	D3DKMT_HANDLE handle = pData->hContext;
-	uint32_t broadcast = pData->BroadcastContextCount;
+	uint32_t others = pData->BroadcastContextCount;
 
 	memcpy(&request.flags, &pData->Flags, sizeof(request.flags));
 	NTSTATUS status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_RENDER, &context);
 	if (NT_SUCCESS(status))
-		status = check_broadcast(&call, broadcast);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_render(context, &request);
+		status = vmm_unlikely(others) ? broadcast(context, pData, others, &request)
+					      : vmm_sched_render(context, &request);
 	if (context)
 		give_buffers(pData, context);
 	if (NT_SUCCESS(status))

@@ -39,14 +39,15 @@ NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, 
 /* On the device whose paging queue that is: some calls name no device. */
 NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
 			     bool cleaning);
-/* STATUS_DEVICE_REMOVED: it is lost (PRI-16). */
+/*
+ * STATUS_DEVICE_REMOVED: it is lost with its adapter or with a reset (TDR-07); STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE: it is in
+ * error (PRI-16, TDR-19).
+ */
 static inline NTSTATUS vmm_kmt_check_alive(const struct vmm_device *device)
 {
-	return vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed) ||
-			    atomic_load_explicit(&device->error, memory_order_relaxed) !=
-				    VMM_DEVICE_OK)
+	return vmm_unlikely(atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
 		       ? STATUS_DEVICE_REMOVED
-		       : STATUS_SUCCESS;
+		       : vmm_device_answer(device);
 }
 /* What live.h knows a handle by: devices, and contexts with their device. NULL and a finding: not a live one. */
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle);

@@ -20,8 +20,6 @@ static const char *unbuilt(const D3DKMT_PRESENT *args)
 	if (f.PresentDDA || f.ProtectedContentBlankedOut || f.RemoteSession || f.CrossAdapter ||
 	    f.DurationValid || f.PresentHMD)
 		return "a present of a special kind";
-	if (args->BroadcastContextCount)
-		return "a present to broadcast contexts (DMA-10)";
 	return args->hWindow ? "a present into a window" : NULL;
 }
 
@@ -55,15 +53,15 @@ static NTSTATUS present(const struct vmm_kmt_call *call, struct vmm_context *con
 		.destination_rect = args->DstRect,
 		.sub_rect_count = args->SubRectCnt,
 		.interval = args->FlipInterval,
+		.broadcast_count = (uint32_t)args->BroadcastContextCount,
 		.do_not_wait = args->Flags.FlipDoNotWait,
 	};
 	void *rects = NULL;
 
-	if (args->Flags.Reserved || args->BroadcastContextCount > D3DDDI_MAX_BROADCAST_CONTEXT) {
-		vmm_finding(
-			call->device->adapter->observe, "HND-11", call->process->id, args->hContext,
-			"D3DKMTPresent: reserved flags (0x%x), or too many broadcast contexts (%u)",
-			(unsigned)args->Flags.Value, (unsigned)args->BroadcastContextCount);
+	if (args->Flags.Reserved) {
+		vmm_finding(call->device->adapter->observe, "HND-11", call->process->id,
+			    args->hContext, "D3DKMTPresent: reserved flags (0x%x)",
+			    (unsigned)args->Flags.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
 	if (what) {

@@ -208,6 +208,15 @@ static uint32_t adapter_type(void)
 	return kind.Value;
 }
 
+/* SCH-10: what the host enables is enabled; nothing is by default. */
+static uint32_t caps_2_7(const struct vmm_adapter *adapter)
+{
+	D3DKMT_WDDM_2_7_CAPS caps = {.Value = 0};
+
+	caps.HwSchSupported = caps.HwSchEnabled = adapter->hw_queues;
+	return caps.Value;
+}
+
 static NTSTATUS not_built(const struct query *q)
 {
 	if ((uint32_t)q->args.Type > KMTQAITYPE_WDDM_3_0_CAPS)
@@ -246,6 +255,10 @@ static NTSTATUS answer(struct query *q)
 	case KMTQAITYPE_WDDM_1_3_CAPS_RENDER:
 		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM1_3
 			       ? caps_1_3(q)
+			       : not_built(q);
+	case KMTQAITYPE_WDDM_2_7_CAPS:
+		return q->adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_7
+			       ? value(q, caps_2_7(q->adapter))
 			       : not_built(q);
 	case KMTQAITYPE_PHYSICALADAPTERCOUNT:
 		return value(q, q->adapter->physical_adapters);

@@ -54,9 +54,8 @@ NTSTATUS vmm_umd_why_unusable(const struct vmm_device *device)
 {
 	if (atomic_load_explicit(&device->adapter->closed, memory_order_relaxed))
 		return STATUS_DEVICE_REMOVED; /* LOCK-33, OFR-15, PNP-03 */
-	/* PRI-16: why, was said when it came to that. */
-	return vmm_device_lost(device) ? STATUS_DEVICE_REMOVED /* TDR-07 */
-				       : STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE;
+	/* PRI-16, TDR-07: why, was said when it came to that. */
+	return vmm_device_answer(device);
 }
 
 NTSTATUS vmm_umd_enter(struct vmm_umd_call *call, HANDLE handle, uint32_t door, bool destroying)

@@ -7,23 +7,14 @@
  */
 #include "doors/umd/umd_private.h"
 
-static NTSTATUS present(const struct vmm_umd_call *call, struct vmm_context *context,
-			const D3DDDICB_PRESENT *args)
+static NTSTATUS present(struct vmm_context *context, const D3DDDICB_PRESENT *args)
 {
 	DXGK_PRESENTFLAGS flags = {0};
 	struct vmm_present_request request = {.source = args->hSrcAllocation,
 					      .destination = args->hDstAllocation,
-					      .interval = D3DDDI_FLIPINTERVAL_ONE};
+					      .interval = D3DDDI_FLIPINTERVAL_ONE,
+					      .broadcast_count = args->BroadcastContextCount};
 
-	if (args->BroadcastContextCount) {
-		vmm_reason(call->device->adapter->observe, STATUS_NOT_SUPPORTED,
-			   call->device->process->id, 0,
-			   "present to %u broadcast contexts (DMA-10) is not built",
-			   args->BroadcastContextCount);
-		return args->BroadcastContextCount > D3DDDI_MAX_BROADCAST_CONTEXT
-			       ? STATUS_INVALID_PARAMETER
-			       : STATUS_NOT_SUPPORTED;
-	}
 	flags.Blt = args->hDstAllocation != 0;
 	flags.Flip = !flags.Blt;
 	request.flags = flags.Value;
@@ -54,6 +45,6 @@ HRESULT APIENTRY vmm_umd_present(HANDLE device, const D3DDDICB_PRESENT *data)
 		status = NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status;
 	}
 	if (NT_SUCCESS(status))
-		status = present(&call, context, &args);
+		status = present(context, &args);
 	return vmm_umd_leave(&call, status, args.hSrcAllocation, 1, args.hDstAllocation);
 }

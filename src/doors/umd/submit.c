@@ -65,6 +65,26 @@ static void give_buffers(D3DDDICB_RENDER *data, const struct vmm_context *contex
 	data->NewPatchLocationListSize = u->patch_count;
 }
 
+/* DMA-10. The array is read once, and only if it is used: it is half a kilobyte. */
+VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DDDICB_RENDER *data,
+				   uint32_t count, struct vmm_render_request *request)
+{
+	HANDLE handles[VMM_BROADCAST_MAX] = {NULL};
+	const struct vmm_broadcast_names names = {.count = count, .live = handles};
+	struct vmm_broadcast to;
+
+	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
+		handles[i] = data->BroadcastContext[i];
+	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
+
+	if (!NT_SUCCESS(status))
+		return status;
+	request->broadcast = &to;
+	status = vmm_sched_render(context, request);
+	vmm_broadcast_end(context, &to);
+	return status;
+}
+
 HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 {
 	struct vmm_umd_call call;
@@ -74,7 +94,7 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 
 	if (!call.device || !data)
 		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
-	/* The members used, read once; the broadcast array alone would be half a kilobyte. */
+	/* The members used, read once. */
 	struct vmm_render_request request = {
 		.command_length = data->CommandLength,
 		.command_offset = data->CommandOffset,
@@ -82,7 +102,7 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 		.patch_count = data->NumPatchLocations,
 		.flags = data->Flags.Value,
 	};
-	uint32_t broadcast = data->BroadcastContextCount;
+	uint32_t others = data->BroadcastContextCount;
 
 	if (!context) {
 		vmm_finding(
@@ -94,15 +114,9 @@ HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)
 		return vmm_umd_leave(&call, NT_SUCCESS(status) ? STATUS_INVALID_PARAMETER : status,
 				     0, 0, 0);
 	}
-	if (NT_SUCCESS(status) && broadcast) {
-		vmm_reason(call.device->adapter->observe, STATUS_NOT_SUPPORTED,
-			   call.device->process->id, 0,
-			   "render to %u broadcast contexts (DMA-10) is not built", broadcast);
-		status = broadcast > D3DDDI_MAX_BROADCAST_CONTEXT ? STATUS_INVALID_PARAMETER
-								  : STATUS_NOT_SUPPORTED;
-	}
 	if (NT_SUCCESS(status))
-		status = vmm_sched_render(context, &request);
+		status = vmm_unlikely(others) ? broadcast(context, data, others, &request)
+					      : vmm_sched_render(context, &request);
 	give_buffers(data, context);
 	if (NT_SUCCESS(status))
 		data->QueuedBufferCount = request.queued;

@@ -321,8 +321,20 @@ static void what_the_gpu_is_told_is_done(void **state)
 	client_copy(&c, from, 0xDEAD0040, 4096);
 	assert_int_equal(kmt_render(&c, &args), STATUS_INVALID_HANDLE);
 	kmt_found(&w, "DMA-16");
-	args = (D3DKMT_RENDER){.BroadcastContextCount = 1};
-	assert_int_equal(kmt_render(&c, &args), STATUS_NOT_SUPPORTED);
+	/* DMA-10 */
+	args = (D3DKMT_RENDER){.BroadcastContextCount = 1, .BroadcastContext = {0xDEAD0040}};
+	client_fill(&c, from, 4096, 0x22);
+	assert_int_equal(kmt_render(&c, &args), STATUS_INVALID_PARAMETER);
+	kmt_found(&w, "DMA-10");
+	struct client_context other;
+	kmt_context(&w, &other);
+	args = (D3DKMT_RENDER){.BroadcastContextCount = 1,
+			       .BroadcastContext = {(D3DKMT_HANDLE)(uintptr_t)other.c.hContext}};
+	client_fill(&c, to, 4096, 0x99999999);
+	assert_int_equal(kmt_render(&c, &args), STATUS_SUCCESS);
+	assert_int_equal(kmt_lock(&w, &to, READ_ONLY, &data), STATUS_SUCCESS);
+	assert_int_equal(((unsigned char *)data)[100], 0x99);
+	assert_int_equal(kmt_unlock(&w, to), STATUS_SUCCESS);
 	const D3DKMT_DESTROYCONTEXT end = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext};
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_SUCCESS);
 	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_INVALID_PARAMETER);

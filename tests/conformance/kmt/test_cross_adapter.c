@@ -12,6 +12,7 @@
 #include <dispmprt.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE (4 * KIB)
 
@@ -19,7 +20,7 @@
 enum { WIDTH = 1000, HEIGHT = 5, PITCH = 4096, ROWS = 8, BYTES = PITCH * ROWS };
 enum { READ_ONLY = 0x1 };
 enum { APERTURE = 0x2, BOTH_SEGMENTS = 0x3 };
-enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, CROSS_ADAPTER = 0x800 };
+enum { CREATE_RESOURCE = 0x1, CREATE_SHARED = 0x2, CROSS_ADAPTER = 0x800, NT_SECURITY = 0x40 };
 #define CROSS (CREATE_RESOURCE | CREATE_SHARED | CROSS_ADAPTER)
 
 /* ---- a miniport of pictures ---- */
@@ -426,6 +427,51 @@ static void rop_07_only_what_is_cross_adapter_crosses(void **state)
 	stop(&h);
 }
 
+/* The same by an NT handle, which has no number for others to guess. */
+static NTSTATUS try_open_nt(const struct hybrid *h, int nt, D3DKMT_HANDLE *a)
+{
+	struct softgpu_allocation total;
+	D3DDDI_OPENALLOCATIONINFO2 info = {0};
+	D3DKMT_OPENRESOURCEFROMNTHANDLE open = {.hDevice = h->other.device,
+						.hNtHandle = (HANDLE)(intptr_t)nt,
+						.NumAllocations = 1,
+						.pOpenAllocationInfo2 = &info,
+						.pTotalPrivateDriverDataBuffer = &total,
+						.TotalPrivateDriverDataBufferSize = sizeof(total)};
+
+	vidmm_d3dkmt_enter(h->w.other);
+	NTSTATUS status = D3DKMTOpenResourceFromNtHandle(&open);
+	vidmm_d3dkmt_enter(NULL);
+	*a = info.hAllocation;
+	return status;
+}
+
+static void rop_07_alf_39_a_handle_sent_to_another_adapter(void **state)
+{
+	D3DKMT_HANDLE a;
+	struct hybrid h;
+
+	start(&h, state);
+	for (uint32_t crosses = 0; crosses < 2; crosses++) {
+		struct creation c;
+		HANDLE nt;
+
+		prepare(&h, &c, (crosses ? CROSS : CREATE_RESOURCE | CREATE_SHARED) | NT_SECURITY);
+		assert_int_equal(D3DKMTCreateAllocation(&c.args), STATUS_SUCCESS);
+		assert_int_equal(c.args.hGlobalShare, 0);
+		assert_int_equal(D3DKMTShareObjects(1, &c.args.hResource, NULL, 0x20000, &nt), 0);
+		assert_int_equal(try_open_nt(&h, (int)(intptr_t)nt, &a),
+				 crosses ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER);
+		if (!crosses)
+			kmt_found(&h.w, "ROP-07");
+		close((int)(intptr_t)nt);
+	}
+	vidmm_d3dkmt_enter(h.w.other);
+	by_gpu(&h.other, a, 0, 0x5a5a5a5a);
+	vidmm_d3dkmt_enter(NULL);
+	stop(&h);
+}
+
 /* ---- what becomes of the picture ---- */
 
 static void alf_39_two_gpus_see_one_memory(void **state)
@@ -568,6 +614,7 @@ int main(void)
 		ON_BOTH(alf_39_the_opener_is_asked_for_the_same_picture),
 		ON_BOTH(alf_39_an_opener_that_sees_another_picture),
 		ON_BOTH(rop_07_only_what_is_cross_adapter_crosses),
+		ON_BOTH(rop_07_alf_39_a_handle_sent_to_another_adapter),
 		ON_BOTH(alf_39_two_gpus_see_one_memory),
 		ON_BOTH(alf_39_it_outlives_its_creator),
 		ON_BOTH(alf_39_pnp_05_one_adapter_sleeps_and_the_other_works),

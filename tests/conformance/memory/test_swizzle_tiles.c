@@ -388,6 +388,86 @@ static void ren_01_a_picture_is_drawn_while_the_gpu_has_the_last_one(void **stat
 	world_stop(&w);
 }
 
+/* Anything that may happen to a few surfaces that share two ranges and too little video memory. */
+enum { CROWD = 6, STEPS = 250 };
+
+static void step(struct world *w, struct surface *s, uint32_t action, UINT level, uint32_t *pattern)
+{
+	uint32_t next = *pattern + 0x10000;
+	bool linear = client_residency(&w->device, s->handle) == EVICTED;
+	uint32_t *words;
+
+	switch (action) {
+	case 0: /* drawn and looked at through a range, or without one where there is none left */
+	case 1:
+		words = lock_level(w, s->handle, ENTIRE, level);
+		compare_words(s, words, false, *pattern);
+		write_words(s, words, false, *pattern = next);
+		unlock(w, s->handle);
+		break;
+	case 2:
+		compare_words(s, lock_level(w, s->handle, ENTIRE | READ_ONLY, level), false,
+			      *pattern);
+		unlock(w, s->handle);
+		break;
+	case 3:
+		expect_tiles(w, s, *pattern);
+		break;
+	case 4:
+		render_tiles(w, s, *pattern = next);
+		break;
+	case 5: /* raw; once unswizzled there is nothing raw */
+		if (linear)
+			break;
+		words = client_lock(&w->device, s->handle, 0);
+		compare_words(s, words, true, *pattern);
+		write_words(s, words, true, *pattern = next);
+		unlock(w, s->handle);
+		break;
+	default:
+		client_fill(&w->context, s->handle, s->words * 4ull, 0);
+		client_submit(&w->context);
+		render_tiles(w, s, *pattern = next);
+		break;
+	}
+}
+
+static void swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost(void **state)
+{
+	static const struct shape crowd[CROWD] = {
+		{SOFTGPU_ALLOCATION_TILED_X, 512, 256},  {SOFTGPU_ALLOCATION_TILED_Y, 1024, 150},
+		{SOFTGPU_ALLOCATION_TILED_X, 1536, 100}, {SOFTGPU_ALLOCATION_TILED_Y, 896, 200},
+		{SOFTGPU_ALLOCATION_TILED_X, 2048, 70},  {SOFTGPU_ALLOCATION_TILED_Y, 128, 1000},
+	};
+	struct vidmm_registry_value two = {"SwizzlingRanges", 2};
+	struct client_options options = {.registry = &two,
+					 .registry_count = 1,
+					 .vram_bytes = 512 * KIB,
+					 .aperture_bytes = 16 * MIB};
+	uint32_t pattern[CROWD] = {0}, random = 7;
+	struct surface s[CROWD];
+	struct world w;
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		s[i] = surface_of(&w, &crowd[i], VRAM);
+		s[i].shape = &crowd[i];
+		draw(&w, &s[i], ENTIRE, 0);
+	}
+	for (uint32_t i = 0; i < STEPS; i++) {
+		random = random * 1664525 + 1013904223;
+		uint32_t which = (random >> 8) % CROWD;
+
+		step(&w, &s[which], (random >> 16) % 7, (random >> 24) % 3, &pattern[which]);
+	}
+	for (uint32_t i = 0; i < CROWD; i++)
+		expect_tiles(&w, &s[i], pattern[i]);
+	/* It was a crowd. */
+	assert_true(client_events(&w.client, VIDMM_EVENT_RANGE) > STEPS / 2);
+	assert_true(world_statistics(&w).evictions > STEPS / 8);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +481,7 @@ int main(void)
 		BOTH(swz_09_with_and_without_a_range_the_picture_is_the_same),
 		BOTH(swz_19_evicted_under_the_lock_the_picture_stays),
 		BOTH(swz_24_an_address_of_its_own_shows_the_picture_too),
+		BOTH(swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost),
 		BOTH(ren_01_a_picture_is_drawn_while_the_gpu_has_the_last_one),
 	};
 

@@ -634,28 +634,6 @@ static void q_22_creation_flags(void **state)
 	world_stop(&w);
 }
 
-static void dma_10_broadcasting_is_refused_as_a_whole(void **state)
-{
-	struct world w;
-	struct client_context second;
-	D3DDDICB_RENDER args;
-
-	world_start(&w, state, NULL);
-	client_context(&w.device, 0, &second);
-	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, 0);
-	for (uint32_t count = 1; count <= 65; count += 64) {
-		world_use(&w.context, a);
-		args = world_render_args(&w.context);
-		args.BroadcastContextCount = count;
-		args.BroadcastContext[0] = second.c.hContext;
-		assert_int_equal(world_render(&w.context, &args),
-				 count > 64 ? E_INVALIDARG : E_NOTIMPL);
-		assert_int_equal(args.QueuedBufferCount, UINT32_MAX);
-	}
-	assert_int_equal(scripted_count(w.m, VIDMM_DDI_RENDER), 0);
-	world_stop(&w);
-}
-
 static void dma_11_the_buffers_are_usable_after_a_failure(void **state)
 {
 	struct world w;
@@ -781,7 +759,6 @@ int main(void)
 		ON_BOTH(dma_09_only_live_contexts_of_the_device_render),
 		ON_BOTH(dma_09_q_23_null_is_the_first_context),
 		ON_BOTH(q_22_creation_flags),
-		ON_SIM(dma_10_broadcasting_is_refused_as_a_whole),
 		ON_BOTH(dma_11_the_buffers_are_usable_after_a_failure),
 		ON_BOTH(dma_13_the_queued_count_includes_this_submission),
 		ON_BOTH(dma_33_the_device_stands_for_the_context),

@@ -126,7 +126,7 @@ static void dma_37_each_status_of_present(void **state)
 	scripted_fail(s.w.m, VIDMM_DDI_PRESENT, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, 1);
 	assert_int_equal(show_present(&s, &args), STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE);
 	assert_int_equal(show_present(&s, &args),
-			 STATUS_DEVICE_REMOVED); /* the device is in error */
+			 STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE); /* the device is in error */
 	show_stop(&s);
 }
 
@@ -311,10 +311,16 @@ static void prs_08_presentcb_copies_or_flips(void **state)
 	args.hSrcAllocation = a; /* no primary */
 	assert_int_equal(cb->pfnPresentCb(s.w.device.handle, &args), E_INVALIDARG);
 	world_expect_finding(&s.w, "PRS-02");
+	/* DMA-10: flips alone can be broadcast. */
+	args.hDstAllocation = info.hAllocation;
 	args.BroadcastContextCount = 1;
-	assert_int_equal(cb->pfnPresentCb(s.w.device.handle, &args), E_NOTIMPL);
-	args.BroadcastContextCount = D3DDDI_MAX_BROADCAST_CONTEXT + 1;
 	assert_int_equal(cb->pfnPresentCb(s.w.device.handle, &args), E_INVALIDARG);
+	world_expect_finding(&s.w, "DMA-10");
+	args = (D3DDDICB_PRESENT){.hSrcAllocation = info.hAllocation,
+				  .hContext = s.w.context.c.hContext,
+				  .BroadcastContextCount = D3DDDI_MAX_BROADCAST_CONTEXT + 1};
+	assert_int_equal(cb->pfnPresentCb(s.w.device.handle, &args), E_INVALIDARG);
+	world_expect_finding(&s.w, "DMA-10");
 	args = (D3DDDICB_PRESENT){.hSrcAllocation = a, .hContext = s.w.device.handle};
 	assert_int_equal(cb->pfnPresentCb(s.w.device.handle, &args), E_INVALIDARG);
 	world_expect_finding(&s.w, "DMA-09");

@@ -433,6 +433,35 @@ static D3DKMT_HANDLE open_sync(int nt)
 	return args.hSyncObject;
 }
 
+/* In the queue of a context it is the same. */
+static void queue_both(struct sync_world *s, D3DKMT_HANDLE fence, bool waits, bool signals)
+{
+	D3DKMT_CREATECONTEXT context = {.hDevice = s->device};
+	const uint64_t value = 5;
+
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {.hContext = context.hContext,
+								 .ObjectCount = 1,
+								 .ObjectHandleArray = &fence,
+								 .MonitoredFenceValueArray =
+									 &value};
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {.hContext = context.hContext,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray = &fence,
+								  .MonitoredFenceValueArray =
+									  &value};
+	assert_int_equal(D3DKMTWaitForSynchronizationObjectFromGpu(&wait),
+			 waits ? STATUS_SUCCESS : STATUS_ACCESS_DENIED);
+	if (!waits)
+		sync_found(s, "SHR-10");
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromGpu(&signal),
+			 signals ? STATUS_SUCCESS : STATUS_ACCESS_DENIED);
+	if (!signals)
+		sync_found(s, "SHR-10");
+	const D3DKMT_DESTROYCONTEXT end = {.hContext = context.hContext};
+	assert_int_equal(D3DKMTDestroyContext(&end), STATUS_SUCCESS);
+}
+
 static void shr_10_what_the_access_of_a_handle_allows(void **state)
 {
 	static const struct {
@@ -463,6 +492,7 @@ static void shr_10_what_the_access_of_a_handle_allows(void **state)
 					 signals ? STATUS_SUCCESS : STATUS_ACCESS_DENIED);
 			if (!signals)
 				sync_found(&s, "SHR-10");
+			queue_both(&s, f, waits, signals);
 			close(nt);
 		}
 		/* Each handle has its own, also by one name; the creator's was made with none. */

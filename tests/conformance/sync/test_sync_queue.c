@@ -207,7 +207,7 @@ static void mfn_33_syn_22_the_end_of_a_fence_leaves_the_queue_what_it_needs(void
 	priority_stop(&p);
 }
 
-static void mfn_23_mfn_24_lower_values_and_rewinding(void **state)
+static void mfn_21_mfn_23_mfn_24_lower_values_and_rewinding(void **state)
 {
 	struct priority_world p;
 
@@ -227,6 +227,10 @@ static void mfn_23_mfn_24_lower_values_and_rewinding(void **state)
 	queue_assert_order(&p, "");
 	assert_int_equal(lane_signal(a, f.handle, 7), STATUS_SUCCESS);
 	queue_assert_order(&p, "b");
+	/* From the CPU it is complete when the call returns (MFN-21). */
+	assert_int_equal(queue_cpu_signal(a, f.handle, 8), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 8);
+	assert_int_equal(lane_wait(b, f.handle, 8), STATUS_SUCCESS);
 	priority_stop(&p);
 }
 
@@ -362,7 +366,7 @@ int main(void)
 		ON_BOTH(mfn_30_waits_come_long_before_their_signals),
 		ON_SIM(mfn_31_tdrs_10_a_cycle_blocks_its_contexts_and_nothing_else),
 		ON_BOTH(mfn_33_syn_22_the_end_of_a_fence_leaves_the_queue_what_it_needs),
-		ON_BOTH(mfn_23_mfn_24_lower_values_and_rewinding),
+		ON_BOTH(mfn_21_mfn_23_mfn_24_lower_values_and_rewinding),
 		ON_BOTH(syn_28_syn_29_a_broadcast_is_one_signal_of_the_last),
 		ON_BOTH(mfn_32_an_event_is_set_when_all_contexts_are_there),
 	};

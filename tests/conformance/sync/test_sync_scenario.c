@@ -18,13 +18,9 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-#define SANITIZED 8u
-#elif defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 2u
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define SANITIZED 8u
-#elif __has_feature(address_sanitizer)
 #define SANITIZED 2u
 #endif
 #endif
@@ -53,6 +49,7 @@ struct thing {
 	char name[32];
 	int nt;                              /* the keeper's descriptor; -1: none */
 	D3DKMT_HANDLE global;                /* of an object or a keyed mutex */
+	uint32_t type;                       /* of the object */
 	D3DKMT_HANDLE sync, keyed, resource; /* the keeper's; 0: none */
 	_Atomic uint32_t holder;             /* of the keyed mutex: who is inside, from 1 */
 };
@@ -69,7 +66,7 @@ struct actor {
 	uint32_t index;
 	uint64_t random;
 	struct vidmm_process *process;
-	D3DKMT_HANDLE device;
+	D3DKMT_HANDLE device, context; /* the context: 0 until it is wanted */
 	struct share share[THINGS_MAX];
 	int event[EVENTS_MAX];
 	uint32_t events;
@@ -91,7 +88,8 @@ struct round {
 };
 
 /* How often what happened, over all rounds. */
-static _Atomic uint64_t waits, cancelled, signals, acquires, abandoned, openings, crashes, armed;
+static _Atomic uint64_t waits, cancelled, signals, acquires, abandoned, openings, crashes, armed,
+	queued;
 
 static uint32_t draw(uint64_t *random, uint32_t below)
 {
@@ -285,6 +283,72 @@ static void act_on_fence(struct actor *a, const struct thing *t, struct share *h
 	}
 }
 
+/* ---- the queue of a context ---- */
+
+/* What is left in it goes with the device. */
+static bool want_context(struct actor *a)
+{
+	D3DKMT_CREATECONTEXT args = {.hDevice = a->device};
+
+	if (a->context)
+		return true;
+	if (expect(a, D3DKMTCreateContext(&args), "context", 0, 0))
+		a->context = args.hContext;
+	return a->context;
+}
+
+static void queue_fence(struct actor *a, D3DKMT_HANDLE fence)
+{
+	uint64_t value = draw(&a->random, VALUES);
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {.hContext = a->context,
+								 .ObjectCount = 1,
+								 .ObjectHandleArray = &fence,
+								 .MonitoredFenceValueArray =
+									 &value};
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {.hContext = a->context,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray = &fence,
+								  .MonitoredFenceValueArray =
+									  &value};
+
+	if (draw(&a->random, 2))
+		(void)expect(a, D3DKMTWaitForSynchronizationObjectFromGpu(&wait), "queue a wait", 0,
+			     0);
+	else
+		(void)expect(a, D3DKMTSignalSynchronizationObjectFromGpu(&signal), "queue a signal",
+			     0, 0);
+}
+
+/* Mutexes, semaphores and fences; nobody may ever signal what a context waits for. */
+static void queue_object(struct actor *a, D3DKMT_HANDLE object)
+{
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {.hContext = a->context,
+						     .ObjectCount = 1,
+						     .ObjectHandleArray[0] = object,
+						     .Fence.FenceValue = draw(&a->random, VALUES)};
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {.hContext = a->context,
+						      .ObjectCount = 1,
+						      .ObjectHandleArray[0] = object,
+						      .Fence.FenceValue = draw(&a->random, VALUES)};
+
+	if (draw(&a->random, 2))
+		(void)expect(a, D3DKMTWaitForSynchronizationObject2(&wait), "queue wait 2", 0, 0);
+	else
+		(void)expect(a, D3DKMTSignalSynchronizationObject2(&signal), "queue signal 2", 0,
+			     0);
+}
+
+static void act_on_queue(struct actor *a, const struct thing *t, const struct share *h)
+{
+	if (!want_context(a))
+		return;
+	atomic_fetch_add(&queued, 1);
+	if (t->kind == OBJECT_GLOBAL)
+		queue_object(a, h->sync);
+	else
+		queue_fence(a, h->sync);
+}
+
 static bool holds_any(const struct actor *a)
 {
 	bool any = false;
@@ -367,6 +431,8 @@ static void act(struct actor *a)
 	} else if (dice == 2 && h->sync && t->kind == OBJECT_GLOBAL) {
 		(void)expect(a, sync_destroy(h->sync), "destroy object", 0, 0);
 		h->sync = 0;
+	} else if (h->sync && dice < 5 && draw(&a->random, 2)) {
+		act_on_queue(a, t, h);
 	} else if (h->keyed && draw(&a->random, 2)) {
 		act_on_keyed(a, t, h);
 	} else if (h->sync && has_fence(t)) {
@@ -424,15 +490,18 @@ static void live(void *argument)
 
 /* ---- the keeper ---- */
 
-static D3DKMT_HANDLE make_object(struct round *r, D3DKMT_HANDLE *global)
+static void make_object(struct round *r, struct thing *t)
 {
 	static const uint32_t types[] = {D3DDDI_SYNCHRONIZATION_MUTEX, D3DDDI_SEMAPHORE,
 					 D3DDDI_FENCE};
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {0};
 
-	assert_int_equal(sync_try_create(r->s, types[draw(&r->random, 3)], 1, &args), 0);
-	*global = args.Info.SharedHandle;
-	return args.hSyncObject;
+	t->type = types[draw(&r->random, 3)];
+	if (t->type == D3DDDI_SEMAPHORE)
+		args.Info.Semaphore.MaxCount = args.Info.Semaphore.InitialCount = 2;
+	assert_int_equal(sync_try_create(r->s, t->type, 1, &args), 0);
+	t->global = args.Info.SharedHandle;
+	t->sync = args.hSyncObject;
 }
 
 static void make_thing(struct round *r, struct thing *t, uint32_t number)
@@ -443,7 +512,7 @@ static void make_thing(struct round *r, struct thing *t, uint32_t number)
 	t->kind = (enum kind)draw(&r->random, KIND_COUNT);
 	t->nt = -1;
 	if (t->kind == OBJECT_GLOBAL) {
-		t->sync = make_object(r, &t->global);
+		make_object(r, t);
 	} else if (t->kind == KEYED_GLOBAL) {
 		D3DKMT_CREATEKEYEDMUTEX args = {.InitialValue = draw(&r->random, KEYS)};
 
@@ -667,18 +736,20 @@ static void shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go(void **state)
 {
 	uint32_t rounds = ROUNDS / SANITIZED, descriptors = count_descriptors();
 
-	waits = cancelled = signals = acquires = abandoned = openings = crashes = armed = 0;
+	waits = cancelled = signals = acquires = abandoned = openings = crashes = armed = queued =
+		0;
 	for (uint32_t world = 0; world < WORLDS; world++)
 		play_world(state, world, rounds);
 	printf("# %u rounds: %llu openings, %llu signals, %llu waits satisfied, %llu cancelled, "
-	       "%llu events, %llu acquires, %llu abandoned, %llu ends of processes\n",
+	       "%llu events, %llu in queues, %llu acquires, %llu abandoned, %llu ends of "
+	       "processes\n",
 	       WORLDS * rounds, (unsigned long long)openings, (unsigned long long)signals,
 	       (unsigned long long)waits, (unsigned long long)cancelled, (unsigned long long)armed,
-	       (unsigned long long)acquires, (unsigned long long)abandoned,
-	       (unsigned long long)crashes);
+	       (unsigned long long)queued, (unsigned long long)acquires,
+	       (unsigned long long)abandoned, (unsigned long long)crashes);
 	printf("# descriptors: %u before, %u after\n", descriptors, count_descriptors());
 	assert_int_equal(count_descriptors(), descriptors);
-	assert_true(waits && cancelled && signals && acquires && abandoned && armed);
+	assert_true(waits && cancelled && signals && acquires && abandoned && armed && queued);
 }
 
 int main(void)

@@ -447,6 +447,79 @@ static void syn_15_shr_33_the_end_of_a_process(void **state)
 	close(nt); /* after its host */
 }
 
+/* What /proc says about the mapping that an address lies in; "": there is none. */
+static void mapping_of(const void *address, char rights[8])
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long long from, to, at = (uintptr_t)address;
+	char line[512];
+
+	rights[0] = 0;
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		char found[8];
+
+		if (sscanf(line, "%llx-%llx %7s", &from, &to, found) == 3 && at >= from && at < to)
+			memcpy(rights, found, sizeof(found));
+	}
+	fclose(maps);
+}
+
+/* An address is readable as long as its handle lives, and no longer than that something else is there. */
+static void shr_32_an_address_ends_with_its_handle(void **state)
+{
+	char rights[8];
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	struct sync_fence f = sync_fence(&s, SHARED, 7);
+	int nt = share(f.handle);
+	vidmm_d3dkmt_enter(s.other);
+	struct sync_fence g = open_in(s.other_device, nt, 0);
+	mapping_of((const void *)g.value, rights);
+	assert_string_equal(rights, "r--s"); /* MFN-03 */
+	assert_int_equal(sync_destroy(g.handle), STATUS_SUCCESS);
+	mapping_of((const void *)g.value, rights);
+	assert_true(rights[0] != 'r');
+	vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(*f.value, 7);
+	close(nt);
+	sync_stop(&s);
+}
+
+static void at_3_2(struct scripted_miniport *m)
+{
+	sync_3_0(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_2);
+}
+
+/* SFL-28: with UnwaitCpuWaitersOnlyOnDestroy waiters stay, too; without it they would be freed (SFL-27, SYN-15). */
+static void shr_33_sfl_28_the_creator_ends_and_others_wait_on(void **state)
+{
+	struct sync_waiter v = {0};
+	struct sync_world s;
+
+	sync_start(&s, state, at_3_2);
+	struct sync_fence f = sync_fence(&s, SHARED | 0x400, 1);
+	int nt = share(f.handle);
+	vidmm_d3dkmt_enter(s.other);
+	struct sync_fence g = open_in(s.other_device, nt, 0);
+	v.process = s.other;
+	v.device = s.other_device;
+	sync_waiter_start(&s, &v, g.handle, 2);
+	close(nt);
+	vidmm_process_close(s.process);
+	assert_int_equal(vidmm_process_open(s.w.client.host, "three", &s.process), 0);
+	vidmm_d3dkmt_attach(s.process);
+	vidmm_settle(s.w.client.host);
+	assert_int_equal(v.done, 0);
+	assert_int_equal(*g.value, 1);
+	assert_int_equal(sync_signal(s.other_device, g.handle, 2), STATUS_SUCCESS);
+	assert_int_equal(sync_waiter_join(&v), STATUS_SUCCESS);
+	vidmm_d3dkmt_enter(NULL);
+	sync_stop(&s);
+}
+
 /* A second adapter of the same host, with a device of the second process. */
 struct second {
 	struct scripted_miniport *m;
@@ -529,6 +602,8 @@ int main(void)
 		ON_BOTH(sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters),
 		ON_BOTH(sfl_08_sfl_09_sharing_is_settled_at_creation),
 		ON_BOTH(sfl_06_sfl_27_the_end_of_one_handle_frees_all_waiters),
+		ON_BOTH(shr_32_an_address_ends_with_its_handle),
+		ON_BOTH(shr_33_sfl_28_the_creator_ends_and_others_wait_on),
 		ON_BOTH(syn_15_shr_33_the_end_of_a_process),
 	};
 

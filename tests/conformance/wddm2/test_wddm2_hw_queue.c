@@ -96,7 +96,7 @@ static void sub_27_a_refused_command_puts_the_device_in_error(void **state)
 	scripted_fail(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, STATUS_INVALID_PARAMETER, 1);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS); /* it was queued */
 	world_expect_finding(&h.w, "SUB-27");
-	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
+	assert_int_equal(hw_submit(&q, 2), STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE);
 	hw_stop(&h);
 }
 

@@ -110,6 +110,33 @@ static void sch_10_without_bands_it_does_not_start(void **state)
 	refused(state, no_bands);
 }
 
+static void sch_10_clients_can_ask(void **state)
+{
+	for (uint32_t enabled = 0; enabled < 2; enabled++) {
+		struct hw_world h;
+		D3DKMT_WDDM_2_7_CAPS caps = {.Value = 0x55};
+		D3DKMT_ADAPTERINFO info;
+		D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+		const struct client_options options = {.features =
+							       enabled ? VIDMM_FEATURE_HWSCH : 0};
+		D3DKMT_QUERYADAPTERINFO query = {.Type = KMTQAITYPE_WDDM_2_7_CAPS,
+						 .pPrivateDriverData = &caps,
+						 .PrivateDriverDataSize = sizeof(caps)};
+
+		world_start_with(&h.w, state, hw_setup, &options);
+		assert_int_equal(vidmm_process_open(h.w.client.host, "asks", &h.process), 0);
+		vidmm_d3dkmt_attach(h.process);
+		assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+		query.hAdapter = info.hAdapter;
+		assert_int_equal(D3DKMTQueryAdapterInfo(&query), STATUS_SUCCESS);
+		assert_int_equal(caps.HwSchSupported, enabled);
+		assert_int_equal(caps.HwSchEnabled, enabled);
+		assert_int_equal(caps.HwSchEnabledByDefault, 0);
+		vidmm_process_close(h.process);
+		world_stop_adapter(&h.w);
+	}
+}
+
 /* ---- SCH-10: bands and properties ---- */
 
 static uint32_t at(const struct hw_world *h, const struct scripted_call *call)
@@ -387,6 +414,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(sch_10_only_where_all_three_say_so),
+		ON_SIM(sch_10_clients_can_ask),
 		ON_SIM(sch_10_whoever_says_so_has_all_entries),
 		ON_SIM(sch_10_without_bands_it_does_not_start),
 		ON_BOTH(sch_10_bands_before_all_work_properties_before_the_first_command),

@@ -15,8 +15,10 @@ FORMS = [  # defines, and whether errors are what is expected
     ([], False),
     (['REWIND'], False),
     (['DESTROY'], False),
+    (['STORE'], False),
     (['LOOK_FIRST'], True),
     (['COUNT_AFTER'], True),
+    (['STORE', 'COUNT_LATE'], True),
 ]
 
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The flags of synchronization objects, written down a second time as the catalogue prints them: one row per combination it
- * names, one column per type, and its sentence for all other combinations. Compared with the library in every cell.
+ * The flags of synchronization objects: one row per combination that the catalogue names, one column per type, and its sentence for
+ * all other combinations (flag_cells.h). Compared with the library in every cell.
  */
 #include "support/test.h"
+
+#include "model/sync/flag_cells.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "sync/sync.h"
-
-enum { LAST_VERSION = 0x11, TYPES = 10, LOW = 0x800, HIGH = 22 };
 
 /* Flags, then OK (1) or refused (0) on: mutex, semaphore, fence, CPU notification, monitored, periodic. At 3.2. */
 static const struct {
@@ -38,43 +38,6 @@ static const struct {
 	{0x401, "111100"}, {0x403, "111111"},
 };
 
-/* Which flag is legal on which type at all, bits 0 to 10 from left to right. */
-static const char *const legal[6] = {
-	"11000000001", "11000000001", "11100000001", "11000000101", "11111111001", "11000001001",
-};
-/* How many flags have names at each version, and how many types there are: 1.0, 1.1, 1.2, 1.3, 2.0, 2.1, 2.2 ... 3.2. */
-static const uint8_t names[LAST_VERSION + 1] = {0, 0, 1, 2, 3, 8, 8, 8,  8,
-						8, 8, 8, 8, 8, 8, 9, 10, 11};
-static const uint8_t types[LAST_VERSION + 1] = {0, 2, 4, 4, 4, 5, 5, 6, 6,
-						6, 6, 6, 6, 6, 6, 6, 6, 6};
-
-static bool has(uint32_t flags, uint32_t bits)
-{
-	return (flags & bits) == bits;
-}
-
-/* "Any other combination", literally. */
-static bool by_sentence(uint32_t type, uint32_t flags)
-{
-	for (uint32_t bit = 0; bit < 11; bit++)
-		if ((flags >> bit & 1) && legal[type - 1][bit] == '0')
-			return false;
-	if (has(flags, 0x2) && !has(flags, 0x1))
-		return false;
-	if (has(flags, 0x4) && !has(flags, 0x1))
-		return false;
-	if (has(flags, 0x30) || (has(flags, 0x100) && (flags & 0x3)))
-		return false;
-	return !(type >= 5 && has(flags, 0x1) && !has(flags, 0x2));
-}
-
-static bool expected(uint32_t version, bool first_form, uint32_t type, uint32_t flags)
-{
-	if (!type || type > types[version] || (first_form && type > 2))
-		return false;
-	return !(flags >> names[version]) && by_sentence(type, flags);
-}
-
 /* The catalogue's sentence says of its own rows what they say. */
 static void sfl_33_the_rows_and_the_sentence_agree(void **state)
 {
@@ -86,18 +49,12 @@ static void sfl_33_the_rows_and_the_sentence_agree(void **state)
 			struct vmm_sync_refusal refusal;
 			bool ok = rows[r].on[type - 1] == '1';
 
-			assert_int_equal(by_sentence(type, rows[r].flags), ok);
-			assert_int_equal(vmm_sync_may_create(LAST_VERSION, false, type,
+			assert_int_equal(flag_by_sentence(type, rows[r].flags), ok);
+			assert_int_equal(vmm_sync_may_create(FLAG_LAST_VERSION, false, type,
 							     rows[r].flags, &refusal),
 					 ok);
 		}
 	printf("# %u cells of the printed table, 0 differences\n", cells);
-}
-
-/* One bit above the eleven, or none; then several at once. */
-static uint32_t high_bits(uint32_t i)
-{
-	return i == 0 ? 0 : i == HIGH ? 0xFFFFF800 : 0x400u << i;
 }
 
 static void sfl_31_sfl_32_every_combination_at_every_version(void **state)
@@ -106,15 +63,15 @@ static void sfl_31_sfl_32_every_combination_at_every_version(void **state)
 	uint64_t cells = 0, accepted = 0;
 
 	(void)state;
-	for (uint32_t version = 1; version <= LAST_VERSION; version++)
-		for (uint32_t type = 0; type < TYPES; type++)
-			for (uint32_t high = 0; high <= HIGH; high++)
-				for (uint32_t low = 0; low < LOW; low++) {
-					uint32_t flags = low | high_bits(high);
+	for (uint32_t version = 1; version <= FLAG_LAST_VERSION; version++)
+		for (uint32_t type = 0; type < FLAG_TYPES; type++)
+			for (uint32_t high = 0; high <= FLAG_HIGH; high++)
+				for (uint32_t low = 0; low < FLAG_LOW; low++) {
+					uint32_t flags = low | flag_high_bits(high);
 					bool ok = vmm_sync_may_create(version, false, type, flags,
 								      &refusal);
 
-					if (ok != expected(version, false, type, flags))
+					if (ok != flag_expected(version, false, type, flags))
 						fail_msg("version 0x%x type %u flags 0x%x: %d",
 							 version, type, flags, ok);
 					cells++;
@@ -122,7 +79,8 @@ static void sfl_31_sfl_32_every_combination_at_every_version(void **state)
 				}
 	printf("# %llu cells, %llu accepted, 0 differences\n", (unsigned long long)cells,
 	       (unsigned long long)accepted);
-	assert_int_equal(cells, (uint64_t)LAST_VERSION * TYPES * (HIGH + 1) * LOW);
+	assert_int_equal(cells,
+			 (uint64_t)FLAG_LAST_VERSION * FLAG_TYPES * (FLAG_HIGH + 1) * FLAG_LOW);
 	assert_true(accepted > 1000 && accepted < cells / 100);
 }
 
@@ -131,8 +89,8 @@ static void syn_03_syn_05_syn_06_the_types_of_both_calls(void **state)
 	struct vmm_sync_refusal refusal;
 
 	(void)state;
-	for (uint32_t version = 1; version <= LAST_VERSION; version++)
-		for (uint32_t type = 0; type < 4 * TYPES; type++) {
+	for (uint32_t version = 1; version <= FLAG_LAST_VERSION; version++)
+		for (uint32_t type = 0; type < 4 * FLAG_TYPES; type++) {
 			assert_int_equal(vmm_sync_may_create(version, true, type, 0, &refusal),
 					 type == 1 || type == 2);
 			if (type != 1 && type != 2)
@@ -140,7 +98,7 @@ static void syn_03_syn_05_syn_06_the_types_of_both_calls(void **state)
 			if (!vmm_sync_may_create(version, false, type, 0, &refusal))
 				assert_string_equal(refusal.rule, "SYN-06");
 		}
-	assert_false(vmm_sync_may_create(LAST_VERSION, false, UINT32_MAX, 0, &refusal));
+	assert_false(vmm_sync_may_create(FLAG_LAST_VERSION, false, UINT32_MAX, 0, &refusal));
 	assert_string_equal(refusal.rule, "SYN-06");
 }
 
@@ -163,8 +121,8 @@ static void sfl_31_the_checks_come_in_one_order(void **state)
 	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(cases); i++) {
 		struct vmm_sync_refusal refusal = {0};
 
-		assert_false(vmm_sync_may_create(LAST_VERSION, false, cases[i].type, cases[i].flags,
-						 &refusal));
+		assert_false(vmm_sync_may_create(FLAG_LAST_VERSION, false, cases[i].type,
+						 cases[i].flags, &refusal));
 		assert_string_equal(refusal.rule, cases[i].rule);
 		assert_non_null(refusal.why);
 	}

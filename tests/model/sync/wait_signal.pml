@@ -7,12 +7,15 @@
  * Two fences; three waits: for 1 and for 2 of the first, and for 2 of the first and 1 of the second together.
  * REWIND   the first fence is also set back; then without the first wait, or there would be too many states
  * DESTROY  the second fence ends, and with it the wait that is in its heap
- * LOOK_FIRST, COUNT_AFTER  what must not be done: a wait that looks before it counts itself, a signal that looks at the count
- *          before it stores. Each loses a wake-up, which shows that the check would find one.
+ * STORE    the second fence gets its value from a GPU, whose interrupt has the fences that somebody waits for read again
+ * LOOK_FIRST, COUNT_AFTER, COUNT_LATE  what must not be done: a wait that looks before it counts itself, a signal that looks at
+ *          the count before it stores, a wait that only counts itself for the interrupt when it has looked. Each loses a
+ *          wake-up, which shows that the check would find one.
  */
 #define WAITS 3
 #define AT(w, f) (2 * (w) + (f))
 
+byte awaited; /* for the interrupt: of both fences */
 byte word[2], waiters[2], want[6], missing[WAITS];
 bit inside[6], done[WAITS], cancelled[WAITS], gone, locked, raised;
 
@@ -22,6 +25,9 @@ inline release() { locked = 0 }
 /* wait.c: begin_node */
 inline begin_node(w, f)
 {
+#ifndef COUNT_LATE
+	awaited++;
+#endif
 #ifdef LOOK_FIRST
 	seen = word[f];
 	waiters[f]++;
@@ -29,8 +35,11 @@ inline begin_node(w, f)
 	waiters[f]++;
 	seen = word[f];
 #endif
+#ifdef COUNT_LATE
+	awaited++;
+#endif
 	if
-	:: seen >= want[AT(w, f)] -> waiters[f]--
+	:: seen >= want[AT(w, f)] -> waiters[f]--; awaited--
 	:: else -> inside[AT(w, f)] = 1; missing[w]++
 	fi
 }
@@ -39,6 +48,7 @@ inline take_out(w, f)
 {
 	inside[AT(w, f)] = 0;
 	waiters[f]--;
+	awaited--;
 	missing[w]--
 }
 
@@ -103,6 +113,18 @@ proctype signal(byte f; byte new)
 	fi;
 #endif
 end:	skip
+}
+
+/* packet.c: vmm_sync_reread */
+proctype store(byte f; byte new)
+{
+	byte value, seen, w, g;
+
+	word[f] = new;
+	if
+	:: awaited -> deliver(f)
+	:: else
+	fi
 }
 
 proctype rewind()
@@ -181,7 +203,11 @@ init
 		run wait(1);
 		run wait(2);
 		run signal(0, 2);
+#ifdef STORE
+		run store(1, 1);
+#else
 		run signal(1, 1);
+#endif
 #ifdef REWIND
 		run rewind();
 #endif

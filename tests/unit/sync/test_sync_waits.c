@@ -2,8 +2,12 @@
 /* Waits and heaps without clients: many waiters on one fence, waits on many fences, in any order. */
 #include "support/test.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sync/sync_private.h"
 
@@ -14,15 +18,20 @@ struct world {
 	struct vmm_world world;
 };
 
+static void start_on(struct world *w, const struct vmm_os_config *config)
+{
+	memset(w, 0, sizeof(*w));
+	assert_int_equal(vmm_os_create(config, &w->os), VMM_OK);
+	w->world.os = w->os;
+	vmm_list_init(&w->world.sync_awaited);
+	vmm_os_mutex_init(&w->world.sync_lock, w->os, VMM_RANK_SYNC, "sync");
+}
+
 static void start(struct world *w)
 {
 	const struct vmm_os_config config = {.kind = VMM_OS_SIM};
 
-	memset(w, 0, sizeof(*w));
-	assert_int_equal(vmm_os_create(&config, &w->os), VMM_OK);
-	w->world.os = w->os;
-	vmm_list_init(&w->world.sync_awaited);
-	vmm_os_mutex_init(&w->world.sync_lock, w->os, VMM_RANK_SYNC, "sync");
+	start_on(w, &config);
 }
 
 static void stop(struct world *w)
@@ -331,6 +340,100 @@ static void sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters(void **state)
 	stop(&w);
 }
 
+/*
+ * A GPU stores values that nobody tells of, and its interrupt has whoever waits looked through: against a wait that begins at the
+ * same moment. Each round is one of either; the last one's end says that none was missed.
+ */
+enum { STORES = 20000, LOOKS = 1000000 };
+
+struct stores {
+	struct world w;
+	struct fence f;
+	_Atomic uint64_t begun; /* rounds */
+	_Atomic bool over;
+	uint64_t met;
+};
+
+static _Atomic uint64_t stores_told;
+
+static void tell_of_store(struct vmm_sync_wait *wait)
+{
+	atomic_store(&stores_told, wait->nodes[0].value);
+}
+
+static void *store_values(void *context)
+{
+	struct stores *s = context;
+	uint32_t drawn = 1;
+
+	vmm_os_set_current(s->w.os);
+	for (uint64_t round = 1; round <= STORES; round++) {
+		for (uint32_t looks = 0; atomic_load(&s->begun) < round; looks++) {
+			if (atomic_load(&s->over))
+				return NULL;
+			if (looks > LOOKS)
+				sched_yield();
+		}
+		drawn = drawn * 1664525 + 1013904223;
+		for (uint32_t looks = drawn >> 24; looks; looks--)
+			(void)atomic_load(&s->begun);
+		atomic_store(&s->f.word, round);
+		vmm_sync_reread(&s->w.world);
+	}
+	return NULL;
+}
+
+/* Twenty seconds of the processor for what takes a microsecond: it was missed. */
+static bool await_told(uint64_t round)
+{
+	clock_t end = clock() + 20 * CLOCKS_PER_SEC;
+
+	for (uint32_t looks = 0; atomic_load(&stores_told) < round; looks++) {
+		if (looks < LOOKS)
+			continue;
+		sched_yield();
+		if (clock() > end)
+			return false;
+	}
+	return true;
+}
+
+static void mfn_26_no_store_is_missed_by_a_wait_that_begins(void **state)
+{
+	const struct vmm_os_config config = {.kind = VMM_OS_LINUX};
+	struct stores *s = calloc(1, sizeof(*s));
+	pthread_t gpu;
+	bool missed = false;
+
+	(void)state;
+	assert_non_null(s);
+	start_on(&s->w, &config);
+	make(&s->w, &s->f, 0);
+	assert_int_equal(pthread_create(&gpu, NULL, store_values, s), 0);
+	for (uint64_t round = 1; round <= STORES && !missed; round++) {
+		struct vmm_sync_node node = {.object = &s->f.object, .value = round};
+		struct vmm_sync_wait wait = {
+			.world = &s->w.world, .nodes = &node, .count = 1, .tell = tell_of_store};
+
+		node.wait = &wait;
+		vmm_list_init(&wait.link);
+		atomic_store(&s->begun, round);
+		vmm_os_mutex_lock(&s->w.world.sync_lock);
+		bool there = vmm_sync_wait_begin_locked(&wait);
+		vmm_os_mutex_unlock(&s->w.world.sync_lock);
+		if (there)
+			s->met++;
+		else
+			missed = !await_told(round);
+	}
+	atomic_store(&s->over, true);
+	pthread_join(gpu, NULL);
+	printf("# %u stores, %llu of them before the wait\n", STORES, (unsigned long long)s->met);
+	assert_false(missed);
+	stop(&s->w);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +442,7 @@ int main(void)
 		cmocka_unit_test(mfn_14_mfn_15_all_and_any_of_several),
 		cmocka_unit_test(mfn_14_mfn_24_all_hold_at_the_same_look),
 		cmocka_unit_test(mfn_17_the_end_of_a_fence_frees_the_waits_of_the_cpu),
+		cmocka_unit_test(mfn_26_no_store_is_missed_by_a_wait_that_begins),
 		cmocka_unit_test(sfl_27_sfl_28_sfl_29_which_end_frees_the_waiters),
 	};
 

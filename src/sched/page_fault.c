@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DXGK_INTERRUPT_DMA_PAGE_FAULTED (TDR-19, from WDDM 2.0 on): the GPU found no memory where a packet wanted some.
+ *
+ *   the interrupt records; the DPC: the device of the faulted packet is lost, with a record that its client can read, and
+ *     nothing is asked for             the packet counts as complete, like one that faulted in another way
+ *     ENGINE_RESET_REQUIRED, or nobody
+ *     knows which packet it was        the engine is reset, where the miniport can, else the adapter (engine.c)
+ *     ADAPTER_RESET_REQUIRED           the adapter is, by the watchdog (recover.c)
+ *     FATAL_HARDWARE_ERROR             that is the end of the adapter
+ *   whoever has the paging lock next, at PASSIVE_LEVEL: what else the device had queued is cancelled, its fences are let go
+ */
+#include "sched/sched_private.h"
+
+enum {
+	FENCE_INVALID = DXGK_PAGE_FAULT_FENCE_INVALID,
+	ADAPTER_RESET = DXGK_PAGE_FAULT_ADAPTER_RESET_REQUIRED,
+	ENGINE_RESET = DXGK_PAGE_FAULT_ENGINE_RESET_REQUIRED,
+	FATAL_HARDWARE = DXGK_PAGE_FAULT_FATAL_HARDWARE_ERROR,
+	ERROR_DMAPAGEFAULT = 7, /* D3DKMT_DEVICEEXECUTION_STATE */
+};
+
+bool vmm_page_fault_record(struct vmm_node *node, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
+{
+	uint32_t head = atomic_load(&node->page_fault_head);
+	uint32_t flags = (uint32_t)data->DmaPageFaulted.PageFaultFlags;
+
+	if (!data->DmaPageFaulted.FaultedFenceId)
+		flags |= FENCE_INVALID;
+	if (head - atomic_load(&node->page_fault_tail) == VMM_PAGE_FAULTS_MAX)
+		return false;
+	node->page_fault[head % VMM_PAGE_FAULTS_MAX] = (struct vmm_page_fault){
+		.fence = data->DmaPageFaulted.FaultedFenceId,
+		.flags = flags,
+		.record = {.sequence_number =
+				   data->DmaPageFaulted.FaultedPrimitiveAPISequenceNumber,
+			   .virtual_address = data->DmaPageFaulted.FaultedVirtualAddress,
+			   .stage = (uint32_t)data->DmaPageFaulted.FaultedPipelineStage,
+			   .bind_table_entry = data->DmaPageFaulted.FaultedBindTableEntry,
+			   .flags = (uint32_t)data->DmaPageFaulted.PageFaultFlags,
+			   .device_specific =
+				   data->DmaPageFaulted.FaultErrorCode.IsDeviceSpecificCode,
+			   .code = data->DmaPageFaulted.FaultErrorCode.GeneralErrorCode},
+	};
+	atomic_store(&node->page_fault_head, head + 1);
+	return true;
+}
+
+/* Whose packet it was. With no id it is the one that runs (inferred). NULL: nobody's. State lock held. */
+static struct vmm_packet *faulted_packet(const struct vmm_node *node,
+					 const struct vmm_page_fault *fault)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &node->hardware) {
+		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+		if (fault->flags & FENCE_INVALID || packet->fence == fault->fence)
+			return packet;
+	}
+	return NULL;
+}
+
+static void lose(struct vmm_sched *sched, uint32_t index, struct vmm_packet *packet,
+		 const struct vmm_page_fault *fault)
+{
+	struct vmm_context *context = vmm_dma_of(packet)->context;
+	struct vmm_device *device = context->device;
+
+	if (vmm_device_lost(device))
+		return;
+	device->page_fault = fault->record;
+	atomic_store(&device->error, VMM_DEVICE_PAGE_FAULT);
+	vmm_reason(
+		sched->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
+		device->process->id, device->handle,
+		"TDR-19: page fault at 0x%llx on fence 0x%08x of context 0x%08x (node %u, flags 0x%x): device 0x%08x is lost",
+		(unsigned long long)fault->record.virtual_address, packet->fence, context->handle,
+		index, fault->flags, device->handle);
+	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
+		  device->handle, VIDMM_RECOVERY_DEVICE_LOST, ERROR_DMAPAGEFAULT, index,
+		  packet->fence, 0);
+}
+
+static void want_reset(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet,
+		       bool adapter)
+{
+	const struct vmm_node *node = &sched->node[index];
+	const struct vmm_timeout timeout = {
+		.node = index,
+		.fence = packet ? packet->fence : node->last_completed,
+		.fault = true,
+		.running_ns = vmm_os_now_ns(sched->adapter->os) - node->since_ns,
+	};
+
+	if (!sched->watchdog) {
+		vmm_reason(
+			sched->adapter->observe, VMM_UNSUCCESSFUL, 0, 0,
+			"TDR-19: node %u is to be reset after a page fault, and TdrLevel is 0 (TDR-01)",
+			index);
+		return;
+	}
+	vmm_engine_fault_locked(sched, &timeout, adapter);
+}
+
+/* A packet that is over already, or none that was ever there. */
+static uint32_t not_with_hardware(struct vmm_sched *sched, uint32_t index,
+				  const struct vmm_page_fault *fault)
+{
+	struct vmm_node *node = &sched->node[index];
+
+	if (!(fault->flags & FENCE_INVALID) &&
+	    !vmm_fence_reached(node->last_completed, fault->fence))
+		vmm_queue_refuse_report(sched, index, fault->fence);
+	else if (fault->flags & (ADAPTER_RESET | ENGINE_RESET))
+		want_reset(sched, index, NULL, fault->flags & ADAPTER_RESET);
+	return 0;
+}
+
+static uint32_t settle(struct vmm_sched *sched, uint32_t index, const struct vmm_page_fault *fault)
+{
+	struct vmm_node *node = &sched->node[index];
+	struct vmm_packet *packet = faulted_packet(node, fault);
+
+	if (fault->flags & FATAL_HARDWARE) {
+		vmm_reason(sched->adapter->observe, VMM_DEVICE_REMOVED, 0, 0,
+			   "TDR-19: node %u reports a page fault that is a fatal hardware error",
+			   index);
+		vmm_port_fatal(sched->adapter->port, VMM_PORT_FATAL_TDR, index, fault->fence,
+			       fault->flags);
+		return 0;
+	}
+	if (!packet)
+		return not_with_hardware(sched, index, fault);
+	if (!packet->paging) {
+		lose(sched, index, packet, fault);
+		vmm_engine_cancel_locked(sched, node);
+	}
+	/* Of paging nobody knows what has become of the content (TDR-17). */
+	if (packet->paging || fault->flags & (ADAPTER_RESET | ENGINE_RESET | FENCE_INVALID)) {
+		want_reset(sched, index, packet, packet->paging || fault->flags & ADAPTER_RESET);
+		return 0;
+	}
+	return vmm_queue_retire_locked(sched, node, packet->fence);
+}
+
+uint32_t vmm_page_faults_locked(struct vmm_sched *sched, uint32_t index)
+{
+	struct vmm_node *node = &sched->node[index];
+	uint32_t tail = atomic_load(&node->page_fault_tail), retired = 0;
+
+	while (tail != atomic_load(&node->page_fault_head)) {
+		struct vmm_page_fault fault = node->page_fault[tail % VMM_PAGE_FAULTS_MAX];
+
+		atomic_store(&node->page_fault_tail, ++tail);
+		retired += settle(sched, index, &fault);
+	}
+	return retired;
+}
+
+void vmm_page_faults_forget(struct vmm_node *node)
+{
+	atomic_store(&node->page_fault_tail, atomic_load(&node->page_fault_head));
+}
+
+NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	uint32_t none = VMM_DEVICE_OK;
+
+	vmm_paging_lock(adapter);
+	bool marked = atomic_compare_exchange_strong(&device->error, &none, VMM_DEVICE_RESET);
+	if (marked) {
+		vmm_reason(
+			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
+			"TDRS-15: device 0x%08x is marked as in error (reason 0x%08x): it is lost",
+			device->handle, reason);
+		vmm_memory_devices_lost_locked(adapter);
+		vmm_cancel_lost(adapter->sched);
+		vmm_queue_drain_locked(adapter->sched);
+	}
+	vmm_paging_unlock(adapter);
+	if (marked) {
+		vmm_device_disturb(device);
+		vmm_progress_signal(adapter);
+		vmm_worker_wake(adapter->sched);
+	}
+	return STATUS_SUCCESS;
+}
+
+void vmm_sched_page_fault(const struct vmm_device *device, struct vmm_page_fault_record *record)
+{
+	vmm_os_mutex_lock(&device->adapter->state_lock);
+	*record = device->page_fault;
+	vmm_os_mutex_unlock(&device->adapter->state_lock);
+}
