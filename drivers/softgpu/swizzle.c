@@ -46,6 +46,7 @@ static NTSTATUS open_window(struct softgpu_adapter *adapter, HANDLE allocation,
 {
 	struct softgpu_window *window = softgpu_window_at(&adapter->memory, surface->first);
 
+	/* Instances of a renamed allocation have its handle in common, and a place each (REN-01). */
 	if (window && window->owner == allocation && window->surface.first == surface->first) {
 		window->uses++;
 		return STATUS_SUCCESS;

@@ -68,11 +68,17 @@ enum softgpu_allocation_flags {
 		0x1000, /* on every adapter of a link, with one backing store */
 	SOFTGPU_ALLOCATION_LINK_INSTANCED = 0x2000 /* the same, with one each */
 };
+/*
+ * A tiled surface has rows of stride_bytes and is stored in tiles of 4096 bytes, row of tiles after row of tiles. An X tile has 8
+ * rows of 512 bytes, one after the other; a Y tile 32 rows of 128 bytes, in 8 columns of 16 bytes, a column's rows one after the
+ * other. Its size is rounded up to whole rows of tiles. Commands and plain locks see the tiles; a lock with AcquireAperture sees rows
+ * one behind the other, whatever its PrivateDriverData: all of a surface is one picture.
+ */
 struct softgpu_allocation {
 	uint32_t version; /* SOFTGPU_ALLOCATION_VERSION */
 	uint32_t flags;
 	uint64_t size_bytes;
-	uint32_t stride_bytes;      /* of tiled surfaces; 0 otherwise */
+	uint32_t stride_bytes;      /* of tiled surfaces: whole tiles, X 512, Y 128; 0 otherwise */
 	uint32_t segment_set;       /* bit n-1: segment n; 0: all there are */
 	uint32_t preferred_segment; /* 0: segment 1 when in the set */
 	uint32_t alignment;         /* 0: 4096 */

@@ -120,25 +120,64 @@ void vmm_recency_settle_slowly(struct vmm_memory *memory)
 	memory->touched_count = 0;
 }
 
+/* What of the journal and the counter is written once, however many are used. */
+struct pen {
+	struct vmm_instance **at, *const *end;
+	uint64_t use;
+};
+
+static inline void write_use(struct pen *pen, struct vmm_instance *instance)
+{
+	instance->last_use = ++pen->use;
+	if (pen->at < pen->end)
+		*pen->at++ = instance;
+}
+
+static struct pen take_pen(const struct vmm_memory *memory)
+{
+	uint32_t count = memory->touched_count;
+
+	return (struct pen){
+		.at = memory->touched + (count < VMM_TOUCHED_MAX ? count : VMM_TOUCHED_MAX),
+		.end = memory->touched + VMM_TOUCHED_MAX,
+		.use = memory->use_counter,
+	};
+}
+
+static void put_pen(struct vmm_memory *memory, const struct pen *pen)
+{
+	uint64_t uses = pen->use - memory->use_counter;
+
+	memory->use_counter = pen->use;
+	memory->touched_count =
+		uses > VMM_TOUCHED_MAX - vmm_min_u64(memory->touched_count, VMM_TOUCHED_MAX)
+			? VMM_TOUCHED_MAX + 1
+			: memory->touched_count + (uint32_t)uses;
+}
+
 /* Looked at is no more than the two lines of each; what has been seen in this preparation has its number. */
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
 {
 	struct vmm_memory *memory = adapter->memory;
-	uint32_t paging = adapter->paging_timeline;
-	uint64_t needed = 0;
+	struct vmm_instance *const *instances = use->instances;
+	const D3DDDI_PATCHLOCATIONLIST *patches = use->patches;
+	uint32_t paging = adapter->paging_timeline, timeline = use->timeline, end = use->end;
+	uint64_t preparation = use->preparation, sequence = use->sequence, needed = 0;
+	struct pen pen = take_pen(memory);
 
-	for (uint32_t p = use->first; p < use->end; p++) {
-		struct vmm_instance *instance = use->instances[use->patches[p].AllocationIndex];
+	for (uint32_t p = use->first; p < end; p++) {
+		struct vmm_instance *instance = instances[patches[p].AllocationIndex];
 
-		if (!instance || instance->prepared == use->preparation)
+		if (!instance || instance->prepared == preparation)
 			continue;
-		instance->prepared = use->preparation;
-		note(memory, instance);
-		vmm_instance_activate(instance, use->timeline, use->sequence);
+		instance->prepared = preparation;
+		write_use(&pen, instance);
+		vmm_instance_activate(instance, timeline, sequence);
 		needed = vmm_max_u64(needed, atomic_load_explicit(&instance->queued[paging],
 								  memory_order_relaxed));
 		needed = vmm_max_u64(
 			needed, atomic_load_explicit(&instance->updated, memory_order_relaxed));
 	}
+	put_pen(memory, &pen);
 	return needed;
 }

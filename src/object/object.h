@@ -127,7 +127,9 @@ struct vmm_adapter {
 	struct vmm_memory *memory;
 	struct vmm_sched *sched;
 	const struct vmm_sync_driver *sync_driver; /* of sync, from whoever knows the port */
-	struct vmm_list world_link;                /* guarded by world->shared_lock */
+	/* Of sched: `ending` of a device is set; what its calls wait for and nobody will do is given up. No lock held. */
+	void (*device_ends)(struct vmm_adapter *adapter);
+	struct vmm_list world_link; /* guarded by world->shared_lock */
 	uint32_t visitors; /* calls that vmm_adapter_get let in; guarded by world->shared_lock */
 	_Atomic uint32_t left;      /* moves when one of them has gone; futex of who stops it */
 	uint32_t luid;              /* ADP-05; 0 while it does not run */

@@ -454,6 +454,7 @@ struct vmm_device *vmm_device_end(const void *handle)
 	if (device) {
 		atomic_store(&device->ending, true);
 		vmm_device_disturb(device);
+		device->adapter->device_ends(device->adapter);
 		vmm_live_leave(&visit);
 	}
 	return vmm_live_end(VMM_LIVE_DEVICE, handle);

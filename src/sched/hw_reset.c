@@ -118,11 +118,41 @@ static void look(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 	vmm_worker_wake(sched);
 }
 
+/* TDR-01: they are told, and begin anew. */
+static void ignore(struct vmm_sched *sched, const struct vmm_timeout *timeout)
+{
+	uint64_t now = vmm_os_now_ns(sched->adapter->os);
+	struct vmm_list *at, *link;
+
+	vmm_recovery_event(sched, VIDMM_RECOVERY_TIMEOUT, timeout);
+	vmm_recovery_event(sched, VIDMM_RECOVERY_IGNORED, timeout);
+	vmm_os_mutex_lock(&sched->adapter->state_lock);
+	vmm_list_for_each (at, &sched->hw->contexts) {
+		struct vmm_hw_context *context = vmm_container_of(at, struct vmm_hw_context, link);
+
+		if (context != timeout->hw)
+			continue;
+		context->suspended_ns = now;
+		vmm_list_for_each (link, &context->queues) {
+			struct vmm_hw_queue *queue =
+				vmm_container_of(link, struct vmm_hw_queue, link);
+
+			queue->since_ns = now;
+			queue->looked = false;
+		}
+	}
+	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+}
+
 static void time_out(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	bool failed;
 
+	if (sched->tdr.debug_mode == 1) {
+		ignore(sched, timeout);
+		return;
+	}
 	vmm_os_mutex_lock(&adapter->state_lock);
 	failed = sched->hw->engine[timeout->node].failed || sched->tdr.level != 3;
 	if (!failed)

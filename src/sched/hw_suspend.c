@@ -265,7 +265,7 @@ void vmm_hw_resume_locked(struct vmm_sched *sched)
 			vmm_container_of(link, struct vmm_hw_context, link);
 
 		if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering) ||
-		    atomic_load(&sched->halted) || atomic_load(&adapter->hw_in_the_way))
+		    atomic_load(&sched->halted))
 			return;
 		if (context->state != VMM_HW_RUNNING)
 			resume(context);
@@ -300,6 +300,8 @@ void vmm_hw_work(struct vmm_adapter *adapter)
 	if (changed)
 		vmm_hw_tell_all_locked(sched);
 	if (atomic_load(&sched->hw->waiting)) {
+		/* Whoever still wants memory says so again when he next looks; others had only asked. */
+		atomic_store(&adapter->hw_in_the_way, false);
 		vmm_hw_pump_locked(sched);
 		vmm_hw_resume_locked(sched);
 		vmm_hw_pump_locked(sched);

@@ -81,6 +81,10 @@ vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint
 	struct vmm_sched *sched = adapter->sched;
 	struct beat *beat = take(sched);
 
+	if (vmm_unlikely(!beat)) { /* the worker may not have got to those that are over */
+		vmm_periodic_work(adapter);
+		beat = take(sched);
+	}
 	if (!beat)
 		return VMM_NO_MEMORY;
 	uint32_t id = ++beat->uses * BEATS + (uint32_t)(beat - sched->periodic->beat);

@@ -207,7 +207,7 @@ _Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
 static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	const struct vmm_device *device = s->context->device;
-	const struct vmm_handle_table handles = device->process->handles;
+	const struct vmm_handle_table handles = device->process->handles; /* its lock is held */
 	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
 	DXGK_ALLOCATIONLIST *list = dma->list;
 	struct vmm_instance **instances = dma->instances;

@@ -18,6 +18,12 @@ const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.wake = wake,
 };
 
+/* Its calls may wait for buffers that are behind a wait. */
+static void device_ends(struct vmm_adapter *adapter)
+{
+	vmm_steps_look(adapter->sched);
+}
+
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 {
 	struct vmm_sched *sched = vmm_calloc(1, sizeof(*sched));
@@ -95,6 +101,7 @@ vmm_status vmm_sched_start(struct vmm_adapter *adapter)
 
 	sched->caps = vmm_port_caps(adapter->port);
 	adapter->sync_driver = &vmm_sched_sync_driver;
+	adapter->device_ends = device_ends;
 	status = vmm_display_create(adapter);
 	if (vmm_ok(status))
 		status = vmm_periodic_create(sched);

@@ -67,6 +67,12 @@ static bool is_hopeless(const struct vmm_context *context)
 	       atomic_load(&context->device->adapter->removed);
 }
 
+/* Nobody waits for its waits any more. */
+static bool is_ending(const struct vmm_context *context)
+{
+	return context->steps.ending || atomic_load(&context->device->ending);
+}
+
 static bool is_due(const struct vmm_step *step)
 {
 	const struct vmm_steps *steps = &step->context->steps;
@@ -103,7 +109,7 @@ static struct vmm_step *actionable(const struct vmm_context *context)
 	if (step->kind == VMM_STEP_SIGNAL)
 		can = is_due(step) || is_hopeless(context);
 	else if (step->kind == VMM_STEP_WAIT && step->begun)
-		can = step->told || (!step->over && (steps->ending || is_hopeless(context)));
+		can = step->told || (!step->over && (is_ending(context) || is_hopeless(context)));
 	if (can)
 		return step;
 	return step->kind == VMM_STEP_SIGNAL && steps->holding ? buffer_behind_signals(steps)
@@ -149,7 +155,7 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 	}
 	if (!step->begun)
 		return *dropped = true;
-	if (!context->steps.ending && !is_hopeless(context))
+	if (!is_ending(context) && !is_hopeless(context))
 		return false;
 	if (!vmm_sync_packet_withdraw(&step->software->sync)) {
 		step->over = true; /* it was satisfied just now: `told` will say so */

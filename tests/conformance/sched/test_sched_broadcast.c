@@ -629,6 +629,7 @@ static void dma_10_tdr_12_a_reset_cancels_each_of_them(void **state)
 		of_third += call->in.cancel.hContext == kmd(&b, VIDMM_DDI_SUBMIT_COMMAND, 2);
 		assert_int_equal(call->in.cancel.DmaBufferSubmissionEndOffset, COMMAND);
 	}
+	assert_int_equal(of_third, 4 - 2);
 	assert_true(timeout_is_lost(&b.t.w.device, b.a));
 	client_idle(&b.t.w.client);
 	timeout_reopen(&b.t);

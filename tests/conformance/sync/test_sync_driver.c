@@ -2,6 +2,7 @@
 /* CPU notifications that the miniport signals: its objects, its signals, what clients may not do, what they say about them (CPN). */
 #include "sync_world.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -354,6 +355,56 @@ static void cpn_06_the_device_s_own_callback_ends_it(void **state)
 	sync_stop(&s);
 }
 
+/* ---- a thread of the miniport's that signals what may have ended by now ---- */
+
+enum { EVENTS = 400 };
+struct signaller {
+	struct sync_world *s;
+	_Atomic uintptr_t event; /* what it signals; 0: it ends */
+	_Atomic uint64_t set;
+};
+
+static void signal_main(void *argument)
+{
+	struct signaller *x = argument;
+	uintptr_t event;
+
+	while ((event = atomic_load(&x->event)) != 0)
+		if (signal_as(x->s, NULL, (HANDLE)event, 1) == STATUS_SUCCESS)
+			atomic_fetch_add(&x->set, 1);
+}
+
+static void cpn_06_cpn_07_signals_race_with_the_end(void **state)
+{
+	struct vidmm_thread *thread;
+	struct sync_world s;
+	struct signaller x = {.s = &s};
+
+	sync_start(&s, state, sync_3_0);
+	int event = sync_event();
+	D3DKMT_HANDLE handle = make(&s, event);
+	x.event = (uintptr_t)given(&s, 0);
+	assert_int_equal(vidmm_thread_create(s.w.client.host, "signals", signal_main, &x, &thread),
+			 0);
+	for (uint32_t i = 1; i <= EVENTS; i++) {
+		assert_int_equal(sync_destroy(handle), STATUS_SUCCESS);
+		handle = make(&s, event);
+		atomic_store(&x.event, (uintptr_t)given(&s, i));
+		if (i % 16 == 0) { /* some are signalled, whoever is fast */
+			struct pollfd set = {.fd = event, .events = POLLIN};
+
+			assert_int_equal(poll(&set, 1, -1), 1);
+			(void)sync_events(event);
+		}
+	}
+	atomic_store(&x.event, 0);
+	vidmm_thread_join(thread);
+	assert_true(x.set >= EVENTS / 16);
+	assert_int_equal(s.w.m->live_events, 1);
+	close(event);
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +418,7 @@ int main(void)
 		ON_BOTH(cpn_10_the_miniport_hears_what_it_is_for),
 		ON_BOTH(cpn_10_no_record_no_event_no_success),
 		ON_BOTH(cpn_06_the_device_s_own_callback_ends_it),
+		ON_LINUX(cpn_06_cpn_07_signals_race_with_the_end),
 	};
 
 	return cmocka_run_group_tests_name("sync driver", tests, NULL, NULL);

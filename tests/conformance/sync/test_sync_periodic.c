@@ -266,6 +266,49 @@ static void pnp_03_none_is_left_when_the_miniport_stops(void **state)
 	close((int)(uintptr_t)nt);
 }
 
+/* Beats of all notifications that there ever were, on a thread of the miniport's, while fences come and go. */
+enum { FENCES = 200 };
+struct beater {
+	struct sync_world *s;
+	_Atomic uint32_t made, quit;
+};
+
+static void beat_main(void *argument)
+{
+	struct beater *x = argument;
+
+	while (!atomic_load(&x->quit)) {
+		uint32_t made = atomic_load(&x->made);
+
+		if (made)
+			scripted_beat(x->s->w.m, 0, created(x->s, made - 1)->NotificationID);
+	}
+}
+
+static void pmf_07_beats_race_with_the_end(void **state)
+{
+	struct vidmm_thread *thread;
+	struct sync_world s;
+	struct beater x = {.s = &s};
+
+	sync_start(&s, state, with_display);
+	assert_int_equal(vidmm_thread_create(s.w.client.host, "beats", beat_main, &x, &thread), 0);
+	for (uint32_t i = 1; i <= FENCES; i++) {
+		struct sync_fence f = make(&s, 0, 0, 0);
+
+		atomic_store(&x.made, i);
+		if (i % 8 == 0)
+			assert_int_equal(sync_wait(s.device, f.handle, 2), STATUS_SUCCESS);
+		assert_int_equal(sync_destroy(f.handle), STATUS_SUCCESS);
+	}
+	atomic_store(&x.quit, 1);
+	vidmm_thread_join(thread);
+	vidmm_settle(s.w.client.host);
+	assert_int_equal(s.w.m->live_periodic, 0);
+	client_forget(&s.w.client); /* PMF-07, of beats that came too late */
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +321,7 @@ int main(void)
 		ON_BOTH(pmf_07_interrupts_of_what_is_not_there),
 		ON_BOTH(pmf_03_shr_12_it_lasts_as_long_as_somebody_has_it),
 		ON_BOTH(pnp_03_none_is_left_when_the_miniport_stops),
+		ON_LINUX(pmf_07_beats_race_with_the_end),
 	};
 
 	return cmocka_run_group_tests_name("sync periodic", tests, NULL, NULL);

@@ -74,6 +74,178 @@ static void pnp_03_an_adapter_stops_whoever_waits(void **state)
 	scripted_destroy(p.w.m);
 }
 
+/* ---- who waits for what is behind a wait; WDDM 1.3, whose locks wait for the GPU ---- */
+
+static void queue_1_3(struct scripted_miniport *m)
+{
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM1_3);
+}
+
+/* A FENCE, and the lane's queue waits for 1 of it. */
+static D3DKMT_HANDLE hold(struct lane *lane)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {.hDevice = lane->device,
+						      .Info.Type = D3DDDI_FENCE};
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {
+		.hContext = lane->context, .ObjectCount = 1, .Fence.FenceValue = 1};
+
+	lane_enter(lane);
+	assert_int_equal(D3DKMTCreateSynchronizationObject2(&create), STATUS_SUCCESS);
+	wait.ObjectHandleArray[0] = create.hSyncObject;
+	assert_int_equal(D3DKMTWaitForSynchronizationObject2(&wait), STATUS_SUCCESS);
+	return create.hSyncObject;
+}
+
+static void sub_29_what_is_behind_a_wait_is_busy(void **state)
+{
+	struct priority_world p;
+
+	queue_start_with(&p, state, queue_1_3, NULL);
+	struct lane *a = priority_lane(&p, 0, 'a'), *b = priority_lane(&p, 1, 'b');
+	D3DKMT_HANDLE fence = hold(a), other = lane_allocate(a, 4 * KIB, WORLD_MEMORY);
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {.hContext = a->context,
+							    .ObjectCount = 1,
+							    .ObjectHandleArray = {fence},
+							    .Fence.FenceValue = 1};
+	uint32_t live = p.w.m->live_allocations;
+	lane_submit(a, 1);
+	lane_submit_use(a, other);
+	assert_int_not_equal(lane_try_lock(a, a->own, 0), STATUS_SUCCESS);
+	assert_int_equal(lane_destroy(a, other), STATUS_SUCCESS);
+	assert_int_equal(p.w.m->live_allocations, live); /* its end waits for the packet */
+	lane_submit(b, 2);
+	queue_assert_order(&p, "bb");
+	priority_complete(&p, 2);
+	client_idle(&p.w.client); /* what is behind a wait is not waited for */
+	/* Its own queue cannot free it: the signal is behind the wait. Another context of the process can. */
+	lane_enter(a);
+	assert_int_equal(D3DKMTSignalSynchronizationObject2(&signal), STATUS_SUCCESS);
+	queue_assert_order(&p, "");
+	D3DKMT_CREATECONTEXT create = {.hDevice = a->device};
+	assert_int_equal(D3DKMTCreateContext(&create), STATUS_SUCCESS);
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 from_there = signal;
+	from_there.hContext = create.hContext;
+	assert_int_equal(D3DKMTSignalSynchronizationObject2(&from_there), STATUS_SUCCESS);
+	while (strlen(priority_order(&p)) < 2 || p.w.m->live_allocations == live) {
+		world_run(&p.w); /* the second wants its allocation paged in */
+		vidmm_settle(p.w.client.host);
+	}
+	queue_assert_order(&p, "aa");
+	assert_int_equal(lane_try_lock(a, a->own, 0), STATUS_SUCCESS);
+	priority_stop(&p);
+}
+
+struct locker {
+	struct lane *lane;
+	_Atomic uint32_t at; /* 1: it is about to lock; 2: it is back */
+};
+
+static void lock_main(void *argument)
+{
+	struct locker *l = argument;
+	D3DKMT_LOCK args = {.hDevice = l->lane->device, .hAllocation = l->lane->own};
+
+	vidmm_d3dkmt_enter(l->lane->process);
+	atomic_store(&l->at, 1);
+	(void)!D3DKMTLock(
+		&args); /* the device ends meanwhile: whatever it says, it says something */
+	atomic_store(&l->at, 2);
+	vidmm_d3dkmt_enter(NULL);
+}
+
+static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
+{
+	struct priority_world p;
+
+	queue_start_with(&p, state, queue_1_3, NULL);
+	struct locker l = {.lane = priority_lane(&p, 0, 'a')};
+	struct vidmm_thread *thread;
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = l.lane->device};
+
+	(void)hold(l.lane);
+	lane_submit(l.lane, 1);
+	p.w.m->settings.complete_at_once = true;
+	assert_int_equal(vidmm_thread_create(p.w.client.host, "locker", lock_main, &l, &thread), 0);
+	while (!atomic_load(&l.at))
+		vidmm_settle(p.w.client.host);
+	vidmm_settle(p.w.client.host);
+	lane_enter(l.lane);
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	vidmm_thread_join(thread);
+	assert_int_equal(l.at, 2);
+	client_forget(&p.w.client); /* where it came after the end, its handle is dead */
+	priority_stop(&p);
+}
+
+/* ---- two adapters ---- */
+
+static void start_second(struct priority_world *p, struct scripted_miniport *m,
+			 struct vidmm_adapter **adapter, D3DKMT_HANDLE *device)
+{
+	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+
+	queue_3_0(m);
+	m->settings.complete_at_once = true;
+	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						      .initialization_data = scripted_table(m),
+						      .bar_sizes = bars,
+						      .bar_count = 1,
+						      .tdr = &client_no_tdr};
+	assert_int_equal(vidmm_adapter_start(p->w.client.host, &options, adapter), 0);
+	vidmm_d3dkmt_enter(p->process[1]);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	assert_int_equal(all.NumAdapters, 2);
+	D3DKMT_CREATEDEVICE create = {.hAdapter = info[1].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&create), STATUS_SUCCESS);
+	*device = create.hDevice;
+}
+
+static void sfl_11_syn_23_a_context_waits_for_one_of_another_adapter(void **state)
+{
+	struct vidmm_adapter *adapter;
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct scripted_miniport *m = scripted_create();
+	start_second(&p, m, &adapter, &p.device[1]);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b');
+	struct queue_fence both = queue_fence(a, 7, 0), back = queue_fence(b, 7, 0);
+	D3DKMT_HANDLE theirs = queue_fence_for(a, both.handle, b),
+		      ours = queue_fence_for(b, back.handle, a);
+	assert_int_equal(lane_wait(b, theirs, 1), STATUS_SUCCESS);
+	lane_render(b);
+	assert_int_equal(lane_signal(b, back.handle, 1), STATUS_SUCCESS);
+	lane_render(a);
+	assert_int_equal(lane_signal(a, both.handle, 1), STATUS_SUCCESS);
+	assert_int_equal(lane_wait(a, ours, 1), STATUS_SUCCESS);
+	lane_render(a);
+	queue_assert_order(&p, "a");
+	priority_complete(&p, 1); /* the other adapter gets to work, and then this one */
+	queue_assert_order(&p, "ba");
+	assert_int_equal(*back.value, 1);
+	/* What was not made to cross is of one adapter (SYN-23). */
+	struct queue_fence own = queue_fence(b, 0, 0);
+	p.device[1] = b->device;
+	struct lane first = *b;
+	D3DKMT_ADAPTERINFO info[2];
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = info[0].hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	D3DKMT_CREATECONTEXT context = {.hDevice = device.hDevice};
+	assert_int_equal(D3DKMTCreateContext(&context), STATUS_SUCCESS);
+	first.context = context.hContext;
+	assert_int_equal(lane_wait(&first, own.handle, 1), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "SYN-23");
+	assert_int_equal(lane_signal(&first, own.handle, 1), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "SYN-23");
+	vidmm_adapter_stop(adapter);
+	priority_stop(&p);
+	scripted_destroy(m);
+}
+
 /* ---- a reset ---- */
 
 static void tdrs_11_signals_of_lost_contexts_are_never_executed(void **state)
@@ -312,6 +484,9 @@ int main(void)
 		ON_BOTH(q_46_sub_29_the_end_of_a_context_does_not_wait_for_a_fence),
 		ON_BOTH(sub_29_a_device_ends_with_what_its_contexts_wait_for),
 		ON_BOTH(pnp_03_an_adapter_stops_whoever_waits),
+		ON_BOTH(sub_29_what_is_behind_a_wait_is_busy),
+		ON_BOTH(q_46_the_end_of_a_device_frees_who_waits_in_a_lock),
+		ON_BOTH(sfl_11_syn_23_a_context_waits_for_one_of_another_adapter),
 		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
 		ON_SIM(tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete),
 		ON_BOTH(pnp_05_a_wait_outlasts_a_change_of_power),

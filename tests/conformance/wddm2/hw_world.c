@@ -84,20 +84,28 @@ void hw_settle(struct hw_world *h)
 	vidmm_settle(h->w.client.host);
 }
 
-void hw_run(struct hw_world *h)
+/* What the GPU can do now. */
+static uint32_t work(struct hw_world *h)
 {
 	struct scripted_miniport *m = h->w.m;
 	uint32_t done;
 
+	hw_settle(h);
+	done = scripted_complete_all(m);
+	for (uint32_t q = 0; q < m->hw_queue_count; q++)
+		if (!m->hw_queue[q].context->suspended)
+			done += scripted_hw_complete(m, q, UINT32_MAX);
+	return done;
+}
+
+void hw_run(struct hw_world *h)
+{
 	do {
-		hw_settle(h);
-		done = scripted_complete_all(m);
-		for (uint32_t q = 0; q < m->hw_queue_count; q++)
-			if (!m->hw_queue[q].context->suspended)
-				done += scripted_hw_complete(m, q, UINT32_MAX);
-	} while (done && !h->w.fatals);
-	if (!h->w.fatals)
-		wddm2_run(&h->w);
+		while (work(h) && !h->w.fatals)
+			;
+		if (!h->w.fatals)
+			wddm2_run(&h->w);
+	} while (work(h) && !h->w.fatals);
 }
 
 struct hw_queue hw_queue(struct hw_world *h, D3DKMT_HANDLE context, uint32_t flags)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hardware queues of two devices and a program with DMA buffers, which together want more memory than there is; waits, signals,
- * suspensions that are answered late, changes of power, all in an order that comes from a seed. Whatever the order: commands complete in
+ * suspensions that are answered late, all in an order that comes from a seed. Whatever the order: commands complete in
  * that of their queue, nothing is submitted to a suspended context (a fault of the miniport's), everything comes to an end.
  */
 #include "hw_world.h"
 
 #define DEVICES 2u
 #define QUEUES  4u
-#define ROUNDS  24u
+#define ROUNDS  48u
 #define STEPS   120u
 #define BYTES   (6 * MIB) /* of each of three; two of them fit */
 
@@ -60,8 +60,8 @@ static void begin(struct random *r, void **state, uint64_t seed)
 	for (uint32_t d = 0; d < DEVICES; d++)
 		list_some(r->device[d]);
 	for (uint32_t q = 0; q < QUEUES; q++)
-		r->queue[q] = hw_queue(&r->h, q ? hw_context(r->device[q % DEVICES]) : r->h.context,
-				       0);
+		r->queue[q] =
+			hw_queue(&r->h, q ? hw_context(r->device[q % DEVICES]) : r->h.context, 0);
 	fence.hDevice = r->device[0];
 	fence.Info.Type = D3DDDI_MONITORED_FENCE;
 	assert_int_equal(D3DKMTCreateSynchronizationObject2(&fence), STATUS_SUCCESS);

@@ -199,6 +199,28 @@ static void tdrs_09_a_queue_without_timeout_takes_its_time(void **state)
 	hw_stop(&h);
 }
 
+static void tdr_01_tdr_21_ignored_where_timeouts_are(void **state)
+{
+	const struct vidmm_tdr_options tdr = {.level = 3,
+					      .delay_ms = 2000,
+					      .ddi_delay_ms = 5000,
+					      .limit_time_ms = 60000,
+					      .limit_count = 5,
+					      .debug_mode = 1};
+	const struct client_options options = {.tdr = &tdr};
+	struct hw_world h;
+
+	hw_start_with(&h, state, NULL, &options);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	let_pass(&h, 10 * SECOND_NS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 0);
+	assert_true(client_events(&h.w.client, VIDMM_EVENT_RECOVERY) >= 3);
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 1), 1);
+	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
 static void sch_11_a_suspension_that_is_not_answered_resets_the_engine(void **state)
 {
 	struct hw_world h;
@@ -272,6 +294,7 @@ int main(void)
 		ON_SIM(tdr_21_so_is_one_that_invalidates_nothing),
 		ON_SIM(tdr_21_so_is_an_engine_that_does_not_resume),
 		ON_SIM(sub_14_a_lost_interrupt_is_found),
+		ON_SIM(tdr_01_tdr_21_ignored_where_timeouts_are),
 		ON_SIM(tdrs_09_a_queue_without_timeout_takes_its_time),
 		ON_SIM(sch_11_a_suspension_that_is_not_answered_resets_the_engine),
 		ON_SIM(tdr_21_a_fault_that_wants_it),

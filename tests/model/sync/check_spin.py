@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks wait_signal.pml exhaustively, in each of its forms; the broken ones must be found broken. Prints TAP.
+"""Checks a model exhaustively, in each of its forms; the broken ones must be found broken. Prints TAP.
 
     check_spin.py SPIN CC MODEL
 """
@@ -11,15 +11,28 @@ import subprocess
 import sys
 import tempfile
 
-FORMS = [  # defines, and whether errors are what is expected
-    ([], False),
-    (['REWIND'], False),
-    (['DESTROY'], False),
-    (['STORE'], False),
-    (['LOOK_FIRST'], True),
-    (['COUNT_AFTER'], True),
-    (['STORE', 'COUNT_LATE'], True),
-]
+FORMS = {  # defines, and whether errors are what is expected
+    'wait_signal': [
+        ([], False),
+        (['REWIND'], False),
+        (['DESTROY'], False),
+        (['STORE'], False),
+        (['LOOK_FIRST'], True),
+        (['COUNT_AFTER'], True),
+        (['STORE', 'COUNT_LATE'], True),
+    ],
+    'queue_steps': [
+        ([], False),
+        (['ENDS'], False),
+        (['LOST'], False),
+        (['NEVER'], False),
+        (['ENDS', 'NEVER'], False),
+        (['LOST', 'ENDS'], False),
+        (['FORGETS_TO_WAKE'], True),
+        (['ENDS', 'ENDS_EARLY'], True),
+        (['LEAVES_FLAG'], True),
+    ],
+}
 
 
 def run(command, folder):
@@ -39,9 +52,10 @@ def verify(spin, compiler, model, defines):
 
 def main():
     spin, compiler, model = sys.argv[1], sys.argv[2], os.path.abspath(sys.argv[3])
+    forms = FORMS[os.path.splitext(os.path.basename(model))[0]]
     failed = False
-    print(f'1..{len(FORMS)}')
-    for number, (defines, broken) in enumerate(FORMS, 1):
+    print(f'1..{len(forms)}')
+    for number, (defines, broken) in enumerate(forms, 1):
         errors, states = verify(spin, compiler, model, defines)
         good = (errors > 0) == broken
         failed |= not good

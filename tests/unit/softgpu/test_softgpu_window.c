@@ -402,7 +402,7 @@ static void swz_02_what_is_no_whole_surface_is_refused(void **state)
 	release(&scene, 0, 0);
 }
 
-/* SWZ-13: where a surface still has a range, no other can be, and it is nowhere else itself. */
+/* SWZ-13: where a surface still has a range, nothing else can be. */
 static void swz_13_what_overlaps_an_open_surface_is_refused(void **state)
 {
 	struct scene scene = scene_of(*state, &shapes[4]);
