@@ -60,8 +60,8 @@ static void begin(struct random *r, void **state, uint64_t seed)
 	for (uint32_t d = 0; d < DEVICES; d++)
 		list_some(r->device[d]);
 	for (uint32_t q = 0; q < QUEUES; q++)
-		r->queue[q] =
-			hw_queue(&r->h, q ? hw_context(r->device[q % DEVICES]) : r->h.context, 0);
+		r->queue[q] = hw_queue(&r->h, q ? hw_context(r->device[q % DEVICES]) : r->h.context,
+				       0);
 	fence.hDevice = r->device[0];
 	fence.Info.Type = D3DDDI_MONITORED_FENCE;
 	assert_int_equal(D3DKMTCreateSynchronizationObject2(&fence), STATUS_SUCCESS);
