@@ -199,17 +199,20 @@ static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *
 	return STATUS_SUCCESS;
 }
 
-/* DMA-25 and what else came with 2.0: the context would have other lists, or none. */
-static NTSTATUS check_context_caps(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
+/* What came with 2.0. */
+static NTSTATUS check_context_caps(struct vmm_port *port, DXGKARG_CREATECONTEXT *args)
 {
-	uint32_t caps = port->caps.wddm2 ? args->ContextInfo.Caps.Value : 0;
+	const DXGK_CONTEXTINFO_CAPS built = {.NoPatchingRequired = 1}; /* DMA-25 */
+	DXGK_CONTEXTINFO_CAPS *caps = &args->ContextInfo.Caps;
 
-	if (!caps)
+	if (!port->caps.wddm2)
+		caps->Value = 0;
+	if (!(caps->Value & ~built.Value))
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "DxgkDdiCreateContext: DXGK_CONTEXTINFO_CAPS 0x%x (NoPatchingRequired 0x1, "
-		   "DriverManagesResidency 0x2, UseIoMmu 0x4) are not built",
-		   caps);
+		   "DxgkDdiCreateContext: of DXGK_CONTEXTINFO_CAPS 0x%x DriverManagesResidency "
+		   "0x2 and UseIoMmu 0x4 are not built",
+		   caps->Value);
 	(void)!vmm_port_destroy_context(port, args->hContext);
 	return STATUS_NOT_SUPPORTED;
 }

@@ -181,6 +181,7 @@ struct vmm_context {
 	uint32_t flags;
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
+	bool no_patching; /* DMA-25: there are no patch locations, and the miniport has nothing to patch */
 	struct vmm_context_buffers user;
 	struct vmm_steps steps;
 	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */

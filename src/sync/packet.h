@@ -101,7 +101,7 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 bool vmm_sync_packet_begin(struct vmm_sync_packet *packet) VMM_MUST_CHECK;
 /* False: it is satisfied; wait.tell has been called or is about to be. The state lock held at most. */
 bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet);
-/* The owner's queue is there (of a broadcast: all are). No lock above the paging lock held. */
+/* The owner's queue is there (of a broadcast: all are). The state lock held at most. */
 void vmm_sync_packet_signal(struct vmm_sync_packet *packet);
 void vmm_sync_packet_clear(struct vmm_sync_packet *packet);
 /* With `more`. */
