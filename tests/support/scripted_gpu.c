@@ -334,7 +334,7 @@ static void place_at_once(const DXGKARG_RENDER *args, struct scripted_command *c
 NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
 {
 	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
-				 *patch_end = patch + args->PatchLocationListOutSize;
+				 *patch_end = patch ? patch + args->PatchLocationListOutSize : NULL;
 	char *out = args->pDmaBuffer, *start = out;
 	uint32_t done = args->MultipassOffset, split = 0;
 
