@@ -242,18 +242,10 @@ VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_REN
 {
 	uint32_t numbers[VMM_BROADCAST_MAX] = {0};
 	const struct vmm_broadcast_names names = {.count = count, .number = numbers};
-	struct vmm_broadcast to;
 
 	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
 		numbers[i] = data->BroadcastContext[i];
-	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	request->broadcast = &to;
-	status = vmm_sched_render(context, request);
-	vmm_broadcast_end(context, &to);
-	return status;
+	return vmm_sched_render_to(context, &names, request);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)
