@@ -88,9 +88,7 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_DEVICE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
 	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
 }
 
@@ -143,9 +141,7 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyDevice(device);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_DEVICE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_DEVICE, status);
 }
 
@@ -236,10 +232,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CONTEXT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
+			  args->Flags.Value, 0);
 	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
 	if (status == STATUS_SUCCESS)
 		status = check_context_caps(port, &copy);
@@ -262,9 +256,7 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyContext(context);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CONTEXT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_CONTEXT, status);
 }
 
@@ -276,17 +268,11 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	HANDLE resource = args->hResource;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
+			  args->Flags.Value, 0);
 	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
 	if (status != STATUS_SUCCESS)
 		args->hResource = resource;
@@ -299,18 +285,12 @@ NTSTATUS vmm_port_validate_property(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiValidateUpdateAllocationProperty(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
-			   args->PropertyMaskValue, args->SupportedSegmentSet,
-			   args->PreferredSegment.Value);
+	vmm_port_call_end(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
+			  args->PropertyMaskValue, args->SupportedSegmentSet,
+			  args->PreferredSegment.Value);
 	return status < 0 ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
@@ -320,16 +300,10 @@ NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, vo
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiSetAllocationBackingStore(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
 	return finish_create(port, "ALF-30", VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status);
 }
 
@@ -384,16 +358,11 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, true))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin_waiting(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyAllocation(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_ALLOCATION, status, count, destroy_resource, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_ALLOCATION, status, count,
+			  destroy_resource, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_DESTROY_ALLOCATION, status);
 }
 
@@ -403,17 +372,11 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_OPEN_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
+			  args->Flags.Value, 0);
 	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
 }
 
@@ -425,15 +388,9 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, true))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin_waiting(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCloseAllocation(device, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CLOSE_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_CLOSE_ALLOCATION, status);
 }
