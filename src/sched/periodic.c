@@ -22,6 +22,7 @@ struct beat {
 
 struct vmm_periodic {
 	_Atomic uint32_t due; /* beats that the worker ends */
+	_Atomic bool beaten;  /* some have been counted since the DPC looked */
 	_Atomic bool taken[BEATS];
 	struct beat beat[BEATS];
 };
@@ -113,6 +114,7 @@ void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRU
 
 	if (id && atomic_load(&beat->id) == id && atomic_load(&beat->target) == target) {
 		atomic_fetch_add(&beat->counted, 1);
+		atomic_store(&sched->periodic->beaten, true);
 		return;
 	}
 	vmm_finding(sched->adapter->observe, "PMF-07", 0, 0,
@@ -125,8 +127,9 @@ void vmm_periodic_pass_on(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	if (vmm_likely(!periodic))
+	if (vmm_likely(!periodic || !atomic_load(&periodic->beaten)))
 		return;
+	atomic_store(&periodic->beaten, false); /* before looking: what comes now says so again */
 	for (uint32_t i = 0; i < BEATS; i++) {
 		struct beat *beat = &periodic->beat[i];
 
