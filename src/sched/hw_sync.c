@@ -42,7 +42,7 @@ static bool wait_is_over(struct vmm_hw_sync *sync)
 	if (state != SYNC_NEW)
 		return state == SYNC_TOLD;
 	atomic_store(&sync->state, SYNC_BEGUN);
-	return vmm_sync_packet_begin(&sync->packet);
+	return vmm_sync_packet_begin(&sync->packet, 0);
 }
 
 /* One more of its queues is there, or never will be. */

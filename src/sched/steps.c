@@ -130,11 +130,23 @@ static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
 	atomic_fetch_add(&sched->prepare_count, 1);
 }
 
+/* MFN-31: what was said to be held, or to stand behind it, is so no longer. */
+VMM_COLD static void say_end(const struct vmm_step *step, bool dropped)
+{
+	uint32_t reason = dropped ? VIDMM_SYNC_DROPPED : VIDMM_SYNC_SIGNALED;
+
+	if (step->kind == VMM_STEP_WAIT)
+		reason = dropped ? VIDMM_SYNC_GIVEN_UP : VIDMM_SYNC_RELEASED;
+	vmm_sync_packet_say(&step->software->sync, reason, step->context->handle);
+}
+
 /* The context is beyond the step. What all that named it are beyond is to be finished. */
 static struct vmm_software *leave(struct vmm_sched *sched, struct vmm_step *step, bool dropped)
 {
 	struct vmm_software *software = step->software;
 
+	if (vmm_unlikely(step->said))
+		say_end(step, dropped);
 	pop(sched, step);
 	software->dropped |= dropped;
 	return --software->left ? NULL : software;
@@ -150,8 +162,9 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 		return true;
 	if (!step->begun && !is_hopeless(context)) {
 		step->begun = true;
-		if (vmm_sync_packet_begin(&step->software->sync))
+		if (vmm_sync_packet_begin(&step->software->sync, context->handle))
 			return true;
+		step->said = true;
 	}
 	if (!step->begun)
 		return *dropped = true;
@@ -361,9 +374,13 @@ static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
 			struct vmm_step *step)
 {
 	step->kind = software->sync.signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT;
-	step->begun = step->told = step->over = false;
+	step->begun = step->told = step->over = step->said = false;
 	step->software = software;
 	step->after = step->context->last_sequence;
+	if (vmm_unlikely(software->sync.signal && step->context->steps.holding)) {
+		step->said = true;
+		vmm_sync_packet_say(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
+	}
 	push(sched, step);
 }
 

@@ -19,6 +19,7 @@ struct vmm_sync_node {
 	struct vmm_sync_object *object; /* a reference of the wait's */
 	struct vmm_sync_wait *wait;
 	uint64_t value;
+	uint32_t handle;                             /* of a packet: by which the call named it */
 	struct vmm_sync_node *left, *right, *parent; /* by value: in object->heap */
 	uint32_t rank;                               /* 0: it is not there */
 	struct vmm_list link;                        /* not by value: in object->queue */
@@ -96,9 +97,14 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 
 /*
  * True: it is satisfied, and what it takes is the owner's. Otherwise wait.tell is called once, unless the packet is withdrawn
- * before. The state lock held at most.
+ * before. The state lock held at most. holds: what it holds from now on is said (MFN-31), of this context; 0: it is not.
  */
-bool vmm_sync_packet_begin(struct vmm_sync_packet *packet) VMM_MUST_CHECK;
+bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds) VMM_MUST_CHECK;
+/*
+ * MFN-31: VIDMM_EVENT_SYNC with that reason (enum vidmm_sync_reason) of a context: for each object of a signal, for the first of a
+ * wait. The state lock held at most.
+ */
+void vmm_sync_packet_say(const struct vmm_sync_packet *packet, uint32_t reason, uint32_t context);
 /* False: it is satisfied; wait.tell has been called or is about to be. The state lock held at most. */
 bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet);
 /* The owner's queue is there (of a broadcast: all are). No lock above the paging lock held. */

@@ -7,6 +7,7 @@ import tempfile
 
 VIDMM, TRACE = sys.argv[1:3]
 DOOR = '#%d %dns p%d door/%s 0x40000040 status=0x%08x elements=1 ns=%d flags=0x%x'
+SYNC = '#%d %dns p%d sync/%s 0x%08x object=%d value=%d now=0 handle=0x%08x'
 tests = []
 
 
@@ -107,6 +108,75 @@ def the_last_failure_and_the_slowest_call_of_each_process():
     assert 'unlock' not in out and 'offer' not in out
     code, out, _ = explain(lines, '3')
     assert code == 0 and 'process 1' not in out and 'process 3' in out
+
+
+def cycle(first=1):
+    # 0x140 of process 1 waits for 5 of object 1, 0x240 of process 2 for 3 of object 2; each would signal the other's behind that.
+    return [SYNC % (first, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (first + 1, 2000, 1, 'queued', 0x40000140, 2, 3, 0x400001c0),
+            SYNC % (first + 2, 3000, 2, 'held', 0x40000240, 2, 3, 0x40000280), SYNC % (first + 3, 4000, 2, 'queued', 0x40000240, 1, 7, 0x400002c0)]
+
+
+CYCLE = ('MFN-31, a cycle: context 0x40000140 of process 1 waits for fence 0x40000180 to reach 5, which context 0x40000240 of process 2 '
+         'would signal, which waits for fence 0x40000280 to reach 3, which context 0x40000140 of process 1 would signal\n')
+
+
+@test
+def mfn_31_a_cycle_is_named_from_each_of_its_contexts():
+    out = good(cycle(), CYCLE, 'process 1: 0 calls, 0 failed\n  context 0x40000140 waits for fence 0x40000180 to reach 5 since 1.00 us, when it was 0\n'
+               '    - context 0x40000240 of process 2 would signal it with 7, queued at 4.00 us, but waits for fence 0x40000280 to reach 3\n',
+               'MFN-31, a cycle: context 0x40000240 of process 2 waits for fence 0x40000280 to reach 3, which context 0x40000140 of process 1')
+    assert out.count('a cycle') == 2, out
+    code, out, _ = explain(cycle(), '2')
+    assert code == 0 and out.count('a cycle') == 1 and 'process 1:' not in out, out
+
+
+@test
+def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
+    lines = cycle() + [SYNC % (5, 5000, 1, 'released', 0x40000140, 1, 5, 0x40000180)]
+    good(lines, '0x40000140 of process 1 would signal it with 3, queued at 2.00 us; no wait holds it any more', unwanted=['cycle', '0x40000140 waits'])
+    lines += [SYNC % (6, 6000, 1, 'signaled', 0x40000140, 2, 3, 0x400001c0), SYNC % (7, 7000, 2, 'released', 0x40000240, 2, 3, 0x40000280),
+              SYNC % (8, 8000, 2, 'signaled', 0x40000240, 1, 7, 0x400002c0)]
+    good(lines, 'process 2: 0 calls, 0 failed', unwanted=['waits', 'signal'])
+
+
+@test
+def mfn_31_a_cycle_that_was_given_up_is_still_named():
+    good(cycle() + [SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180), SYNC % (6, 5000, 1, 'dropped', 0x40000140, 2, 3, 0x400001c0)],
+         CYCLE + '    - that was given up at 5.00 us\n', 'no signal for it stands behind a wait', unwanted=['cycle: context 0x40000240'])
+    # Of what a stream that begins later does not hold nothing is said.
+    good([SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180)], 'process 1', unwanted=['given up', 'waits'])
+
+
+@test
+def mfn_31_what_would_be_signaled_from_elsewhere_is_no_cycle():
+    # A third context would signal the one fence; nothing holds that.
+    good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 6, 0x40000380)],
+         'context 0x40000340 of process 3 would signal it with 6', unwanted=['cycle'])
+    # Too small a value is no help; a wait for two fences needs both.
+    good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 4, 0x40000380)], CYCLE, unwanted=['with 4'])
+    good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
+    # It waits for the cycle, and is none.
+    good(cycle() + [SYNC % (5, 5000, 3, 'held', 0x40000340, 1, 5, 0x40000380)], CYCLE, 'context 0x40000340 waits',
+         unwanted=['cycle: context 0x40000340'])
+
+
+@test
+def mfn_31_a_context_that_waits_for_itself_and_longer_cycles():
+    good([SYNC % (1, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (2, 2000, 1, 'queued', 0x40000140, 1, 5, 0x40000180)],
+         'waits for fence 0x40000180 to reach 5, which context 0x40000140 of process 1 would signal itself, behind that wait')
+    ring = []
+    for n in range(1, 51):
+        ring += [SYNC % (2 * n - 1, n, n, 'held', 0x40000040, n, 1, 0x40000080), SYNC % (2 * n, n, n, 'queued', 0x40000040, n % 50 + 1, 1, 0x400000c0)]
+    out = good(ring)
+    named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
+    assert len(named) == 1 and named[0].count('which context') == 50 and out.count('a cycle') == 50, named
+
+
+@test
+def mfn_31_units_have_no_values():
+    good([SYNC % (1, 1000, 1, 'held', 0x40000140, 4, 0, 0x40000180), SYNC % (2, 2000, 2, 'queued', 0x40000240, 4, 0, 0x40000280)],
+         'context 0x40000140 waits for a unit of 0x40000180 since 1.00 us\n',
+         'context 0x40000240 of process 2 would signal it, queued at 2.00 us; no wait')
 
 
 @test
