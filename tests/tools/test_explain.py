@@ -160,16 +160,36 @@ def mfn_31_what_would_be_signaled_from_elsewhere_is_no_cycle():
          unwanted=['cycle: context 0x40000340'])
 
 
+def ring(order, size):
+    # Of each number one context in a process of that number, waiting for object n, which the one before would signal.
+    lines = []
+    for n in order:
+        lines += [SYNC % (1, n, n, 'held', 0x40000040, n, 1, 0x40000080), SYNC % (2, n, n, 'queued', 0x40000040, n % size + 1, 1, 0x400000c0)]
+    return lines
+
+
 @test
 def mfn_31_a_context_that_waits_for_itself_and_longer_cycles():
     good([SYNC % (1, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (2, 2000, 1, 'queued', 0x40000140, 1, 5, 0x40000180)],
          'waits for fence 0x40000180 to reach 5, which context 0x40000140 of process 1 would signal itself, behind that wait')
-    ring = []
-    for n in range(1, 51):
-        ring += [SYNC % (2 * n - 1, n, n, 'held', 0x40000040, n, 1, 0x40000080), SYNC % (2 * n, n, n, 'queued', 0x40000040, n % 50 + 1, 1, 0x400000c0)]
-    out = good(ring)
-    named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
-    assert len(named) == 1 and named[0].count('which context') == 50 and out.count('a cycle') == 50, named
+    for size in (50, 100):
+        out = good(ring(range(1, size + 1), size))
+        named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
+        assert len(named) == 1 and out.count('a cycle') == size, named
+        # The middle of a very long one is left out.
+        assert named[0].count('which context') == min(size, 65), named
+        assert ('goes on with 35 more, the last of them context 0x40000040 of process 2, which waits' in named[0]) == (size == 100), named
+        assert named[0].endswith('which context 0x40000040 of process 1 would signal'), named
+
+
+@test
+def mfn_31_a_chain_whose_end_goes_on_is_no_cycle():
+    # Context n is held by what n - 1 would signal; the first by what nobody holds back, and then so is nobody.
+    for order in (range(1, 31), range(30, 0, -1)):
+        lines = ring(order, 30)
+        out = good(lines + [SYNC % (61, 61, 99, 'queued', 0x40000040, 1, 1, 0x40000080)], 'process 30', unwanted=['cycle'])
+        assert out.count('waits for fence 0x40000080 to reach 1 since') == 30, out
+        assert good(lines).count('a cycle') == 30
 
 
 @test

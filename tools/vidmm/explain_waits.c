@@ -12,12 +12,13 @@
 
 #include "units.h"
 
-enum { TEXT = 32, SIGNALS_TOLD = 8 };
+enum { TEXT = 32, SIGNALS_TOLD = 8, CYCLE_TOLD = 64 };
 
 /* An object and value, waited for or to be signalled. */
 struct item {
 	uint64_t object, value, now, time_ns; /* value 0: of units */
 	uint32_t handle;                      /* in the context's process */
+	bool coming; /* waited for, and a queue that goes on by itself would signal it (find_free) */
 };
 
 struct items {
@@ -29,6 +30,12 @@ struct items {
 struct queue {
 	uint32_t process, context;
 	struct items holds, signals; /* oldest first */
+	/* find_free: it goes on by itself; so many of its holds are not coming; where it stands in the list of those that do. */
+	bool free;
+	size_t missing;
+	struct queue *next;
+	/* find_cycle: the search has been here. */
+	bool seen;
 };
 
 struct explain_waits {
@@ -170,35 +177,44 @@ static const struct item *signal_for(const struct queue *queue, const struct ite
 	return NULL;
 }
 
-static bool is_coming(const struct explain_waits *waits, const bool *free_queues,
-		      const struct item *hold)
+/* With what one that goes on would signal, so do others: they are put behind it. */
+static void set_free(struct explain_waits *waits, const struct queue *from, struct queue **last)
 {
-	for (size_t i = 0; i < waits->count; i++)
-		if (free_queues[i] && signal_for(&waits->queues[i], hold))
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < waits->count; i++) {
+		struct queue *queue = &waits->queues[i];
 
-/* free_queues[n]: queue n goes on by itself. */
-static void find_free(const struct explain_waits *waits, bool *free_queues)
-{
-	bool changed = true;
+		for (size_t n = 0; n < queue->holds.count; n++) {
+			struct item *hold = &queue->holds.at[n];
 
-	for (size_t i = 0; i < waits->count; i++)
-		free_queues[i] = !waits->queues[i].holds.count;
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < waits->count; i++) {
-			const struct items *holds = &waits->queues[i].holds;
-			size_t coming = 0;
-
-			while (!free_queues[i] && coming < holds->count &&
-			       is_coming(waits, free_queues, &holds->at[coming]))
-				coming++;
-			if (!free_queues[i] && coming == holds->count)
-				changed = free_queues[i] = true;
+			if (hold->coming || !signal_for(from, hold))
+				continue;
+			hold->coming = true;
+			if (--queue->missing)
+				continue;
+			queue->free = true;
+			*last = (*last)->next = queue;
 		}
 	}
+}
+
+/* Who goes on by himself: each is looked at once. */
+static void find_free(struct explain_waits *waits)
+{
+	struct queue first = {.next = NULL}, *last = &first;
+
+	for (size_t i = 0; i < waits->count; i++) {
+		struct queue *queue = &waits->queues[i];
+
+		queue->next = NULL;
+		queue->missing = queue->holds.count;
+		queue->free = !queue->missing;
+		for (size_t n = 0; n < queue->holds.count; n++)
+			queue->holds.at[n].coming = false;
+		if (queue->free)
+			last = last->next = queue;
+	}
+	for (const struct queue *queue = first.next; queue; queue = queue->next)
+		set_free(waits, queue, &last);
 }
 
 /* How a search got to a queue: it would signal what the one before it waits for. */
@@ -209,9 +225,8 @@ struct step {
 };
 
 struct search {
-	const struct explain_waits *waits;
-	bool *free_queues, *seen; /* parallel to the queues */
-	struct step *steps;       /* one for each queue at most */
+	struct explain_waits *waits;
+	struct step *steps; /* one for each queue at most */
 	size_t count;
 	const struct item *last; /* what the last of a cycle waits for and the first would signal */
 };
@@ -219,10 +234,10 @@ struct search {
 /* From one step on to those who would satisfy that wait of it. True: the first is one of them. */
 static bool follow(struct search *s, size_t at, const struct item *hold)
 {
-	if (is_coming(s->waits, s->free_queues, hold))
+	if (hold->coming)
 		return false;
 	for (size_t i = 0; i < s->waits->count; i++) {
-		const struct queue *next = &s->waits->queues[i];
+		struct queue *next = &s->waits->queues[i];
 
 		if (!signal_for(next, hold))
 			continue;
@@ -230,9 +245,9 @@ static bool follow(struct search *s, size_t at, const struct item *hold)
 			s->last = hold;
 			return true;
 		}
-		if (s->seen[i])
+		if (next->seen)
 			continue;
-		s->seen[i] = true;
+		next->seen = true;
 		s->steps[s->count++] = (struct step){.queue = next, .hold = hold, .from = at};
 	}
 	return false;
@@ -241,6 +256,8 @@ static bool follow(struct search *s, size_t at, const struct item *hold)
 /* False: none goes through the first. Otherwise the shortest is linked by `next`. */
 static bool find_cycle(struct search *s)
 {
+	for (size_t i = 0; i < s->waits->count; i++)
+		s->waits->queues[i].seen = false;
 	for (size_t at = 0; at < s->count; at++) {
 		const struct items *holds = &s->steps[at].queue->holds;
 
@@ -271,18 +288,31 @@ static void tell_queue(FILE *out, const struct queue *queue)
 	fprintf(out, "context 0x%08" PRIx32 " of process %" PRIu32, queue->context, queue->process);
 }
 
+/* "waits for ..., which <next> would signal" of each step; of a very long cycle the beginning and the end. */
 static void tell_cycle(FILE *out, const struct search *s)
 {
 	const struct step *step = s->steps;
+	size_t told = 0, left_out = 0;
 
 	fputs("    - MFN-31, a cycle: ", out);
 	tell_queue(out, step->queue);
 	fputc(' ', out);
 	for (; step->next; step = &s->steps[step->next]) {
-		tell_hold(out, s->steps[step->next].hold);
+		const struct step *next = &s->steps[step->next];
+
+		if (++told > CYCLE_TOLD) {
+			left_out++;
+			continue;
+		}
+		tell_hold(out, next->hold);
 		fputs(", which ", out);
-		tell_queue(out, s->steps[step->next].queue);
+		tell_queue(out, next->queue);
 		fputs(" would signal, which ", out);
+	}
+	if (left_out) {
+		fprintf(out, "goes on with %zu more, the last of them ", left_out);
+		tell_queue(out, step->queue);
+		fputs(", which ", out);
 	}
 	tell_hold(out, s->last);
 	fputs(", which ", out);
@@ -339,42 +369,37 @@ static void tell_one(const struct explain_waits *waits, FILE *out, const struct 
 		      out);
 }
 
-/* Without memory for the search it says that. */
-static void tell(const struct explain_waits *waits, FILE *out, const struct queue *queue)
+/* After find_free. Without memory for the search it says that. */
+static void tell(struct explain_waits *waits, FILE *out, const struct queue *queue)
 {
-	struct search s = {.waits = waits,
-			   .free_queues = calloc(waits->count, sizeof(bool)),
-			   .seen = calloc(waits->count, sizeof(bool)),
-			   .steps = calloc(waits->count, sizeof(struct step))};
+	struct search s = {.waits = waits, .steps = calloc(waits->count, sizeof(struct step))};
 
 	for (size_t i = 0; i < queue->holds.count; i++)
 		tell_one(waits, out, queue, &queue->holds.at[i]);
-	if (s.free_queues && s.seen && s.steps) {
-		find_free(waits, s.free_queues);
+	if (s.steps) {
 		s.steps[s.count++].queue = queue;
-		if (!s.free_queues[queue - waits->queues] && find_cycle(&s))
+		if (!queue->free && find_cycle(&s))
 			tell_cycle(out, &s);
 	} else {
 		fputs("    - no memory to look for a cycle\n", out);
 	}
-	free(s.free_queues);
-	free(s.seen);
 	free(s.steps);
 }
 
-bool explain_waits_tell(const struct explain_waits *waits, FILE *out, uint32_t process,
-			uint32_t context)
+bool explain_waits_tell(struct explain_waits *waits, FILE *out, uint32_t process, uint32_t context)
 {
 	const struct queue *queue = find(waits, process, context);
 
 	if (!queue || !queue->holds.count)
 		return false;
+	find_free(waits);
 	tell(waits, out, queue);
 	return true;
 }
 
-void explain_waits_tell_all(const struct explain_waits *waits, FILE *out, uint32_t process)
+void explain_waits_tell_all(struct explain_waits *waits, FILE *out, uint32_t process)
 {
+	find_free(waits);
 	for (size_t i = 0; i < waits->count; i++)
 		if (waits->queues[i].process == process && waits->queues[i].holds.count)
 			tell(waits, out, &waits->queues[i]);

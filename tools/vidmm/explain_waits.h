@@ -17,9 +17,8 @@ void explain_waits_destroy(struct explain_waits *waits); /* NULL is fine */
 /* Of a "sync" event. False: out of memory. */
 bool explain_waits_add(struct explain_waits *waits, const struct logged_event *event);
 /* What holds that context. False: nothing that is known does. */
-bool explain_waits_tell(const struct explain_waits *waits, FILE *out, uint32_t process,
-			uint32_t context);
+bool explain_waits_tell(struct explain_waits *waits, FILE *out, uint32_t process, uint32_t context);
 /* The same of all contexts of the process that are held. */
-void explain_waits_tell_all(const struct explain_waits *waits, FILE *out, uint32_t process);
+void explain_waits_tell_all(struct explain_waits *waits, FILE *out, uint32_t process);
 
 #endif
