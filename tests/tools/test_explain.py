@@ -155,6 +155,9 @@ def mfn_31_what_would_be_signaled_from_elsewhere_is_no_cycle():
     # Too small a value is no help; a wait for two fences needs both.
     good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 4, 0x40000380)], CYCLE, unwanted=['with 4'])
     good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
+    # Two signals for the one of them are none for the other.
+    good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380),
+                    SYNC % (7, 5000, 4, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
     # It waits for the cycle, and is none.
     good(cycle() + [SYNC % (5, 5000, 3, 'held', 0x40000340, 1, 5, 0x40000380)], CYCLE, 'context 0x40000340 waits',
          unwanted=['cycle: context 0x40000340'])

@@ -30,8 +30,7 @@ struct items {
 struct queue {
 	uint32_t process, context;
 	struct items holds, signals; /* oldest first */
-	/* find_free: it goes on by itself; so many of its holds are not coming; where it stands in the list of those that do. */
-	bool free;
+	/* find_free: so many of its holds are not coming; 0: it goes on by itself, and is in a list. */
 	size_t missing;
 	struct queue *next;
 	/* find_cycle: the search has been here. */
@@ -191,7 +190,6 @@ static void set_free(struct explain_waits *waits, const struct queue *from, stru
 			hold->coming = true;
 			if (--queue->missing)
 				continue;
-			queue->free = true;
 			*last = (*last)->next = queue;
 		}
 	}
@@ -207,10 +205,9 @@ static void find_free(struct explain_waits *waits)
 
 		queue->next = NULL;
 		queue->missing = queue->holds.count;
-		queue->free = !queue->missing;
 		for (size_t n = 0; n < queue->holds.count; n++)
 			queue->holds.at[n].coming = false;
-		if (queue->free)
+		if (!queue->missing)
 			last = last->next = queue;
 	}
 	for (const struct queue *queue = first.next; queue; queue = queue->next)
@@ -378,7 +375,7 @@ static void tell(struct explain_waits *waits, FILE *out, const struct queue *que
 		tell_one(waits, out, queue, &queue->holds.at[i]);
 	if (s.steps) {
 		s.steps[s.count++].queue = queue;
-		if (!queue->free && find_cycle(&s))
+		if (find_cycle(&s))
 			tell_cycle(out, &s);
 	} else {
 		fputs("    - no memory to look for a cycle\n", out);
