@@ -75,7 +75,8 @@ enum vidmm_event_type {
 	/* A context's queue is held by a wait that is not satisfied at once, or a signal stands behind what holds it; and how that
 	 * ended (not of hardware queues). process, object: whose context; reason: enum vidmm_sync_reason; a: number of the
 	 * synchronization object, the same in all processes, b: value waited for or to be signalled (0: it has units, not values),
-	 * c: its value now, or units that are free, d: handle by which the call named it. */
+	 * c: its value now, or units that are free, d: handle by which the call named it. With real threads these are not even
+	 * counted while nobody subscribes to them; who does later hears of what comes then. */
 	VIDMM_EVENT_SYNC = 26,
 	VIDMM_EVENT_TYPE_COUNT = 27
 };

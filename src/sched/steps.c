@@ -152,6 +152,13 @@ static struct vmm_software *leave(struct vmm_sched *sched, struct vmm_step *step
 	return --software->left ? NULL : software;
 }
 
+/* MFN-31: who is held by what is said to whoever listens. */
+static bool is_heard(const struct vmm_context *context)
+{
+	return vmm_unlikely(
+		vmm_observe_stamps(context->device->adapter->observe, VIDMM_EVENT_SYNC));
+}
+
 /* False: it waits. */
 static bool look_at_wait(struct vmm_step *step, bool *dropped)
 {
@@ -161,10 +168,12 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 	if (step->told)
 		return true;
 	if (!step->begun && !is_hopeless(context)) {
+		uint32_t holds = is_heard(context) ? context->handle : 0;
+
 		step->begun = true;
-		if (vmm_sync_packet_begin(&step->software->sync, context->handle))
+		if (vmm_sync_packet_begin(&step->software->sync, holds))
 			return true;
-		step->said = true;
+		step->said = holds != 0;
 	}
 	if (!step->begun)
 		return *dropped = true;
@@ -323,12 +332,12 @@ static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 		if (!software->more)
 			return STATUS_NO_MEMORY;
 	}
-	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device, &sync->request);
+	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device,
+						 &context->steps.owner, &sync->request);
 	if (!vmm_ok(status))
 		return status;
 	software->sync.wait.tell = tell;
 	software->sync.wait.tellers = &context->device->adapter->sched->tellers;
-	software->sync.owner = &context->steps.owner;
 	software->own.context = context;
 	software->left = 1 + sync->other_count;
 	software->dropped = false;
@@ -385,7 +394,8 @@ static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
 	step->begun = step->told = step->over = step->said = false;
 	step->software = software;
 	step->after = step->context->last_sequence;
-	if (vmm_unlikely(software->sync.signal && step->context->steps.holding)) {
+	if (vmm_unlikely(software->sync.signal && step->context->steps.holding) &&
+	    is_heard(step->context)) {
 		step->said = true;
 		vmm_sync_packet_say(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
 	}

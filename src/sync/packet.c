@@ -173,6 +173,7 @@ static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_de
 }
 
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
+				struct vmm_sync_owner *owner,
 				const struct vmm_sync_packet_request *request)
 {
 	struct vmm_process *process = device->process;
@@ -189,6 +190,10 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	packet->signal = request->signal;
 	packet->flags = request->flags;
 	packet->has_event = false;
+	packet->owner = owner;
+	packet->queuer = (struct vmm_sync_queuer){.owner = owner ? owner->number : 0,
+						  .process = process->id,
+						  .device = device->handle};
 	vmm_list_init(&packet->wait.link);
 	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
 		return fill_event(packet, device, request->event);
@@ -246,8 +251,8 @@ static void say(const struct vmm_sync_packet *packet, const struct vmm_sync_node
 	const struct vmm_sync_object *object = node->object;
 	bool by_value = vmm_sync_is_fence(object);
 
-	vmm_event(packet->wait.world->observe, VIDMM_EVENT_SYNC, packet->owner->device->process->id,
-		  context, reason, object->number, by_value ? node->value : 0,
+	vmm_event(packet->wait.world->observe, VIDMM_EVENT_SYNC, packet->queuer.process, context,
+		  reason, object->number, by_value ? node->value : 0,
 		  by_value ? vmm_sync_value(object) : object->units, node->handle);
 }
 
@@ -298,7 +303,7 @@ void vmm_sync_packet_signal(struct vmm_sync_packet *packet)
 	for (uint32_t i = 0; i < packet->wait.count; i++) {
 		struct vmm_sync_node *node = &packet->wait.nodes[i];
 
-		vmm_sync_class_of(node->object)->signal(node, packet->owner, packet->flags);
+		vmm_sync_class_of(node->object)->signal(node, &packet->queuer, packet->flags);
 	}
 }
 

@@ -43,20 +43,29 @@ struct vmm_sync_wait {
 	int event;
 };
 
-/* A context, to what it can hold: mutexes. Its address is who it is. */
+/* A context, to what it can hold: mutexes. */
 struct vmm_sync_owner {
-	struct vmm_device *device; /* constant */
+	struct vmm_device *
+		device; /* constant, like the number, which no other of the world has or will have */
+	uint64_t number;
 	/* Guarded by the sync lock: vmm_sync_object.held; in device->sync_owners once it has held something. */
 	struct vmm_list held, link;
 };
 static inline void vmm_sync_owner_init(struct vmm_sync_owner *owner, struct vmm_device *device)
 {
 	owner->device = device;
+	owner->number = atomic_fetch_add(&device->process->world->sync_owner_numbers, 1) + 1;
 	vmm_list_init(&owner->held);
 	vmm_list_init(&owner->link);
 }
 /* It ends: what it holds is free (MTX-06). No sync lock held. */
 void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner);
+
+/* Who queued a packet; of several contexts the first. It may have ended when the others get there. */
+struct vmm_sync_queuer {
+	uint64_t owner; /* its number; 0: a hardware queue */
+	uint32_t process, device;
+};
 
 #define VMM_SYNC_PACKET_NODES 4u /* so many need no memory */
 struct vmm_sync_packet {
@@ -66,7 +75,8 @@ struct vmm_sync_packet {
 	uint32_t capacity;
 	bool signal;
 	uint32_t flags;               /* of a signal: D3DDDICB_SIGNALFLAGS */
-	struct vmm_sync_owner *owner; /* whose queue reached it */
+	struct vmm_sync_owner *owner; /* of a wait: whose queue it is in */
+	struct vmm_sync_queuer queuer;
 	bool has_event; /* EnqueueCpuEvent: wait.event, our duplicate, instead of objects */
 };
 
@@ -87,9 +97,11 @@ struct vmm_sync_packet_request {
 };
 /*
  * VMM_INVALID_PARAMETER, VMM_ACCESS_DENIED, with a finding each; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event. Nothing to be cleared
- * then. The device is that of the context; the process lock is taken.
+ * then. The device is that of the context; owner: the context, NULL of a
+ * hardware queue; the process lock is taken.
  */
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
+				struct vmm_sync_owner *owner,
 				const struct vmm_sync_packet_request *request) VMM_MUST_CHECK;
 /* What the union of a call with that first object is (SYN-30, SYN-32). No live object: VMM_SYNC_VALUES_NONE. */
 enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_explain.py VIDMM TRACE: what `vidmm explain` makes of event streams: of a replay's, and of some written here. TAP."""
+"""test_explain.py VIDMM TRACE STREAM: what `vidmm explain` makes of event streams: of a replay's, of contexts' that wait for each other, and of
+some written here. TAP."""
+import re
 import subprocess
 import sys
 import tempfile
 
-VIDMM, TRACE = sys.argv[1:3]
+VIDMM, TRACE, STREAM = sys.argv[1:4]
 DOOR = '#%d %dns p%d door/%s 0x40000040 status=0x%08x elements=1 ns=%d flags=0x%x'
 SYNC = '#%d %dns p%d sync/%s 0x%08x object=%d value=%d now=0 handle=0x%08x'
 tests = []
@@ -193,6 +195,27 @@ def mfn_31_a_chain_whose_end_goes_on_is_no_cycle():
         out = good(lines + [SYNC % (61, 61, 99, 'queued', 0x40000040, 1, 1, 0x40000080)], 'process 30', unwanted=['cycle'])
         assert out.count('waits for fence 0x40000080 to reach 1 since') == 30, out
         assert good(lines).count('a cycle') == 30
+
+
+def explained(kind):
+    with tempfile.NamedTemporaryFile('r') as file:
+        subprocess.run([STREAM, kind, file.name], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run([VIDMM, 'explain', file.name], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout
+
+
+@test
+def mfn_31_three_contexts_of_two_adapters():
+    out = explained('ring')
+    cycles = [re.findall(r'context (0x\w+) of process (\d+)', line) for line in out.splitlines() if 'MFN-31, a cycle: ' in line]
+    # From each of the three, and back to it.
+    assert [len(set(cycle)) for cycle in cycles] == [3, 3, 3] and all(cycle[0] == cycle[-1] for cycle in cycles), out
+    assert len({process for _, process in cycles[0]}) == 2, out
+    # The same without who would signal what the first waits for: that comes from a CPU, or never.
+    out = explained('chain')
+    assert 'cycle' not in out and out.count(' waits for fence ') == 5, out
+    assert out.count('no signal for it stands behind a wait: it must come from a CPU, a GPU, or a call that has not been made') == 1, out
 
 
 @test

@@ -231,6 +231,46 @@ static void mfn_31_each_fence_that_is_missing_is_named(void **state)
 	priority_stop(&p);
 }
 
+/* Of several contexts those say it that are behind a wait; the first may have ended by then. */
+static void mfn_31_syn_28_a_broadcast_is_each_context_s(void **state)
+{
+	struct priority_world p;
+	struct ears e;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
+	struct queue_fence f = queue_fence(a, 0, 0), g = queue_fence(a, 0, 0);
+	uint32_t id = listen_to(&p, &e);
+
+	assert_int_equal(lane_wait(b, f.handle, 1), STATUS_SUCCESS);
+	expect_one(&p, &e, (struct told){b, VIDMM_SYNC_HELD, f.handle, 1, 0});
+	const D3DKMT_HANDLE contexts[] = {a->context, b->context};
+	const UINT64 value = 4;
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU2 signal = {
+		.ObjectCount = 1,
+		.ObjectHandleArray = &g.handle,
+		.BroadcastContextCount = 2,
+		.BroadcastContextArray = contexts,
+		.MonitoredFenceValueArray = &value};
+	lane_enter(a);
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromGpu2(&signal), STATUS_SUCCESS);
+	expect_one(&p, &e, (struct told){b, VIDMM_SYNC_QUEUED, g.handle, 4, 0});
+	uint32_t process = e.event[0].process;
+	lane_end(a);
+	assert_int_equal(queue_cpu_signal(b, f.handle, 1), STATUS_SUCCESS);
+	expect(&p, &e,
+	       (struct told[]){{b, VIDMM_SYNC_RELEASED, f.handle, 1, 1},
+			       {b, VIDMM_SYNC_SIGNALED, g.handle, 4, 0}},
+	       2);
+	for (uint32_t i = 0; i < e.looked; i++)
+		assert_int_equal(e.event[i].process, process);
+	while (*g.value != 4)
+		vidmm_settle(p.w.client.host);
+	assert_int_equal(heard(&e), e.looked);
+	vidmm_unsubscribe(p.w.client.host, id);
+	priority_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +279,7 @@ int main(void)
 		ON_BOTH(mfn_31_what_holds_nobody_is_no_event),
 		ON_BOTH(mfn_31_the_end_of_a_context_gives_up_what_it_was_held_by),
 		ON_BOTH(mfn_31_each_fence_that_is_missing_is_named),
+		ON_BOTH(mfn_31_syn_28_a_broadcast_is_each_context_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
