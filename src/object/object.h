@@ -60,6 +60,8 @@ struct vmm_world {
 	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
+	/* Given to synchronization objects, so that all openings of one have a name in events, and to owners of them. */
+	_Atomic uint64_t sync_numbers, sync_owner_numbers;
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool

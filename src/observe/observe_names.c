@@ -17,6 +17,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
+	[VIDMM_EVENT_SYNC] = "sync",
 };
 
 static const char *const door_names[] = {
@@ -187,6 +188,12 @@ static const char *const recovery_names[] = {
 	[VIDMM_RECOVERY_DENIED] = "denied",
 };
 
+static const char *const sync_names[] = {
+	[VIDMM_SYNC_HELD] = "held",         [VIDMM_SYNC_RELEASED] = "released",
+	[VIDMM_SYNC_GIVEN_UP] = "given_up", [VIDMM_SYNC_QUEUED] = "queued",
+	[VIDMM_SYNC_SIGNALED] = "signaled", [VIDMM_SYNC_DROPPED] = "dropped",
+};
+
 struct name_table {
 	const char *const *names;
 	uint32_t count;
@@ -208,6 +215,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),
 	[VIDMM_EVENT_RECOVERY] = NAMES(recovery_names),
 	[VIDMM_EVENT_RANGE] = NAMES(range_names),
+	[VIDMM_EVENT_SYNC] = NAMES(sync_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)

@@ -22,6 +22,7 @@ struct vmm_step {
 	struct vmm_list link; /* in context->steps.queue */
 	uint8_t kind;         /* enum vmm_step_kind */
 	bool begun, told;     /* a wait: it has been reached; it is over, and that has been told */
+	bool said;            /* that it holds the context, or stands behind what does (MFN-31) */
 	bool over;            /* its end came before it could be withdrawn: it will be told */
 	struct vmm_context *context;
 	struct vmm_software *software; /* of a wait or signal */
