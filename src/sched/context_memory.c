@@ -174,6 +174,8 @@ uint64_t vmm_sched_switch_context(struct vmm_adapter *adapter, const struct vmm_
 	uint32_t count = 0, nodes = 0;
 	const struct vmm_context *on[VMM_NODES_MAX];
 
+	if (atomic_load(&adapter->removed)) /* nothing is submitted any more */
+		return 0;
 	/* While there are no packets others are submitted, so which nodes it is on is said now. */
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		if (!is_on(&sched->node[n], device, context))

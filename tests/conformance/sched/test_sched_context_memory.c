@@ -59,13 +59,18 @@ static struct maker maker_of(enum vidmm_ddi in)
 				       .SupportedSegmentSet = WORLD_MEMORY}};
 }
 
-static void start(struct world *w, void **state, struct maker *maker)
+static void start_as(struct world *w, void **state, struct maker *maker, world_setup *setup)
 {
-	world_start_adapter(w, state, small);
+	world_start_adapter(w, state, setup);
 	w->m->hook_context = maker;
 	w->m->hook = hook;
 	client_open(&w->client, &w->device);
 	client_context(&w->device, 0, &w->context);
+}
+
+static void start(struct world *w, void **state, struct maker *maker)
+{
+	start_as(w, state, maker, small);
 }
 
 static void stop(struct world *w)
@@ -285,6 +290,52 @@ static void pre_11_the_miniport_ends_what_it_made(void **state)
 	assert_int_equal(maker.destroyed, STATUS_SUCCESS);
 }
 
+/* The adapter is dead: nobody waits for a packet that would take the GPU off the context. */
+static void sub_20_no_switch_on_a_dead_adapter(void **state)
+{
+	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+	struct world w;
+
+	start(&w, state, &maker);
+	D3DKMT_HANDLE a = world_allocate(&w, UNIT, WORLD_APERTURE);
+	submit(&w, &w.context, a);
+	scripted_fail(w.m, VIDMM_DDI_PATCH, STATUS_UNSUCCESSFUL, 1);
+	world_use(&w.context, a);
+	D3DDDICB_RENDER args = world_render_args(&w.context);
+	(void)world_render(&w.context, &args);
+	world_expect_finding(&w, "PAT-18");
+	w.expected_fatals = 1;
+	stop(&w);
+}
+
+static void two_zero(struct scripted_miniport *m)
+{
+	small(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_0);
+}
+
+/* Its list has nothing to do with it: no client knows of it. */
+static void pre_11_in_memory_for_a_residency_list_too(void **state)
+{
+	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+	struct world w;
+
+	start_as(&w, state, &maker, two_zero);
+	assert_int_equal(maker.status, STATUS_SUCCESS);
+	D3DDDICB_RENDER args = world_render_args(&w.context);
+	assert_int_equal(world_render(&w.context, &args), S_OK);
+	const struct scripted_call *init =
+		nth_operation(&w, DXGK_OPERATION_INIT_CONTEXT_RESOURCE, 0);
+	assert_non_null(init);
+	assert_int_equal(world_render_submits(&w), 0);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), 1);
+	assert_int_equal(
+		word_at(&w, &init->in.paging.InitContextResource.Destination.SegmentAddress, NULL),
+		SCRIPTED_INIT_WORD);
+	stop(&w);
+}
+
 static void sub_20_the_gpu_leaves_the_context_before_its_memory_does(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
@@ -344,6 +395,8 @@ int main(void)
 		ON_BOTH(pre_11_gpu_addresses_are_not_built),
 		ON_BOTH(pre_11_the_miniport_ends_what_it_made),
 		ON_SIM(sub_20_the_gpu_leaves_the_context_before_its_memory_does),
+		ON_BOTH(pre_11_in_memory_for_a_residency_list_too),
+		ON_SIM(sub_20_no_switch_on_a_dead_adapter),
 		ON_BOTH(sub_20_no_switch_once_another_context_was_submitted),
 	};
 
