@@ -37,12 +37,10 @@ static bool is_for(const struct vmm_context_allocation *own, const void *context
 	return !own->context || own->context == context;
 }
 
-static bool is_without(struct vmm_device *device)
+/* Most never had any. */
+static bool is_without(const struct vmm_device *device)
 {
-	vmm_os_mutex_lock(&device->adapter->paging_lock);
-	bool none = vmm_list_empty(&device->context_allocations);
-	vmm_os_mutex_unlock(&device->adapter->paging_lock);
-	return none;
+	return !atomic_load(&device->has_context_memory);
 }
 
 /* ---- making ---- */
@@ -136,6 +134,7 @@ NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *co
 	/* Inside the miniport, so a reset waits for it and not the other way round (TDR-04). */
 	vmm_os_mutex_lock(&device->adapter->paging_lock);
 	describe(own, args);
+	atomic_store(&device->has_context_memory, true);
 	vmm_list_push_back(&device->context_allocations, &own->link);
 	vmm_list_push_back(&device->adapter->memory->context_allocations, &own->all);
 	vmm_paging_unlock(device->adapter);

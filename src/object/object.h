@@ -260,6 +260,7 @@ struct vmm_device {
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
 	struct vmm_list context_allocations; /* memory's: its miniport's own (PRE-11); likewise */
+	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */

@@ -203,6 +203,8 @@ void vmm_context_memory_leave(struct vmm_context *context)
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_node *node = &adapter->sched->node[context->node];
 
+	if (vmm_likely(!atomic_load(&context->device->has_context_memory)))
+		return;
 	vmm_paging_lock(adapter);
 	if (node->current == context && !vmm_list_empty(&context->device->context_allocations)) {
 		vmm_memory_flush_locked(adapter);

@@ -179,7 +179,8 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	if (!packet->paging) {
 		struct vmm_context *context = vmm_dma_of((struct vmm_packet *)packet)->context;
 
-		sched->node[index].current = context; /* SUB-20 */
+		if (vmm_unlikely(!vmm_list_empty(&context->device->context_allocations)))
+			sched->node[index].current = context; /* SUB-20 */
 		process = context->device->process->id;
 		handle = context->handle;
 	}

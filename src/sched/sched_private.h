@@ -259,7 +259,7 @@ struct vmm_node {
 	_Atomic uint32_t fault_head, fault_tail;
 	struct vmm_page_fault page_fault[VMM_PAGE_FAULTS_MAX]; /* likewise */
 	_Atomic uint32_t page_fault_head, page_fault_tail;
-	/* Whose packet was submitted last; NULL: paging, or one that has ended. Paging lock. */
+	/* Whose packet was submitted last, if its device has context allocations; NULL: paging, or others. Paging lock. */
 	struct vmm_context *current;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
