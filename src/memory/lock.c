@@ -386,13 +386,16 @@ static NTSTATUS choose_instance(struct vmm_lock_attempt *a)
 	/* Not renamed (REN-14, REF-11), the other flags apply as usual. NoExistingReference means nothing without Discard (REN-13). */
 	if (!(a->request->flags & DISCARD) || vmm_allocation_keeps_its_name(allocation))
 		return synchronize(a);
-	status = vmm_rename_select(a->device, a->ref, a->request->flags, &a->ref, &busy);
-	if (!NT_SUCCESS(status))
-		return status;
-	if (busy) {
-		a->wait = vmm_instance_busy(busy, VMM_USE_ANY, &a->timeline, &a->sequence);
-		return STATUS_SUCCESS;
-	}
+	struct vmm_ref *named = a->ref;
+
+	do {
+		status = vmm_rename_select(a->device, named, a->request->flags, &a->ref, &busy);
+		if (!NT_SUCCESS(status))
+			return status;
+		a->wait = busy && vmm_instance_busy(busy, VMM_USE_ANY, &a->timeline, &a->sequence);
+		if (a->wait)
+			return STATUS_SUCCESS;
+	} while (busy); /* the GPU has just done with it: it can be had now */
 	a->instance = a->ref->instance;
 	a->renamed = true;
 	return STATUS_SUCCESS;

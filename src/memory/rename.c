@@ -107,10 +107,14 @@ static struct vmm_ref *extra_ref(struct vmm_device *device, const struct vmm_ref
 
 	if (!ref)
 		return NULL;
-	*ref = *like;
-	ref->extra = true;
-	ref->lock_count = 0;
-	ref->instance = instance;
+	/* What the two share, and no more: the rest of the first one is other threads' to write. */
+	*ref = (struct vmm_ref){.resource = like->resource,
+				.creator = like->creator,
+				.extra = true,
+				.allocation = like->allocation,
+				.kmd_open = like->kmd_open,
+				.instance = instance,
+				.device = like->device};
 	vmm_list_init(&ref->device_link);
 	vmm_list_init(&ref->resource_link);
 	vmm_list_init(&ref->zombie_link);

@@ -138,9 +138,7 @@ static NTSTATUS call_create(struct vmm_port *port, struct vmm_port_cpu_event *ev
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateCpuEvent(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CPU_EVENT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CPU_EVENT, status, 0, 0, 0);
 	event->driver = args.hKmdCpuEvent;
 	if (status <= 0) /* a failure is the client's to see as it is */
 		return status;
@@ -194,9 +192,7 @@ static void call_destroy(struct vmm_port *port, HANDLE driver)
 		return;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyCpuEvent(port->adapter, driver);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CPU_EVENT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CPU_EVENT, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CPU_EVENT, status, 0, 0, 0);
 	if (status != STATUS_SUCCESS) /* it counts as ended */
 		vmm_port_wrong_status(port, "CPN-06", VIDMM_DDI_DESTROY_CPU_EVENT, status);
 }
@@ -235,8 +231,6 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiEscape(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_ESCAPE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_ESCAPE, status, flags, sizeof(*record), 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_ESCAPE, status, flags, sizeof(*record), 0);
 	return status;
 }

@@ -23,17 +23,11 @@ NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateHwContext(device, &copy);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_HW_CONTEXT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_HW_CONTEXT, status, args->NodeOrdinal,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_CONTEXT, status, args->NodeOrdinal,
+			  args->Flags.Value, 0);
 	status = finish_create(port, VIDMM_DDI_CREATE_HW_CONTEXT, status);
 	if (status == STATUS_SUCCESS)
 		args->hContext = copy.hContext;
@@ -47,16 +41,10 @@ NTSTATUS vmm_port_create_hw_queue(struct vmm_port *port, HANDLE context,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateHwQueue(context, &copy);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_HW_QUEUE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_HW_QUEUE, status, args->Flags.Value, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_HW_QUEUE, status, args->Flags.Value, 0, 0);
 	status = finish_create(port, VIDMM_DDI_CREATE_HW_QUEUE, status);
 	if (status == STATUS_SUCCESS)
 		args->hHwQueue = copy.hHwQueue;
@@ -70,16 +58,10 @@ static NTSTATUS destroy(struct vmm_port *port, enum vidmm_ddi ddi,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, true))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin_waiting(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = entry(object);
-	vmm_port_leave(port, &call, ddi);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, ddi, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, ddi, status, 0, 0, 0);
 	if (status != STATUS_SUCCESS)
 		vmm_port_wrong_status(port, "PNP-03", ddi, status);
 	return status;
@@ -96,34 +78,18 @@ NTSTATUS vmm_port_destroy_hw_queue(struct vmm_port *port, HANDLE queue)
 	return destroy(port, VIDMM_DDI_DESTROY_HW_QUEUE, port->ddi.DxgkDdiDestroyHwQueue, queue);
 }
 
-/* Below the paging lock at most. False: the miniport is somebody else's at the moment, or dead. */
-static bool enter(struct vmm_port *port, struct vmm_port_call *call)
-{
-	if (vmm_port_dead(port) || !vmm_port_begin(port))
-		return false;
-	*call = vmm_port_enter(port);
-	return true;
-}
-
-static NTSTATUS leave(struct vmm_port *port, const struct vmm_port_call *call, enum vidmm_ddi ddi,
-		      NTSTATUS status, uint64_t what, uint64_t more)
-{
-	vmm_port_leave(port, call, ddi);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, ddi, status, what, more, 0);
-	return status;
-}
+/* ---- below the paging lock at most ---- */
 
 NTSTATUS vmm_port_setup_priority_bands(struct vmm_port *port,
 				       const DXGKARG_SETUPPRIORITYBANDS *args)
 {
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSetupPriorityBands(port->adapter, args);
-	return leave(port, &call, VIDMM_DDI_SETUP_PRIORITY_BANDS, status,
-		     args->targetNormalBandPercentage, 0);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_SETUP_PRIORITY_BANDS, status,
+				 args->targetNormalBandPercentage, 0, 0);
 }
 
 NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
@@ -131,11 +97,11 @@ NTSTATUS vmm_port_submit_to_hw_queue(struct vmm_port *port,
 {
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSubmitCommandToHwQueue(port->adapter, args);
-	return leave(port, &call, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, status,
-		     args->HwQueueProgressFenceId, args->DmaBufferSize);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, status,
+				 args->HwQueueProgressFenceId, args->DmaBufferSize, 0);
 }
 
 NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
@@ -143,21 +109,22 @@ NTSTATUS vmm_port_set_context_scheduling(struct vmm_port *port,
 {
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSetContextSchedulingProperties(port->adapter, args);
-	return leave(port, &call, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES, status,
-		     args->priorityBand, (uint32_t)args->inProcessPriority);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_SET_CONTEXT_SCHEDULING_PROPERTIES, status,
+				 args->priorityBand, (uint32_t)args->inProcessPriority, 0);
 }
 
 NTSTATUS vmm_port_suspend_context(struct vmm_port *port, const DXGKARG_SUSPENDCONTEXT *args)
 {
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiSuspendContext(port->adapter, args);
-	return leave(port, &call, VIDMM_DDI_SUSPEND_CONTEXT, status, args->contextSuspendFence, 0);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_SUSPEND_CONTEXT, status,
+				 args->contextSuspendFence, 0, 0);
 }
 
 NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context)
@@ -165,10 +132,10 @@ NTSTATUS vmm_port_resume_context(struct vmm_port *port, HANDLE context)
 	const DXGKARG_RESUMECONTEXT args = {.hContext = context};
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResumeContext(port->adapter, &args);
-	return leave(port, &call, VIDMM_DDI_RESUME_CONTEXT, status, 0, 0);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_RESUME_CONTEXT, status, 0, 0, 0);
 }
 
 NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
@@ -177,10 +144,10 @@ NTSTATUS vmm_port_reset_hw_engine(struct vmm_port *port, uint32_t node)
 	DXGKARG_RESETHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResetHwEngine(port->adapter, &args);
-	return leave(port, &call, VIDMM_DDI_RESET_HW_ENGINE, status, node, 0);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_RESET_HW_ENGINE, status, node, 0, 0);
 }
 
 NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node)
@@ -189,8 +156,8 @@ NTSTATUS vmm_port_resume_hw_engine(struct vmm_port *port, uint32_t node)
 	DXGKARG_RESUMEHWENGINE args = {.NodeOrdinal = place.node, .EngineOrdinal = place.engine};
 	struct vmm_port_call call;
 
-	if (!enter(port, &call))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
 	NTSTATUS status = port->ddi.DxgkDdiResumeHwEngine(port->adapter, &args);
-	return leave(port, &call, VIDMM_DDI_RESUME_HW_ENGINE, status, node, 0);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_RESUME_HW_ENGINE, status, node, 0, 0);
 }

@@ -88,9 +88,7 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateDevice(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_DEVICE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_DEVICE, status, flags, 0, 0);
 	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
 }
 
@@ -143,9 +141,7 @@ NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyDevice(device);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_DEVICE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_DEVICE, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_DEVICE, status);
 }
 
@@ -199,17 +195,20 @@ static NTSTATUS check_place(struct vmm_port *port, const DXGKARG_CREATECONTEXT *
 	return STATUS_SUCCESS;
 }
 
-/* DMA-25 and what else came with 2.0: the context would have other lists, or none. */
-static NTSTATUS check_context_caps(struct vmm_port *port, const DXGKARG_CREATECONTEXT *args)
+/* What came with 2.0. */
+static NTSTATUS check_context_caps(struct vmm_port *port, DXGKARG_CREATECONTEXT *args)
 {
-	uint32_t caps = port->caps.wddm2 ? args->ContextInfo.Caps.Value : 0;
+	const DXGK_CONTEXTINFO_CAPS built = {.NoPatchingRequired = 1}; /* DMA-25 */
+	DXGK_CONTEXTINFO_CAPS *caps = &args->ContextInfo.Caps;
 
-	if (!caps)
+	if (!port->caps.wddm2)
+		caps->Value = 0;
+	if (!(caps->Value & ~built.Value))
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "DxgkDdiCreateContext: DXGK_CONTEXTINFO_CAPS 0x%x (NoPatchingRequired 0x1, "
-		   "DriverManagesResidency 0x2, UseIoMmu 0x4) are not built",
-		   caps);
+		   "DxgkDdiCreateContext: of DXGK_CONTEXTINFO_CAPS 0x%x DriverManagesResidency "
+		   "0x2 and UseIoMmu 0x4 are not built",
+		   caps->Value);
 	(void)!vmm_port_destroy_context(port, args->hContext);
 	return STATUS_NOT_SUPPORTED;
 }
@@ -233,10 +232,8 @@ NTSTATUS vmm_port_create_context(struct vmm_port *port, HANDLE device, DXGKARG_C
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateContext(device, &copy);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_CONTEXT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_CONTEXT, status, args->NodeOrdinal,
+			  args->Flags.Value, 0);
 	status = finish_create(port, "DMA-01", VIDMM_DDI_CREATE_CONTEXT, status);
 	if (status == STATUS_SUCCESS)
 		status = check_context_caps(port, &copy);
@@ -259,9 +256,7 @@ NTSTATUS vmm_port_destroy_context(struct vmm_port *port, HANDLE context)
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyContext(context);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_CONTEXT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_CONTEXT, status, 0, 0, 0);
 	return finish_destroy(port, "PNP-03", VIDMM_DDI_DESTROY_CONTEXT, status);
 }
 
@@ -273,17 +268,11 @@ NTSTATUS vmm_port_create_allocation(struct vmm_port *port, DXGKARG_CREATEALLOCAT
 	HANDLE resource = args->hResource;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreateAllocation(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_ALLOCATION, status, args->NumAllocations,
+			  args->Flags.Value, 0);
 	status = finish_create(port, "ALF-33", VIDMM_DDI_CREATE_ALLOCATION, status);
 	if (status != STATUS_SUCCESS)
 		args->hResource = resource;
@@ -296,18 +285,12 @@ NTSTATUS vmm_port_validate_property(struct vmm_port *port,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiValidateUpdateAllocationProperty(port->adapter, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
-			   args->PropertyMaskValue, args->SupportedSegmentSet,
-			   args->PreferredSegment.Value);
+	vmm_port_call_end(port, &call, VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY, status,
+			  args->PropertyMaskValue, args->SupportedSegmentSet,
+			  args->PreferredSegment.Value);
 	return status < 0 ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
@@ -317,16 +300,10 @@ NTSTATUS vmm_port_set_backing_store(struct vmm_port *port, HANDLE allocation, vo
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiSetAllocationBackingStore(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status, 0, 0, 0);
 	return finish_create(port, "ALF-30", VIDMM_DDI_SET_ALLOCATION_BACKING_STORE, status);
 }
 
@@ -381,16 +358,11 @@ NTSTATUS vmm_port_destroy_allocation(struct vmm_port *port, HANDLE resource,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, true))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin_waiting(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyAllocation(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_ALLOCATION, status, count, destroy_resource, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_ALLOCATION, status, count,
+			  destroy_resource, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_DESTROY_ALLOCATION, status);
 }
 
@@ -400,17 +372,11 @@ NTSTATUS vmm_port_open_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiOpenAllocation(device, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_OPEN_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
-			   args->Flags.Value, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_OPEN_ALLOCATION, status, args->NumAllocations,
+			  args->Flags.Value, 0);
 	return finish_create(port, "ALF-34", VIDMM_DDI_OPEN_ALLOCATION, status);
 }
 
@@ -422,15 +388,9 @@ NTSTATUS vmm_port_close_allocation(struct vmm_port *port, HANDLE device,
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, true))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin_waiting(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCloseAllocation(device, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CLOSE_ALLOCATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CLOSE_ALLOCATION, status, count, 0, 0);
 	return finish_destroy(port, "ALF-34", VIDMM_DDI_CLOSE_ALLOCATION, status);
 }

@@ -22,66 +22,31 @@ static bool is_present_status(NTSTATUS status)
 	}
 }
 
-/* DMA-28 */
-static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_PRESENT *before,
-			      const DXGKARG_PRESENT *after)
-{
-	uint64_t commands = (uintptr_t)after->pDmaBuffer - (uintptr_t)before->pDmaBuffer;
-	uint64_t private_data =
-		(uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
-	uint64_t patches =
-		(uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
-	uint64_t patch_bytes =
-		(uint64_t)before->PatchLocationListOutSize * sizeof(*before->pPatchLocationListOut);
-
-	vmm_finding(
-		port->observe, "DMA-28", 0, 0,
-		"DxgkDdiPresent moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
-		"pPatchLocationListOut by %lld of %llu",
-		(long long)commands, before->DmaSize, (long long)private_data,
-		before->DmaBufferPrivateDataSize, (long long)patches,
-		(unsigned long long)patch_bytes);
-	vmm_port_overflow(port, VIDMM_DDI_PRESENT, commands, before->DmaSize, private_data,
-			  before->DmaBufferPrivateDataSize);
-	return STATUS_DEVICE_REMOVED;
-}
-
-static bool is_in_bounds(const DXGKARG_PRESENT *before, const DXGKARG_PRESENT *after)
-{
-	return vmm_port_advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
-	       vmm_port_advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
-				 before->DmaBufferPrivateDataSize, 1) &&
-	       vmm_port_advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
-				 (uint64_t)before->PatchLocationListOutSize *
-					 sizeof(*before->pPatchLocationListOut),
-				 sizeof(*before->pPatchLocationListOut));
-}
-
 NTSTATUS vmm_port_present(struct vmm_port *port, HANDLE context, DXGKARG_PRESENT *args)
 {
 	const DXGKARG_PRESENT before = *args;
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiPresent(context, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_PRESENT);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_PRESENT, status, before.Flags.Value,
-			   (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
-			   args->MultipassOffset);
+	vmm_port_call_end(port, &call, VIDMM_DDI_PRESENT, status, before.Flags.Value,
+			  (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
+			  args->MultipassOffset);
 	if (status == STATUS_INSUFFICIENT_RESOURCES)
 		return STATUS_NO_MEMORY;
 	if (vmm_unlikely(!is_present_status(status))) {
 		vmm_port_wrong_status(port, "DMA-37", VIDMM_DDI_PRESENT, status);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if ((status == STATUS_SUCCESS || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) &&
-	    vmm_unlikely(!is_in_bounds(&before, args)))
-		return out_of_bounds(port, &before, args);
-	return status;
+	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return status;
+	const struct vmm_port_room room =
+		VMM_PORT_ROOM("DxgkDdiPresent", VIDMM_DDI_PRESENT, &before);
+	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
+	NTSTATUS checked = vmm_port_check_outputs(port, &room, &from, &to);
+	return checked == STATUS_SUCCESS ? status : checked;
 }
 
 static NTSTATUS set_address(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRESS *args,
@@ -170,10 +135,8 @@ NTSTATUS vmm_port_create_periodic(struct vmm_port *port, uint32_t target, uint64
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiCreatePeriodicFrameNotification(&args);
-	vmm_port_leave(port, &call, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status, target,
-			   time_100ns, id);
+	vmm_port_call_end(port, &call, VIDMM_DDI_CREATE_PERIODIC_FRAME_NOTIFICATION, status, target,
+			  time_100ns, id);
 	*notification = args.hNotification;
 	return check_periodic(port, status);
 }
@@ -190,9 +153,8 @@ void vmm_port_destroy_periodic(struct vmm_port *port, HANDLE notification)
 		return;
 	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiDestroyPeriodicFrameNotification(&args);
-	vmm_port_leave(port, &call, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION, status, 0, 0, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION, status, 0, 0,
+			  0);
 	if (status != STATUS_SUCCESS) /* it counts as ended */
 		vmm_port_wrong_status(port, "PMF-07", VIDMM_DDI_DESTROY_PERIODIC_FRAME_NOTIFICATION,
 				      status);

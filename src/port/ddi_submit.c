@@ -25,38 +25,37 @@ static bool is_render_status(NTSTATUS status)
 	}
 }
 
-/* DMA-28, after a pass that produced something. */
-static bool is_in_bounds(const DXGKARG_RENDER *before, const DXGKARG_RENDER *after)
+VMM_COLD static NTSTATUS out_of_bounds(struct vmm_port *port, const struct vmm_port_room *room,
+				       const struct vmm_port_outputs *before,
+				       const struct vmm_port_outputs *after)
 {
-	return vmm_port_advanced(before->pDmaBuffer, after->pDmaBuffer, before->DmaSize, 1) &&
-	       vmm_port_advanced(before->pDmaBufferPrivateData, after->pDmaBufferPrivateData,
-				 before->DmaBufferPrivateDataSize, 1) &&
-	       vmm_port_advanced(before->pPatchLocationListOut, after->pPatchLocationListOut,
-				 (uint64_t)before->PatchLocationListOutSize *
-					 sizeof(*before->pPatchLocationListOut),
-				 sizeof(*before->pPatchLocationListOut));
+	uint64_t commands = (uintptr_t)after->commands - (uintptr_t)before->commands;
+	uint64_t private_data = (uintptr_t)after->private_data - (uintptr_t)before->private_data;
+	uint64_t patches = (uintptr_t)after->patches - (uintptr_t)before->patches;
+
+	vmm_finding(port->observe, "DMA-28", 0, 0,
+		    "%s moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
+		    "pPatchLocationListOut by %lld of %llu",
+		    room->function, (long long)commands, room->command_bytes,
+		    (long long)private_data, room->private_bytes, (long long)patches,
+		    (unsigned long long)room->patch_bytes);
+	vmm_port_overflow(port, room->ddi, commands, room->command_bytes, private_data,
+			  room->private_bytes);
+	return STATUS_DEVICE_REMOVED;
 }
 
-static NTSTATUS out_of_bounds(struct vmm_port *port, const DXGKARG_RENDER *before,
-			      const DXGKARG_RENDER *after)
+NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_room *room,
+				const struct vmm_port_outputs *before,
+				const struct vmm_port_outputs *after)
 {
-	uint64_t commands = (uintptr_t)after->pDmaBuffer - (uintptr_t)before->pDmaBuffer;
-	uint64_t private_data =
-		(uintptr_t)after->pDmaBufferPrivateData - (uintptr_t)before->pDmaBufferPrivateData;
-	uint64_t patches =
-		(uintptr_t)after->pPatchLocationListOut - (uintptr_t)before->pPatchLocationListOut;
-
-	vmm_finding(
-		port->observe, "DMA-28", 0, 0,
-		"DxgkDdiRender moved pDmaBuffer by %lld of %u bytes, private data by %lld of %u, "
-		"pPatchLocationListOut by %lld of %llu",
-		(long long)commands, before->DmaSize, (long long)private_data,
-		before->DmaBufferPrivateDataSize, (long long)patches,
-		(unsigned long long)before->PatchLocationListOutSize *
-			sizeof(*before->pPatchLocationListOut));
-	vmm_port_overflow(port, VIDMM_DDI_RENDER, commands, before->DmaSize, private_data,
-			  before->DmaBufferPrivateDataSize);
-	return STATUS_DEVICE_REMOVED;
+	if (vmm_likely(
+		    vmm_port_advanced(before->commands, after->commands, room->command_bytes, 1) &&
+		    vmm_port_advanced(before->private_data, after->private_data,
+				      room->private_bytes, 1) &&
+		    vmm_port_advanced(before->patches, after->patches, room->patch_bytes,
+				      sizeof(D3DDDI_PATCHLOCATIONLIST))))
+		return STATUS_SUCCESS;
+	return out_of_bounds(port, room, before, after);
 }
 
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args)
@@ -65,14 +64,11 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
+	if (!vmm_port_call_begin(port, &call))
 		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiRender(context, args);
-	vmm_port_leave(port, &call, VIDMM_DDI_RENDER);
-	vmm_port_end(port);
-	vmm_port_ddi_event(
-		port, VIDMM_DDI_RENDER, status, before.CommandLength,
+	vmm_port_call_end(
+		port, &call, VIDMM_DDI_RENDER, status, before.CommandLength,
 		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
 		((uintptr_t)args->pPatchLocationListOut - (uintptr_t)before.pPatchLocationListOut) /
 			sizeof(*before.pPatchLocationListOut));
@@ -80,10 +76,12 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 		vmm_port_wrong_status(port, "DMA-31", VIDMM_DDI_RENDER, status);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if ((status == STATUS_SUCCESS || status == STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER) &&
-	    vmm_unlikely(!is_in_bounds(&before, args)))
-		return out_of_bounds(port, &before, args);
-	return status;
+	if (status != STATUS_SUCCESS && status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER)
+		return status;
+	const struct vmm_port_room room = VMM_PORT_ROOM("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
+	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
+	NTSTATUS checked = vmm_port_check_outputs(port, &room, &from, &to);
+	return checked == STATUS_SUCCESS ? status : checked;
 }
 
 /* PAT-17: a paging buffer has no lists. */
@@ -168,16 +166,11 @@ NTSTATUS vmm_port_query_current_fence(struct vmm_port *port, uint32_t node, UINT
 	struct vmm_port_call call;
 	NTSTATUS status;
 
-	if (vmm_port_dead(port))
+	if (!vmm_port_call_begin_object(port, &call, false))
 		return STATUS_DEVICE_REMOVED;
-	vmm_port_pass(&port->object_gate);
-	if (!vmm_port_begin(port))
-		return STATUS_DEVICE_REMOVED;
-	call = vmm_port_enter(port);
 	status = port->ddi.DxgkDdiQueryCurrentFence(port->adapter, &args);
-	vmm_port_leave(port, &call, VIDMM_DDI_QUERY_CURRENT_FENCE);
-	vmm_port_end(port);
-	vmm_port_ddi_event(port, VIDMM_DDI_QUERY_CURRENT_FENCE, status, node, args.CurrentFence, 0);
+	vmm_port_call_end(port, &call, VIDMM_DDI_QUERY_CURRENT_FENCE, status, node,
+			  args.CurrentFence, 0);
 	if (status == STATUS_SUCCESS)
 		*fence = args.CurrentFence;
 	else

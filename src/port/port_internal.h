@@ -307,6 +307,32 @@ void vmm_port_overflow(struct vmm_port *port, enum vidmm_ddi ddi, uint64_t comma
 		       uint64_t command_room, uint64_t private_data,
 		       uint64_t private_room) VMM_COLD;
 
+/* What DxgkDdiRender and DxgkDdiPresent were given to write into, and how far they said they came. */
+struct vmm_port_room {
+	const char *function;
+	enum vidmm_ddi ddi;
+	uint32_t command_bytes, private_bytes;
+	uint64_t patch_bytes;
+};
+struct vmm_port_outputs {
+	const void *commands, *private_data, *patches;
+};
+/* Their arguments have members of the same names. */
+#define VMM_PORT_ROOM(function, ddi, args)                                        \
+	{                                                                         \
+		function, ddi, (args)->DmaSize, (args)->DmaBufferPrivateDataSize, \
+			(uint64_t)(args)->PatchLocationListOutSize *              \
+				sizeof(D3DDDI_PATCHLOCATIONLIST)                  \
+	}
+#define VMM_PORT_OUTPUTS(args)                                                                   \
+	{                                                                                        \
+		(args)->pDmaBuffer, (args)->pDmaBufferPrivateData, (args)->pPatchLocationListOut \
+	}
+/* DMA-28, after a pass that produced something. STATUS_DEVICE_REMOVED and a finding: out of bounds. */
+NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_room *room,
+				const struct vmm_port_outputs *before,
+				const struct vmm_port_outputs *after);
+
 /* ---- into the miniport and back ---- */
 
 struct vmm_port_call {
@@ -373,6 +399,40 @@ static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi,
 				      uint64_t b, uint64_t c, uint64_t d)
 {
 	vmm_event(port->observe, VIDMM_EVENT_DDI, 0, 0, ddi, (uint32_t)status, b, c, d);
+}
+
+/*
+ * One DDI at PASSIVE_LEVEL, from whether it may be made to its event. False: it may not, STATUS_DEVICE_REMOVED. Those about
+ * objects pass the object gate on their way.
+ */
+static inline bool vmm_port_call_begin(struct vmm_port *port, struct vmm_port_call *call)
+{
+	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
+		return false;
+	*call = vmm_port_enter(port);
+	return true;
+}
+
+static inline bool vmm_port_call_begin_object(struct vmm_port *port, struct vmm_port_call *call,
+					      bool waiting)
+{
+	if (vmm_port_dead(port))
+		return false;
+	vmm_port_pass(&port->object_gate);
+	if (waiting ? !vmm_port_begin_waiting(port) : !vmm_port_begin(port))
+		return false;
+	*call = vmm_port_enter(port);
+	return true;
+}
+
+static inline NTSTATUS vmm_port_call_end(struct vmm_port *port, const struct vmm_port_call *call,
+					 enum vidmm_ddi ddi, NTSTATUS status, uint64_t b,
+					 uint64_t c, uint64_t d)
+{
+	vmm_port_leave(port, call, ddi);
+	vmm_port_end(port);
+	vmm_port_ddi_event(port, ddi, status, b, c, d);
+	return status;
 }
 
 static inline void vmm_port_callback_event(struct vmm_port *port, enum vidmm_ddi_callback callback,

@@ -8,7 +8,7 @@
  * done to the buffer there, is done to them in the same moment. So a portion has one content for all of them (SPL-16):
  * memory stays where it is from their patching until the last of them is done with it.
  *
- *   vmm_broadcast_begin   which contexts; none of them goes before vmm_broadcast_end
+ *   vmm_sched_render_to   which contexts; none of them goes before it returns
  *   vmm_broadcast_equip   copies for a buffer that is being translated
  *   vmm_broadcast_lend    it is queued: so are they
  *   vmm_broadcast_follow  the portion that is being prepared is theirs, too
@@ -68,8 +68,16 @@ static NTSTATUS add_locked(const struct vmm_context *owner, const struct vmm_bro
 	return STATUS_SUCCESS;
 }
 
-NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
-			     const struct vmm_broadcast_names *names, struct vmm_broadcast *b)
+static void let_go(const struct vmm_context *owner, struct vmm_broadcast *b)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		atomic_fetch_sub(&b->context[i]->borrowed, 1);
+	if (b->count)
+		vmm_progress_signal(owner->device->adapter);
+}
+
+static NTSTATUS take(const struct vmm_context *owner, const struct vmm_broadcast_names *names,
+		     struct vmm_broadcast *b)
 {
 	struct vmm_process *process = owner->device->process;
 	NTSTATUS status = STATUS_SUCCESS;
@@ -86,20 +94,22 @@ NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
 	while (b->count < names->count && NT_SUCCESS(status))
 		status = add_locked(owner, names, b);
 	vmm_os_mutex_unlock(&process->lock);
-	if (!NT_SUCCESS(status))
-		vmm_broadcast_end(owner, b);
 	return status;
 }
 
-void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b)
+NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broadcast_names *names,
+			     struct vmm_render_request *request)
 {
-	struct vmm_adapter *adapter = owner->device->adapter;
+	struct vmm_broadcast to;
+	NTSTATUS status = take(context, names, &to);
 
-	for (uint32_t i = 0; i < b->count; i++)
-		atomic_fetch_sub(&b->context[i]->borrowed, 1);
-	if (b->count)
-		vmm_progress_signal(adapter);
-	b->count = 0;
+	if (NT_SUCCESS(status)) {
+		request->broadcast = &to;
+		status = vmm_sched_render(context, request);
+		request->broadcast = NULL;
+	}
+	let_go(context, &to);
+	return status;
 }
 
 bool vmm_broadcast_is_held(const struct vmm_context *owner, const struct vmm_broadcast *b)

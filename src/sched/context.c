@@ -20,7 +20,8 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 			context->dma_segment_set, apertures);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (!context->dma_bytes || !context->list_size || !context->patch_size) {
+	if (!context->dma_bytes || !context->list_size ||
+	    (!context->patch_size && !context->no_patching)) {
 		vmm_finding(
 			adapter->observe, "DMA-01", context->device->process->id, 0,
 			"a context needs a DMA buffer and lists; the miniport asked for %u bytes, %u allocations, %u patch "
@@ -31,7 +32,7 @@ static NTSTATUS check_info(struct vmm_adapter *adapter, const struct vmm_context
 	return STATUS_SUCCESS;
 }
 
-enum { GDI_ALLOCATION_LIST = 256 };
+enum { GDI_ALLOCATION_LIST = 256, UNPATCHED_ALLOCATION_LIST = 16 };
 
 static NTSTATUS check_gdi(struct vmm_adapter *adapter, const struct vmm_context *context)
 {
@@ -49,11 +50,14 @@ static NTSTATUS make_user_buffers(struct vmm_context *context)
 
 	u->commands = vmm_calloc(1, context->dma_bytes);
 	u->allocations = vmm_calloc(context->list_size, sizeof(*u->allocations));
-	u->patches = vmm_calloc(context->patch_size, sizeof(*u->patches));
+	if (context->patch_size)
+		u->patches = vmm_calloc(context->patch_size, sizeof(*u->patches));
 	u->command_bytes = context->dma_bytes;
 	u->allocation_count = context->list_size;
 	u->patch_count = context->patch_size;
-	return u->commands && u->allocations && u->patches ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	return u->commands && u->allocations && (u->patches || !context->patch_size)
+		       ? STATUS_SUCCESS
+		       : STATUS_NO_MEMORY;
 }
 
 static void free_context(struct vmm_context *context)
@@ -93,6 +97,11 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 	context->dma_private_bytes = args.ContextInfo.DmaBufferPrivateDataSize;
 	context->list_size = args.ContextInfo.AllocationListSize;
 	context->patch_size = args.ContextInfo.PatchLocationListSize;
+	context->no_patching = args.ContextInfo.Caps.NoPatchingRequired;
+	if (context->no_patching) { /* DMA-25: whatever it says of sizes */
+		context->list_size = UNPATCHED_ALLOCATION_LIST;
+		context->patch_size = 0;
+	}
 	status = check_info(adapter, context);
 	if (NT_SUCCESS(status) && args.Flags.GdiContext)
 		status = check_gdi(adapter, context);

@@ -166,14 +166,15 @@ static struct vmm_dma *dma_create(struct vmm_context *context)
 	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
 	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
 	dma->uses = vmm_calloc(list_size, sizeof(*dma->uses));
-	dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
+	if (context->patch_size)
+		dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
 	dma->work.device = context->device;
 	dma->work.instances = dma->instances;
 	dma->work.writes = dma->uses;
 	/* DMA-07: zeroed once, then the miniport's; NULL when it asked for none. */
 	if (context->dma_private_bytes)
 		dma->private_data = vmm_calloc(1, context->dma_private_bytes);
-	if (!dma->list || !dma->instances || !dma->uses || !dma->patches ||
+	if (!dma->list || !dma->instances || !dma->uses || (!dma->patches && context->patch_size) ||
 	    (context->dma_private_bytes && !dma->private_data) ||
 	    !vmm_ok(dma_memory(context, dma))) {
 		dma_free(context->device->adapter, dma);

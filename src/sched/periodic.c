@@ -12,8 +12,9 @@ struct beat {
 	struct vmm_sync_beat sync;
 	struct vmm_sched *sched;
 	_Atomic uint32_t
-		id; /* of the notification: index, and how often the slot was used; 0: free */
-	uint32_t uses, target;    /* its owner's */
+		id;    /* of the notification: index, and how often the slot was used; 0: free */
+	uint32_t uses; /* its owner's */
+	_Atomic uint32_t target;  /* an interrupt that comes late looks at whose it is now */
 	_Atomic uint32_t counted; /* interrupts that the DPC has not seen */
 	_Atomic bool over;        /* the worker ends it */
 	HANDLE notification;
@@ -21,6 +22,7 @@ struct beat {
 
 struct vmm_periodic {
 	_Atomic uint32_t due; /* beats that the worker ends */
+	_Atomic bool beaten;  /* some have been counted since the DPC looked */
 	_Atomic bool taken[BEATS];
 	struct beat beat[BEATS];
 };
@@ -59,7 +61,10 @@ static struct beat *take(struct vmm_sched *sched)
 			continue;
 		struct beat *beat = &periodic->beat[i];
 		beat->sched = sched;
+		/* Counts of its last owner may still be on their way (pass_on). */
+		vmm_os_mutex_lock(&sched->adapter->world->sync_lock);
 		beat->sync = (struct vmm_sync_beat){.ended = ended};
+		vmm_os_mutex_unlock(&sched->adapter->world->sync_lock);
 		atomic_store(&beat->counted, 0);
 		atomic_store(&beat->over, false);
 		return beat;
@@ -88,7 +93,7 @@ vmm_status vmm_periodic_begin(struct vmm_adapter *adapter, uint32_t target, uint
 	if (!beat)
 		return VMM_NO_MEMORY;
 	uint32_t id = ++beat->uses * BEATS + (uint32_t)(beat - sched->periodic->beat);
-	beat->target = target;
+	atomic_store(&beat->target, target);
 	atomic_store(&beat->id, id); /* the first may come inside the call */
 	NTSTATUS status = vmm_port_create_periodic(adapter->port, target, time_100ns, id,
 						   &beat->notification);
@@ -107,8 +112,9 @@ void vmm_periodic_record(struct vmm_sched *sched, const DXGKARGCB_NOTIFY_INTERRU
 	uint32_t target = data->PeriodicMonitoredFenceSignaled.VidPnTargetId;
 	struct beat *beat = &sched->periodic->beat[id % BEATS];
 
-	if (id && atomic_load(&beat->id) == id && beat->target == target) {
+	if (id && atomic_load(&beat->id) == id && atomic_load(&beat->target) == target) {
 		atomic_fetch_add(&beat->counted, 1);
+		atomic_store(&sched->periodic->beaten, true);
 		return;
 	}
 	vmm_finding(sched->adapter->observe, "PMF-07", 0, 0,
@@ -121,8 +127,9 @@ void vmm_periodic_pass_on(struct vmm_sched *sched)
 {
 	struct vmm_periodic *periodic = sched->periodic;
 
-	if (vmm_likely(!periodic))
+	if (vmm_likely(!periodic || !atomic_load(&periodic->beaten)))
 		return;
+	atomic_store(&periodic->beaten, false); /* before looking: what comes now says so again */
 	for (uint32_t i = 0; i < BEATS; i++) {
 		struct beat *beat = &periodic->beat[i];
 

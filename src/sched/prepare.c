@@ -129,6 +129,8 @@ static NTSTATUS patch(struct vmm_adapter *adapter, const struct vmm_dma *dma,
 {
 	DXGKARG_PATCH args = vmm_patch_of(&packet->submit, dma->backing.address);
 
+	if (vmm_unlikely(dma->context->no_patching)) /* DMA-25 */
+		return STATUS_SUCCESS;
 	args.pAllocationList = dma->list;
 	args.AllocationListSize = dma->list_count;
 	args.pPatchLocationList = dma->patches;

@@ -112,33 +112,26 @@ NTSTATUS vmm_sched_set_priority_class(struct vmm_process *process, uint32_t clas
 vmm_status vmm_sched_configure(struct vmm_adapter *adapter,
 			       const struct vidmm_scheduling_options *options) VMM_MUST_CHECK;
 
-/*
- * DMA-10: the contexts that run a buffer besides its owner, all of the owner's device. None of them ends before
- * vmm_broadcast_end. STATUS_INVALID_PARAMETER: too many, one that is no live context of the device, or twice the same;
- * STATUS_NOT_SUPPORTED: see the README.
- */
-#define VMM_BROADCAST_MAX 64u
-struct vmm_broadcast {
-	uint32_t count;
-	struct vmm_context *context[VMM_BROADCAST_MAX];
+struct vmm_broadcast;
+struct vmm_render_request {
+	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
+	const struct vmm_broadcast *broadcast; /* sched's own; NULL: to nobody else */
+	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
 };
+NTSTATUS vmm_sched_render(struct vmm_context *context,
+			  struct vmm_render_request *request) VMM_MUST_CHECK;
+#define VMM_BROADCAST_MAX 64u
 struct vmm_broadcast_names {
 	uint32_t count;
 	void *const *live;      /* HANDLEs of callbacks, or NULL and: */
 	const uint32_t *number; /* D3DKMT handles */
 };
-NTSTATUS vmm_broadcast_begin(const struct vmm_context *owner,
-			     const struct vmm_broadcast_names *names,
-			     struct vmm_broadcast *b) VMM_MUST_CHECK;
-void vmm_broadcast_end(const struct vmm_context *owner, struct vmm_broadcast *b);
-
-struct vmm_render_request {
-	uint32_t command_length, command_offset, allocation_count, patch_count, flags;
-	const struct vmm_broadcast *broadcast; /* NULL: to nobody else */
-	uint32_t queued; /* out: DMA buffers queued on the context, this one included (DMA-13) */
-};
-NTSTATUS vmm_sched_render(struct vmm_context *context,
-			  struct vmm_render_request *request) VMM_MUST_CHECK;
+/*
+ * DMA-10: the same, and the contexts named run the buffer, too. STATUS_INVALID_PARAMETER: too many, one that is no live
+ * context of the device, or twice the same; STATUS_NOT_SUPPORTED: see the README.
+ */
+NTSTATUS vmm_sched_render_to(struct vmm_context *context, const struct vmm_broadcast_names *names,
+			     struct vmm_render_request *request) VMM_MUST_CHECK;
 
 /* A wait or signal of a context's queue, or a signal when other contexts have come to it as well (SYN-28). */
 struct vmm_sched_sync {

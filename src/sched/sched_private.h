@@ -181,6 +181,7 @@ struct vmm_context {
 	uint32_t flags;
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
+	bool no_patching; /* DMA-25: there are no patch locations, and the miniport has nothing to patch */
 	struct vmm_context_buffers user;
 	struct vmm_steps steps;
 	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */
@@ -564,6 +565,11 @@ static inline struct vmm_dma *vmm_dma_buffer(struct vmm_dma *dma)
 {
 	return vmm_unlikely(dma->owner != NULL) ? dma->owner : dma;
 }
+/* The contexts that run a buffer besides its owner, all of the owner's device. None of them ends while the call has them. */
+struct vmm_broadcast {
+	uint32_t count;
+	struct vmm_context *context[VMM_BROADCAST_MAX];
+};
 /* Copies for a buffer that is to be queued. `b` NULL: none. STATUS_NO_MEMORY: give the buffer back. */
 NTSTATUS vmm_broadcast_equip(const struct vmm_broadcast *b, struct vmm_dma *dma) VMM_MUST_CHECK;
 /* Is one of the contexts behind a wait? Submit lock held: then no buffer comes behind one before it is given up. */

@@ -176,9 +176,14 @@ static void give_software(struct vmm_sched *sched, struct vmm_software *software
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 }
 
+static bool rewinds(const struct vmm_software *software)
+{
+	return software->sync.flags & VMM_SYNC_ALLOW_REWIND;
+}
+
 static void finish(struct vmm_sched *sched, struct vmm_software *software)
 {
-	if (software->sync.signal && !software->dropped)
+	if (software->sync.signal && !software->dropped && vmm_likely(!rewinds(software)))
 		vmm_sync_packet_signal(&software->sync);
 	vmm_sync_packet_clear(&software->sync);
 	give_software(sched, software);
@@ -205,6 +210,9 @@ static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 		}
 		if (!software)
 			continue;
+		/* TDRS-11: it comes before the largest value that a reset, with this lock held, gives the fence, or never. */
+		if (vmm_unlikely(rewinds(software)) && !software->dropped)
+			vmm_sync_packet_signal(&software->sync);
 		vmm_os_mutex_unlock(lock);
 		finish(sched, software);
 		vmm_os_mutex_lock(lock);

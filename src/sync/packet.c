@@ -212,6 +212,29 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 	return values;
 }
 
+bool vmm_sync_union_is_array(struct vmm_process *process,
+			     const struct vmm_sync_packet_request *request)
+{
+	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
+
+	if (vmm_likely(request->count))
+		values = vmm_sync_values_of(process, request->handles[0]);
+	/* The one that has an array alone has it for fences, too (FEN-07). */
+	return values == VMM_SYNC_VALUES_ARRAY ||
+	       (values == VMM_SYNC_VALUES_SCALAR && request->signal &&
+		request->form == VMM_SYNC_FORM_GPU);
+}
+
+vmm_status vmm_sync_check_broadcast(const struct vmm_process *process, uint32_t count)
+{
+	if (count <= VMM_SYNC_BROADCAST_MAX)
+		return VMM_OK;
+	vmm_finding(process->world->observe, "SYN-29", process->id, 0,
+		    "signal by %u more contexts than the first: at most %u", count,
+		    VMM_SYNC_BROADCAST_MAX);
+	return VMM_INVALID_PARAMETER;
+}
+
 /* ---- when they are reached ---- */
 
 bool vmm_sync_packet_begin(struct vmm_sync_packet *packet)

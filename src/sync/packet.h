@@ -93,6 +93,12 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 /* What the union of a call with that first object is (SYN-30, SYN-32). No live object: VMM_SYNC_VALUES_NONE. */
 enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };
 enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle);
+/* Does the union of the call, whose handles and count are known, point to a value for each object? */
+bool vmm_sync_union_is_array(struct vmm_process *process,
+			     const struct vmm_sync_packet_request *request);
+/* SYN-29: contexts besides the owning one. VMM_INVALID_PARAMETER and a finding. */
+vmm_status vmm_sync_check_broadcast(const struct vmm_process *process,
+				    uint32_t count) VMM_MUST_CHECK;
 
 /*
  * True: it is satisfied, and what it takes is the owner's. Otherwise wait.tell is called once, unless the packet is withdrawn
@@ -101,7 +107,7 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 bool vmm_sync_packet_begin(struct vmm_sync_packet *packet) VMM_MUST_CHECK;
 /* False: it is satisfied; wait.tell has been called or is about to be. The state lock held at most. */
 bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet);
-/* The owner's queue is there (of a broadcast: all are). No lock above the paging lock held. */
+/* The owner's queue is there (of a broadcast: all are). The state lock held at most. */
 void vmm_sync_packet_signal(struct vmm_sync_packet *packet);
 void vmm_sync_packet_clear(struct vmm_sync_packet *packet);
 /* With `more`. */

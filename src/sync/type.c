@@ -58,11 +58,14 @@ struct vmm_sync_wait *vmm_sync_queue_next_locked(struct vmm_sync_object *object)
 	return NULL;
 }
 
-/* One that it held, with a reference; NULL: there is none. */
+/* One that it held, with a reference; NULL: there is none, and the owner is in no list any more. */
 static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
 {
-	if (vmm_list_empty(&owner->held))
+	if (vmm_list_empty(&owner->held)) {
+		vmm_list_remove(&owner->link);
+		vmm_list_init(&owner->link);
 		return NULL;
+	}
 	struct vmm_sync_object *object =
 		vmm_container_of(owner->held.next, struct vmm_sync_object, held);
 
@@ -71,48 +74,41 @@ static struct vmm_sync_object *free_one_locked(struct vmm_sync_owner *owner)
 	return object;
 }
 
+/* The next that is free, for whoever waits for it. False: there was none. */
+static bool pass_on(struct vmm_sync_object *object)
+{
+	if (!object)
+		return false;
+	vmm_sync_deliver(object);
+	vmm_sync_put(object);
+	return true;
+}
+
 void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner)
 {
-	for (;;) {
+	struct vmm_sync_object *object;
+
+	do {
 		vmm_os_mutex_lock(&world->sync_lock);
-		struct vmm_sync_object *object = free_one_locked(owner);
-		if (!object) {
-			vmm_list_remove(&owner->link);
-			vmm_list_init(&owner->link);
-		}
+		object = free_one_locked(owner);
 		vmm_os_mutex_unlock(&world->sync_lock);
-		if (!object)
-			return;
-		vmm_sync_deliver(object);
-		vmm_sync_put(object);
-	}
+	} while (pass_on(object));
 }
 
 /* Who is lost takes nothing any more, so the list comes to an end. */
 void vmm_sync_lose_owners(struct vmm_device *device)
 {
 	struct vmm_world *world = device->process->world;
+	struct vmm_sync_object *object;
 
-	for (;;) {
-		struct vmm_sync_object *object = NULL;
-
+	do {
+		object = NULL;
 		vmm_os_mutex_lock(&world->sync_lock);
-		while (!object && !vmm_list_empty(&device->sync_owners)) {
-			struct vmm_sync_owner *owner = vmm_container_of(
-				device->sync_owners.next, struct vmm_sync_owner, link);
-
-			object = free_one_locked(owner);
-			if (!object) {
-				vmm_list_remove(&owner->link);
-				vmm_list_init(&owner->link);
-			}
-		}
+		while (!object && !vmm_list_empty(&device->sync_owners))
+			object = free_one_locked(vmm_container_of(device->sync_owners.next,
+								  struct vmm_sync_owner, link));
 		vmm_os_mutex_unlock(&world->sync_lock);
-		if (!object)
-			return;
-		vmm_sync_deliver(object);
-		vmm_sync_put(object);
-	}
+	} while (pass_on(object));
 }
 
 /* ---- monitored fences ---- */

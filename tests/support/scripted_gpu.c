@@ -338,10 +338,21 @@ static bool is_command(const DXGKARG_RENDER *args, const struct scripted_command
 }
 
 /* Copies the commands that fit and names what they use; the rest is for the next pass. */
+/* Nobody will patch it (NoPatchingRequired): it goes by where the list says that the allocation is. */
+static void place_at_once(const DXGKARG_RENDER *args, struct scripted_command *command)
+{
+	const DXGK_ALLOCATIONLIST *a = &args->pAllocationList[command->allocation];
+
+	command->destination = (struct scripted_place){
+		.segment = a->SegmentId,
+		.address = (uint64_t)a->PhysicalAddress.QuadPart + command->offset,
+	};
+}
+
 NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
 {
 	D3DDDI_PATCHLOCATIONLIST *patch = args->pPatchLocationListOut,
-				 *patch_end = patch + args->PatchLocationListOutSize;
+				 *patch_end = patch ? patch + args->PatchLocationListOutSize : NULL;
 	char *out = args->pDmaBuffer, *start = out;
 	uint32_t done = args->MultipassOffset, split = 0;
 
@@ -351,16 +362,19 @@ NTSTATUS scripted_gpu_translate(DXGKARG_RENDER *args)
 
 		if (!is_command(args, command, args->CommandLength - done))
 			return STATUS_ILLEGAL_INSTRUCTION;
-		uint32_t places = command->op == SCRIPTED_COPY ? 2 : 1;
+		uint32_t places = !patch ? 0 : command->op == SCRIPTED_COPY ? 2 : 1;
 		if ((size_t)(out - start) + sizeof(*command) > args->DmaSize ||
-		    patch_end - patch < (ptrdiff_t)places) {
+		    (patch && patch_end - patch < (ptrdiff_t)places)) {
 			args->MultipassOffset = done;
 			break;
 		}
 		memcpy(out, command, sizeof(*command));
 		if (command->split)
 			split = (uint32_t)(out - start);
-		*patch++ = patch_of(command, (uint32_t)(out - start), split);
+		if (places)
+			*patch++ = patch_of(command, (uint32_t)(out - start), split);
+		else
+			place_at_once(args, (struct scripted_command *)(void *)out);
 		if (places == 2)
 			*patch++ = source_patch_of(command, (uint32_t)(out - start), split);
 		out += sizeof(*command);

@@ -51,7 +51,7 @@ static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
 		.length = from->length,
 		.capacity = from->length,
 	};
-	if (to->data)
+	if (to->data && from->length)
 		memcpy(to->data, from->data, from->length);
 	return to->data;
 }

@@ -10,24 +10,20 @@ struct subject {
 	uint32_t physical_adapter;
 };
 
-#define OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
-
 /* *adapter is kept even where this fails: vmm_adapter_put. */
 static NTSTATUS enter(struct vmm_kmt_call *call, const struct subject *subject,
 		      struct vmm_adapter **adapter)
 {
-	struct vmm_observe *observe;
+	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_OTHER);
 
 	*adapter = NULL;
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	observe = call->process->world->observe;
-	call->began = vmm_observe_begin(observe, VIDMM_EVENT_DOOR);
+	if (!NT_SUCCESS(status))
+		return status;
+	struct vmm_observe *observe = call->process->world->observe;
 	*adapter = vmm_kmt_adapter(call->process, subject->adapter);
 	if (!*adapter)
 		return STATUS_INVALID_PARAMETER;
-	if (subject->process && subject->process != OWN_PROCESS) {
+	if (subject->process && subject->process != VMM_KMT_OWN_PROCESS) {
 		vmm_finding(observe, "HND-07", call->process->id, 0,
 			    "%s: hProcess is neither 0 nor the caller's own; handles of other "
 			    "processes there are none",
@@ -139,17 +135,15 @@ KMT_API NTSTATUS APIENTRY D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTI
 static NTSTATUS unregister_trim(struct vmm_kmt_call *call, uint32_t handle,
 				PFND3DKMT_TRIMNOTIFICATIONCALLBACK callback)
 {
-	struct vmm_world *world = call->process->world;
 	NTSTATUS status = STATUS_INVALID_PARAMETER;
 
-	call->began = vmm_observe_begin(world->observe, VIDMM_EVENT_DOOR);
 	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
 				      vmm_trim_device(call->process, handle));
 	if (call->device)
 		status = vmm_trim_unregister(&call->device, &call->visit, handle,
 					     (void (*)(void))callback);
 	if (!NT_SUCCESS(status))
-		vmm_finding(world->observe, "RES-09", call->process->id, handle,
+		vmm_finding(call->process->world->observe, "RES-09", call->process->id, handle,
 			    "unregister a trim notification: 0x%x is no registration of the "
 			    "process%s",
 			    handle, callback ? ", or another callback's" : "");
@@ -158,13 +152,13 @@ static NTSTATUS unregister_trim(struct vmm_kmt_call *call, uint32_t handle,
 
 KMT_API NTSTATUS APIENTRY D3DKMTUnregisterTrimNotification(D3DKMT_UNREGISTERTRIMNOTIFICATION *pData)
 {
-	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
+	struct vmm_kmt_call call;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTUnregisterTrimNotification", "no argument");
-	if (!call.process)
-		return STATUS_UNSUCCESSFUL;
 	uint32_t handle = (uint32_t)(uintptr_t)pData->Handle;
-	NTSTATUS status = unregister_trim(&call, handle, pData->Callback);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OTHER);
+	if (NT_SUCCESS(status))
+		status = unregister_trim(&call, handle, pData->Callback);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }

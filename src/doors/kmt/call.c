@@ -64,13 +64,21 @@ static void report_handle(const struct vmm_process *process, uint32_t handle,
 		    vmm_handle_explain(&process->handles, handle, type));
 }
 
-static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
+NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door)
 {
 	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
 	if (!call->process)
 		return STATUS_UNSUCCESSFUL;
 	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
 	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_kmt_enter_live(struct vmm_kmt_call *call, void *device, bool cleaning)
+{
+	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, device);
+	if (!call->device)
+		return STATUS_INVALID_PARAMETER;
+	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
 }
 
 void *vmm_kmt_live_device(struct vmm_process *process, D3DKMT_HANDLE handle)
@@ -116,7 +124,7 @@ NTSTATUS vmm_kmt_enter_device(struct vmm_kmt_call *call, D3DKMT_HANDLE device, u
 NTSTATUS vmm_kmt_enter_context(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, uint32_t door,
 			       struct vmm_context **context)
 {
-	NTSTATUS status = begin(call, door);
+	NTSTATUS status = vmm_kmt_begin(call, door);
 	void *device = NULL;
 
 	*context = NULL;

@@ -33,17 +33,17 @@ static NTSTATUS create_device(struct vmm_process *process, struct vmm_adapter *a
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 {
-	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_CREATE_DEVICE};
+	struct vmm_kmt_call call;
 	D3DKMT_HANDLE handle = 0;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTCreateDevice", "no argument");
-	if (!call.process)
-		return STATUS_UNSUCCESSFUL;
-	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_CREATE_DEVICE);
+	if (!NT_SUCCESS(status))
+		return status;
 	D3DKMT_CREATEDEVICE args = *pData;
 	struct vmm_adapter *adapter = vmm_kmt_adapter(call.process, args.hAdapter);
-	NTSTATUS status = create_device(call.process, adapter, &args, &handle);
+	status = create_device(call.process, adapter, &args, &handle);
 	vmm_adapter_put(adapter);
 	if (NT_SUCCESS(status)) {
 		pData->hDevice = handle;
@@ -60,22 +60,19 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateDevice(D3DKMT_CREATEDEVICE *pData)
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyDevice(const D3DKMT_DESTROYDEVICE *pData)
 {
-	struct vmm_kmt_call call = {.process = vmm_kmt_process(),
-				    .door = VIDMM_DOOR_DESTROY_DEVICE};
-	NTSTATUS status = STATUS_INVALID_PARAMETER;
+	struct vmm_kmt_call call;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyDevice", "no argument");
-	if (!call.process)
-		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hDevice;
-	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_DEVICE);
+	if (!NT_SUCCESS(status))
+		return status;
 	struct vmm_device *device = vmm_device_end(vmm_kmt_live_device(call.process, handle));
-	if (device) {
+	if (device)
 		vmm_sched_destroy_device(device);
-		status = STATUS_SUCCESS;
-	}
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return vmm_kmt_leave(&call, device ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER, handle, 1,
+			     0);
 }
 
 static D3DKMT_DEVICEEXECUTION_STATE execution_state(const struct vmm_device *device)
@@ -210,20 +207,18 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContext(D3DKMT_CREATECONTEXT *pData)
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyContext(const D3DKMT_DESTROYCONTEXT *pData)
 {
-	struct vmm_kmt_call call = {.process = vmm_kmt_process(),
-				    .door = VIDMM_DOOR_DESTROY_CONTEXT};
-	NTSTATUS status = STATUS_INVALID_PARAMETER;
+	struct vmm_kmt_call call;
 	void *device = NULL;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyContext", "no argument");
-	if (!call.process)
-		return STATUS_UNSUCCESSFUL;
 	D3DKMT_HANDLE handle = pData->hContext;
-	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_CONTEXT);
+	if (!NT_SUCCESS(status))
+		return status;
 	void *live = vmm_kmt_live_context(call.process, handle, &device);
-	call.device = live ? vmm_live_enter(&call.visit, VMM_LIVE_DEVICE, device) : NULL;
-	if (call.device)
+	status = vmm_kmt_enter_live(&call, device, true);
+	if (NT_SUCCESS(status))
 		status = vmm_sched_destroy_context(call.device, live);
 	return vmm_kmt_leave(&call, status, handle, 1, 0);
 }
@@ -247,18 +242,10 @@ VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DKMT_REN
 {
 	uint32_t numbers[VMM_BROADCAST_MAX] = {0};
 	const struct vmm_broadcast_names names = {.count = count, .number = numbers};
-	struct vmm_broadcast to;
 
 	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
 		numbers[i] = data->BroadcastContext[i];
-	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	request->broadcast = &to;
-	status = vmm_sched_render(context, request);
-	vmm_broadcast_end(context, &to);
-	return status;
+	return vmm_sched_render_to(context, &names, request);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTRender(D3DKMT_RENDER *pData)

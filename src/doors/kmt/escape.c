@@ -70,15 +70,14 @@ static NTSTATUS escape(struct vmm_kmt_call *call, const D3DKMT_ESCAPE *args, uin
 
 KMT_API NTSTATUS APIENTRY D3DKMTEscape(const D3DKMT_ESCAPE *pData)
 {
-	struct vmm_kmt_call call = {.process = vmm_kmt_process(), .door = VIDMM_DOOR_ESCAPE};
+	struct vmm_kmt_call call;
 	uint32_t object = 0;
 
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTEscape", "no argument");
-	if (!call.process)
-		return STATUS_UNSUCCESSFUL;
 	D3DKMT_ESCAPE args = *pData;
-	call.began = vmm_observe_begin(call.process->world->observe, VIDMM_EVENT_DOOR);
-	NTSTATUS status = escape(&call, &args, &object);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_ESCAPE);
+	if (NT_SUCCESS(status))
+		status = escape(&call, &args, &object);
 	return vmm_kmt_leave(&call, status, object, args.PrivateDriverDataSize, args.Flags.Value);
 }

@@ -7,15 +7,11 @@
 static NTSTATUS enter(struct vmm_kmt_call *call, uint32_t handle,
 		      void *device_of(struct vmm_process *process, uint32_t handle), bool cleaning)
 {
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_HW_QUEUE};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	call->device =
-		vmm_live_enter(&call->visit, VMM_LIVE_DEVICE, device_of(call->process, handle));
-	if (!call->device)
-		return STATUS_INVALID_PARAMETER;
-	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_HW_QUEUE);
+
+	return NT_SUCCESS(status)
+		       ? vmm_kmt_enter_live(call, device_of(call->process, handle), cleaning)
+		       : status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateHwContext(D3DKMT_CREATEHWCONTEXT *pData)

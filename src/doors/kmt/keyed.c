@@ -6,15 +6,6 @@
 
 #define NS_A_TICK 100u
 
-static NTSTATUS begin(struct vmm_kmt_call *call)
-{
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_KEYED_MUTEX};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	return STATUS_SUCCESS;
-}
-
 NTSTATUS vmm_kmt_check_keyed_data(const struct vmm_process *process, const char *rule,
 				  const void *data, uint32_t bytes)
 {
@@ -33,7 +24,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex(D3DKMT_CREATEKEYEDMUTEX *pData)
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTCreateKeyedMutex (SYN-01, KMX-01)", "no argument");
 	struct vmm_keyed_request request = {.key = pData->InitialValue};
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_keyed_create(call.process, &request);
@@ -55,7 +46,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateKeyedMutex2(D3DKMT_CREATEKEYEDMUTEX2 *pDat
 	struct vmm_keyed_request request = {.key = args.InitialValue,
 					    .data_bytes = args.PrivateRuntimeDataSize,
 					    .nt_security = args.Flags.NtSecuritySharing};
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
 		return status;
 	if (args.Flags.Reserved) {
@@ -85,7 +76,7 @@ static NTSTATUS open_mutex(uint32_t global, const void *data, uint32_t bytes, D3
 	struct vmm_kmt_call call;
 	struct vmm_keyed_open open = {
 		.global = global, .with_data = data != NULL, .data_bytes = bytes};
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -125,7 +116,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenKeyedMutexFromNtHandle(D3DKMT_OPENKEYEDMUTEX
 	D3DKMT_OPENKEYEDMUTEXFROMNTHANDLE args = *pData;
 	struct vmm_keyed_open open = {.with_data = args.pPrivateRuntimeData != NULL,
 				      .data_bytes = args.PrivateRuntimeDataSize};
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_kmt_check_keyed_data(call.process, "KMX-09", args.pPrivateRuntimeData,
@@ -149,7 +140,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTDestroyKeyedMutex(const D3DKMT_DESTROYKEYEDMUTEX
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroyKeyedMutex (SYN-01)", "no argument");
 	D3DKMT_HANDLE handle = pData->hKeyedMutex;
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_keyed_destroy(call.process, handle);
@@ -180,7 +171,7 @@ static NTSTATUS acquire(D3DKMT_HANDLE handle, const LARGE_INTEGER *timeout,
 			struct vmm_keyed_access *access, void *data)
 {
 	struct vmm_kmt_call call;
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -227,7 +218,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTAcquireKeyedMutex2(D3DKMT_ACQUIREKEYEDMUTEX2 *pD
 static NTSTATUS release(D3DKMT_HANDLE handle, struct vmm_keyed_access *access, const void *data)
 {
 	struct vmm_kmt_call call;
-	NTSTATUS status = begin(&call);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_KEYED_MUTEX);
 
 	if (!NT_SUCCESS(status))
 		return status;

@@ -27,6 +27,16 @@ struct vmm_kmt_call {
 /* Whose call it is; NULL when nobody is attached (STATUS_UNSUCCESSFUL, as without any device). */
 struct vmm_process *vmm_kmt_process(void);
 
+#define VMM_KMT_OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
+
+/* Begins a call of the calling process, on no device. STATUS_UNSUCCESSFUL: there is no process; nothing is to be left then but by vmm_kmt_leave. */
+NTSTATUS vmm_kmt_begin(struct vmm_kmt_call *call, uint32_t door);
+/*
+ * The call, which has begun, is on the device that live.h knows so: that of an object of it, for calls that name no device.
+ * NULL or gone: STATUS_INVALID_PARAMETER. cleaning: as below.
+ */
+NTSTATUS vmm_kmt_enter_live(struct vmm_kmt_call *call, void *device, bool cleaning);
+
 /*
  * Begins a call on a device of the calling process. STATUS_INVALID_PARAMETER for what is no live device handle (HND-07);
  * STATUS_DEVICE_REMOVED for one that is lost, except when `cleaning`: close, destroy and unlock work on a lost device.

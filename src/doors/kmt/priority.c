@@ -4,130 +4,98 @@
 #include "sched/hw_sched.h"
 
 /*
- * The same calls serve hardware contexts (SCH-10), whose handles are of their own kind. True: it is one of those, and the call
- * on its device has begun.
+ * The same calls serve hardware contexts (SCH-10), whose handles are of their own kind: *context is NULL for one of those, and the
+ * call is on its device.
  */
-static bool enter_hw(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, NTSTATUS *status)
+static NTSTATUS enter(struct vmm_kmt_call *call, D3DKMT_HANDLE handle, struct vmm_context **context)
 {
 	struct vmm_process *process = vmm_kmt_process();
 
+	*context = NULL;
 	if (!process || !vmm_hw_is_context(process, handle))
-		return false;
-	*call = (struct vmm_kmt_call){.process = process, .door = VIDMM_DOOR_OTHER};
-	call->began = vmm_observe_begin(process->world->observe, VIDMM_EVENT_DOOR);
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
-				      vmm_hw_device_of_context(process, handle));
-	*status = call->device ? vmm_kmt_check_alive(call->device) : STATUS_INVALID_PARAMETER;
-	return true;
+		return vmm_kmt_enter_context(call, handle, VIDMM_DOOR_OTHER, context);
+	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_OTHER);
+	return NT_SUCCESS(status)
+		       ? vmm_kmt_enter_live(call, vmm_hw_device_of_context(process, handle), false)
+		       : status;
 }
 
-#define OWN_PROCESS ((HANDLE)(intptr_t)-1) /* what GetCurrentProcess returns */
+static NTSTATUS set_priority(D3DKMT_HANDLE handle, int32_t priority, bool in_process)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+	NTSTATUS status = enter(&call, handle, &context);
+
+	if (!NT_SUCCESS(status))
+		return vmm_kmt_leave(&call, status, handle, 1, (uint32_t)priority);
+	if (context)
+		status = in_process ? vmm_sched_set_in_process_priority(context, priority)
+				    : vmm_sched_set_priority(context, priority);
+	else
+		status = in_process ? vmm_hw_set_in_process_priority(call.device, handle, priority)
+				    : vmm_hw_set_priority(call.device, handle, priority);
+	return vmm_kmt_leave(&call, status, handle, 1, (uint32_t)priority);
+}
+
+static NTSTATUS get_priority(D3DKMT_HANDLE handle, bool in_process, INT *result)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+	int32_t priority = 0;
+	NTSTATUS status = enter(&call, handle, &context);
+
+	if (NT_SUCCESS(status) && context)
+		priority = in_process ? vmm_sched_in_process_priority(context)
+				      : vmm_sched_priority(context);
+	else if (NT_SUCCESS(status))
+		status = vmm_hw_priority(call.device, handle, in_process, &priority);
+	if (NT_SUCCESS(status))
+		*result = priority;
+	return vmm_kmt_leave(&call, status, handle, 1, 0);
+}
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTSetContextSchedulingPriority(const D3DKMT_SETCONTEXTSCHEDULINGPRIORITY *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
-
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTSetContextSchedulingPriority", "no argument");
 	D3DKMT_SETCONTEXTSCHEDULINGPRIORITY args = *pData;
-	NTSTATUS status;
-
-	if (enter_hw(&call, args.hContext, &status)) {
-		if (NT_SUCCESS(status))
-			status = vmm_hw_set_priority(call.device, args.hContext, args.Priority);
-		return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
-	}
-	status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_set_priority(context, args.Priority);
-	return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
+	return set_priority(args.hContext, args.Priority, false);
 }
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTGetContextSchedulingPriority(D3DKMT_GETCONTEXTSCHEDULINGPRIORITY *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
-
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTGetContextSchedulingPriority", "no argument");
-	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status;
-	int32_t priority = 0;
-
-	if (enter_hw(&call, handle, &status)) {
-		if (NT_SUCCESS(status))
-			status = vmm_hw_priority(call.device, handle, false, &priority);
-		if (NT_SUCCESS(status))
-			pData->Priority = priority;
-		return vmm_kmt_leave(&call, status, handle, 1, 0);
-	}
-	status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
-	if (NT_SUCCESS(status))
-		pData->Priority = vmm_sched_priority(context);
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return get_priority(pData->hContext, false, &pData->Priority);
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTSetContextInProcessSchedulingPriority(
 	const D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
-
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTSetContextInProcessSchedulingPriority", "no argument");
 	D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY args = *pData;
-	NTSTATUS status;
-
-	if (enter_hw(&call, args.hContext, &status)) {
-		if (NT_SUCCESS(status))
-			status = vmm_hw_set_in_process_priority(call.device, args.hContext,
-								args.Priority);
-		return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
-	}
-	status = vmm_kmt_enter_context(&call, args.hContext, VIDMM_DOOR_OTHER, &context);
-	if (NT_SUCCESS(status))
-		status = vmm_sched_set_in_process_priority(context, args.Priority);
-	return vmm_kmt_leave(&call, status, args.hContext, 1, (uint32_t)args.Priority);
+	return set_priority(args.hContext, args.Priority, true);
 }
 
 KMT_API NTSTATUS APIENTRY
 D3DKMTGetContextInProcessSchedulingPriority(D3DKMT_GETCONTEXTINPROCESSSCHEDULINGPRIORITY *pData)
 {
-	struct vmm_kmt_call call;
-	struct vmm_context *context;
-
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTGetContextInProcessSchedulingPriority", "no argument");
-	D3DKMT_HANDLE handle = pData->hContext;
-	NTSTATUS status;
-	int32_t priority = 0;
-
-	if (enter_hw(&call, handle, &status)) {
-		if (NT_SUCCESS(status))
-			status = vmm_hw_priority(call.device, handle, true, &priority);
-		if (NT_SUCCESS(status))
-			pData->Priority = priority;
-		return vmm_kmt_leave(&call, status, handle, 1, 0);
-	}
-	status = vmm_kmt_enter_context(&call, handle, VIDMM_DOOR_OTHER, &context);
-	if (NT_SUCCESS(status))
-		pData->Priority = vmm_sched_in_process_priority(context);
-	return vmm_kmt_leave(&call, status, handle, 1, 0);
+	return get_priority(pData->hContext, true, &pData->Priority);
 }
 
 /* ---- the process ---- */
 
 static NTSTATUS enter_process(struct vmm_kmt_call *call, HANDLE process, const char *function)
 {
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = VIDMM_DOOR_OTHER};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	if (process == OWN_PROCESS)
-		return STATUS_SUCCESS;
+	NTSTATUS status = vmm_kmt_begin(call, VIDMM_DOOR_OTHER);
+
+	if (!NT_SUCCESS(status) || process == VMM_KMT_OWN_PROCESS)
+		return status;
 	vmm_finding(call->process->world->observe, "HND-07", call->process->id, 0,
 		    "%s: hProcess is not the caller's own (-1); handles of other processes there "
 		    "are none",

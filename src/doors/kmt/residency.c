@@ -28,15 +28,12 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE *pDat
 NTSTATUS vmm_kmt_enter_queue(struct vmm_kmt_call *call, D3DKMT_HANDLE queue, uint32_t door,
 			     bool cleaning)
 {
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	call->device = vmm_live_enter(&call->visit, VMM_LIVE_DEVICE,
-				      vmm_paging_queue_device(call->process, queue));
-	if (!call->device)
-		return STATUS_INVALID_PARAMETER;
-	return cleaning ? STATUS_SUCCESS : vmm_kmt_check_alive(call->device);
+	NTSTATUS status = vmm_kmt_begin(call, door);
+
+	return NT_SUCCESS(status)
+		       ? vmm_kmt_enter_live(call, vmm_paging_queue_device(call->process, queue),
+					    cleaning)
+		       : status;
 }
 
 KMT_API NTSTATUS APIENTRY D3DKMTDestroyPagingQueue(D3DDDI_DESTROYPAGINGQUEUE *pData)

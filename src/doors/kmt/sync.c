@@ -111,16 +111,6 @@ D3DKMTCreateSynchronizationObject2(D3DKMT_CREATESYNCHRONIZATIONOBJECT2 *pData)
 	return vmm_kmt_leave(&call, status, request.handle, request.flags, request.type);
 }
 
-/* For calls that name no device. */
-static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
-{
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	return STATUS_SUCCESS;
-}
-
 KMT_API NTSTATUS APIENTRY
 D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pData)
 {
@@ -129,7 +119,7 @@ D3DKMTDestroySynchronizationObject(const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT *pD
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTDestroySynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_HANDLE handle = pData->hSyncObject;
-	NTSTATUS status = begin(&call, VIDMM_DOOR_DESTROY_SYNC);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_DESTROY_SYNC);
 	if (!NT_SUCCESS(status))
 		return status;
 	void *live = vmm_sync_driver_device(call.process, handle);
@@ -243,7 +233,7 @@ D3DKMTSignalSynchronizationObjectFromCpu(const D3DKMT_SIGNALSYNCHRONIZATIONOBJEC
 	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTSignalSynchronizationObjectFromCpu", "no argument");
 	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	NTSTATUS status = begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SIGNAL_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
 		return status;
 	if (vmm_likely(args.ObjectCount == 1 && !args.Flags.Value && args.ObjectHandleArray &&
@@ -297,7 +287,7 @@ D3DKMTWaitForSynchronizationObjectFromCpu(const D3DKMT_WAITFORSYNCHRONIZATIONOBJ
 	if (vmm_unlikely(!pData))
 		return vmm_kmt_refuse("D3DKMTWaitForSynchronizationObjectFromCpu", "no argument");
 	D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = *pData;
-	NTSTATUS status = begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_WAIT_FROM_CPU);
 	if (vmm_unlikely(!NT_SUCCESS(status)))
 		return status;
 	if (vmm_likely(args.ObjectCount == 1 && !args.hAsyncEvent &&

@@ -81,32 +81,16 @@ static void set_scalar(struct gpu_call *g, uint64_t value)
 /* The union of the calls that came with WDDM 2.0: the first object says what it is (SYN-32). */
 static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 {
-	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
-
 	set_scalar(g, value);
-	if (vmm_likely(g->sync.request.count))
-		values = vmm_sync_values_of(g->call.process, g->sync.request.handles[0]);
-	/* The one that has an array alone has it for fences, too (FEN-07). */
-	bool array = values == VMM_SYNC_VALUES_ARRAY ||
-		     (values == VMM_SYNC_VALUES_SCALAR && g->sync.request.signal &&
-		      g->sync.request.form == VMM_SYNC_FORM_GPU);
-	return array ? copy_values(g, (const void *)(uintptr_t)value) : STATUS_SUCCESS;
-}
-
-static NTSTATUS check_others(const struct gpu_call *g, uint32_t count)
-{
-	if (count <= VMM_SYNC_BROADCAST_MAX)
-		return STATUS_SUCCESS;
-	vmm_finding(g->call.process->world->observe, "SYN-29", g->call.process->id, 0,
-		    "signal by %u more contexts than the first: at most %u", count,
-		    VMM_SYNC_BROADCAST_MAX);
-	return STATUS_INVALID_PARAMETER;
+	return vmm_sync_union_is_array(g->call.process, &g->sync.request)
+		       ? copy_values(g, (const void *)(uintptr_t)value)
+		       : STATUS_SUCCESS;
 }
 
 /* SYN-28: the further contexts, as sched knows them. */
 static NTSTATUS find_others(struct gpu_call *g, const D3DKMT_HANDLE *handles, uint32_t count)
 {
-	NTSTATUS status = check_others(g, count);
+	NTSTATUS status = vmm_sync_check_broadcast(g->call.process, count);
 	void *device;
 
 	for (uint32_t i = 0; i < count && NT_SUCCESS(status); i++) {

@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-static NTSTATUS begin(struct vmm_kmt_call *call, uint32_t door)
-{
-	*call = (struct vmm_kmt_call){.process = vmm_kmt_process(), .door = door};
-	if (!call->process)
-		return STATUS_UNSUCCESSFUL;
-	call->began = vmm_observe_begin(call->process->world->observe, VIDMM_EVENT_DOOR);
-	return STATUS_SUCCESS;
-}
-
 /* A copy of the name, to be freed with vmm_free(*text); no attributes, or none in them: length 0 (SHR-11). */
 static NTSTATUS copy_name(const struct vmm_process *process, const OBJECT_ATTRIBUTES *attributes,
 			  struct vmm_nt_name *name, void **text)
@@ -124,7 +115,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTShareObjects(UINT cObjects, const D3DKMT_HANDLE 
 
 	if (!phSharedNtHandle)
 		return vmm_kmt_refuse("D3DKMTShareObjects", "no place for the handle");
-	NTSTATUS status = begin(&call, VIDMM_DOOR_SHARE_OBJECTS);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_SHARE_OBJECTS);
 	if (!NT_SUCCESS(status))
 		return status;
 	D3DKMT_HANDLE first = cObjects && hObjects ? hObjects[0] : 0;
@@ -140,7 +131,7 @@ static NTSTATUS by_name(enum vmm_nt_kind kind, const OBJECT_ATTRIBUTES *attribut
 	struct vmm_nt_name name;
 	uint64_t handle = 0;
 	void *text = NULL;
-	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -211,7 +202,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenSynchronizationObject(D3DKMT_OPENSYNCHRONIZA
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenSynchronizationObject (SYN-01)", "no argument");
 	D3DKMT_HANDLE global = pData->hSharedHandle;
-	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_sync_open_global(call.process, global, &handle);
@@ -227,7 +218,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTOpenSyncObjectFromNtHandle(D3DKMT_OPENSYNCOBJECT
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTOpenSyncObjectFromNtHandle (SYN-01)", "no argument");
 	struct vmm_sync_open open = {.nt_handle = (uint64_t)(uintptr_t)pData->hNtHandle};
-	NTSTATUS status = begin(&call, VIDMM_DOOR_OPEN_SYNC);
+	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_OPEN_SYNC);
 	if (!NT_SUCCESS(status))
 		return status;
 	status = vmm_sync_open_shared(call.process, &open);

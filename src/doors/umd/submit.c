@@ -71,18 +71,10 @@ VMM_COLD static NTSTATUS broadcast(struct vmm_context *context, const D3DDDICB_R
 {
 	HANDLE handles[VMM_BROADCAST_MAX] = {NULL};
 	const struct vmm_broadcast_names names = {.count = count, .live = handles};
-	struct vmm_broadcast to;
 
 	for (uint32_t i = 0; i < count && i < VMM_BROADCAST_MAX; i++)
 		handles[i] = data->BroadcastContext[i];
-	NTSTATUS status = vmm_broadcast_begin(context, &names, &to);
-
-	if (!NT_SUCCESS(status))
-		return status;
-	request->broadcast = &to;
-	status = vmm_sched_render(context, request);
-	vmm_broadcast_end(context, &to);
-	return status;
+	return vmm_sched_render_to(context, &names, request);
 }
 
 HRESULT APIENTRY vmm_umd_render(HANDLE device, D3DDDICB_RENDER *data)

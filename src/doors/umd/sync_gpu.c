@@ -104,12 +104,10 @@ static HRESULT APIENTRY signal_first_form(HANDLE device,
 /* SYN-28, SYN-29 */
 static NTSTATUS copy_others(struct gpu_call *g, const HANDLE *contexts, uint32_t count)
 {
-	if (count > VMM_SYNC_BROADCAST_MAX) {
-		vmm_finding(g->call.device->adapter->observe, "SYN-29", g->call.device->process->id,
-			    0, "signal by %u more contexts than the first: at most %u", count,
-			    VMM_SYNC_BROADCAST_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
+	NTSTATUS status = vmm_sync_check_broadcast(g->call.device->process, count);
+
+	if (!NT_SUCCESS(status))
+		return status;
 	for (uint32_t i = 0; i < count; i++)
 		g->others[i] = ((const volatile HANDLE *)contexts)[i];
 	g->sync.others = g->others;
@@ -157,15 +155,8 @@ static HRESULT APIENTRY signal_second_form(HANDLE device,
 /* SYN-32: the first object says what the union is. */
 static NTSTATUS read_union(struct gpu_call *g, uint64_t value)
 {
-	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
-
 	g->local_values[0] = value;
-	if (g->sync.request.count)
-		values = vmm_sync_values_of(g->call.device->process, g->sync.request.handles[0]);
-	/* The one that has an array alone has it for fences, too (FEN-07). */
-	if (values == VMM_SYNC_VALUES_NONE ||
-	    (values == VMM_SYNC_VALUES_SCALAR &&
-	     !(g->sync.request.signal && g->sync.request.form == VMM_SYNC_FORM_GPU)))
+	if (!vmm_sync_union_is_array(g->call.device->process, &g->sync.request))
 		return STATUS_SUCCESS;
 	NTSTATUS status = vmm_umd_copy_in((const void *)(uintptr_t)value, g->sync.request.count,
 					  VMM_UMD_HANDLES_MAX, sizeof(uint64_t), g->local_values,

@@ -60,7 +60,7 @@ static void check_request(struct oracle_answer *answer, struct oracle_request r)
 /* REN-14 */
 static bool is_discard(struct oracle_request r, const struct oracle_allocation *a)
 {
-	return HAS(DISCARD) && !a->shared && !a->pinned && !a->primary;
+	return HAS(DISCARD) && !a->shared && !a->pinned && !a->primary && !a->existing;
 }
 
 /* LOCK-13: the allocation on which synchronization may be given up. */
@@ -197,6 +197,11 @@ struct oracle_answer oracle_lock(struct oracle_request r, const struct oracle_al
 		check_held(&answer, r, a);
 	if (*answer.rules)
 		return answer;
+	if (HAS(ALTVA) &&
+	    a->existing) { /* another address of the caller's own memory is not built */
+		answer.status = STATUS_NOT_SUPPORTED;
+		return answer;
+	}
 	if (is_discard(r, a))
 		return discarded(r, a);
 	return HAS(RANGE) ? unswizzled(r, a) : plain(r, a);

@@ -27,7 +27,7 @@ enum oracle_held { ORACLE_UNLOCKED, ORACLE_PLAIN, ORACLE_RANGE }; /* state machi
 
 struct oracle_allocation {
 	/* as it was created */
-	bool cpu_visible, protected, aperture, swizzled, cached, shared, pinned, primary;
+	bool cpu_visible, protected, aperture, swizzled, cached, shared, pinned, existing, primary;
 	bool for_alternate; /* a primary with UseAlternateVA */
 	bool memory;        /* its set names a memory segment */
 	bool through;       /* its EvictionSegmentSet is not 0 */

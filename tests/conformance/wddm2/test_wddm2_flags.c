@@ -255,7 +255,7 @@ static void capabilities_of_contexts_are_not_built(void **state)
 
 	world_start(&w, state, wddm2_0);
 	uint32_t live = w.m->live_contexts;
-	for (uint32_t caps = 0x1; caps <= 0x4; caps *= 2) {
+	for (uint32_t caps = 0x2; caps <= 0x6; caps++) {
 		D3DDDICB_CREATECONTEXT args = {0};
 
 		w.m->settings.context.Caps.Value = caps;
@@ -268,6 +268,73 @@ static void capabilities_of_contexts_are_not_built(void **state)
 	D3DDDICB_CREATECONTEXT args = {0};
 	assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &args), S_OK);
 	const D3DDDICB_DESTROYCONTEXT end = {.hContext = args.hContext};
+	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &end), S_OK);
+	world_stop(&w);
+}
+
+static void expect_lists(const struct client_context *context)
+{
+	assert_int_equal(context->c.AllocationListSize, 16);
+	assert_null(context->c.pPatchLocationList);
+	assert_int_equal(context->c.PatchLocationListSize, 0);
+}
+
+static HRESULT render_lists(struct client_context *context, uint32_t allocations, uint32_t patches)
+{
+	D3DDDICB_RENDER args = {
+		.CommandLength = sizeof(struct scripted_command),
+		.NumAllocations = allocations,
+		.NumPatchLocations = patches,
+		.hContext = context->c.hContext,
+	};
+
+	return context->device->cb->pfnRenderCb(context->device->handle, &args);
+}
+
+/* Whatever the miniport says of lists: one has 16 entries, the other is not there, and nobody patches. */
+static void dma_25_a_context_that_needs_no_patching(void **state)
+{
+	struct world w;
+	struct client_context context;
+	void *data;
+
+	world_start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	w.m->settings.context.Caps.Value = 0x1;
+	client_context(&w.device, 0, &context);
+	expect_lists(&context);
+	uint32_t patched = scripted_count(w.m, VIDMM_DDI_PATCH),
+		 submitted = scripted_count(w.m, VIDMM_DDI_SUBMIT_COMMAND);
+	world_submit_write(&context, a, 64, 0x25252525);
+	expect_lists(&context);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_SUBMIT_COMMAND), submitted + 1);
+	wddm2_run(&w);
+	assert_int_equal(client_try_lock(&w.device, &a, 0, &data), S_OK);
+	assert_int_equal(((uint32_t *)data)[16], 0x25252525);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_PATCH), patched);
+	/* Longer lists are none. */
+	assert_int_equal(render_lists(&context, 17, 0), E_INVALIDARG);
+	assert_int_equal(render_lists(&context, 1, 1), E_INVALIDARG);
+	client_forget(&w.client);
+	client_context_end(&context);
+	wddm2_stop(&w);
+}
+
+/* Before 2.0 the member is not there: what lies in its place means nothing. */
+static void dma_25_contexts_of_1_x_have_patch_lists(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	w.m->settings.context.Caps.Value = 0x1;
+	D3DDDICB_CREATECONTEXT c = {0};
+	assert_int_equal(w.device.cb->pfnCreateContextCb(w.device.handle, &c), S_OK);
+	assert_non_null(c.pPatchLocationList);
+	assert_int_not_equal(c.PatchLocationListSize, 0);
+	const D3DDDICB_DESTROYCONTEXT end = {.hContext = c.hContext};
 	assert_int_equal(w.device.cb->pfnDestroyContextCb(w.device.handle, &end), S_OK);
 	world_stop(&w);
 }
@@ -311,6 +378,8 @@ int main(void)
 		ON_BOTH(alf_29_cpu_visible_maps_need_the_capability),
 		ON_BOTH(alf_29_pag_06_apertures_are_mapped_by_lists_of_pages),
 		ON_BOTH(capabilities_of_contexts_are_not_built),
+		ON_BOTH(dma_25_a_context_that_needs_no_patching),
+		ON_BOTH(dma_25_contexts_of_1_x_have_patch_lists),
 		ON_BOTH(seg_25_hidden_memory_needs_the_aperture_for_the_cpu),
 	};
 
