@@ -248,10 +248,14 @@ struct vmm_node {
 	bool stale; /* what is next needs a newer one, and with it PASSIVE_LEVEL: one of the chores */
 	uint64_t busy_ns; /* its time that completed packets took */
 	uint64_t clock_ns[VMM_LEVELS];
-	const struct vmm_context *holder; /* whose slice it is; only compared */
-	/* Who queued what here; under the submit lock. Contexts are only compared: one that is gone has nothing queued. */
-	const struct vmm_context *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
-	const struct vmm_context *newest_owner;
+	/*
+	 * vmm_context.live, since these outlast contexts: another one may have the memory of one that is gone, but never its
+	 * number. What a node chooses would depend on the memory allocator otherwise.
+	 */
+	const void *holder; /* whose slice it is */
+	/* Who queued what here; under the submit lock. */
+	const void *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
+	const void *newest_owner;
 	uint64_t newest_of_others;         /* the newest packet that is not the newest owner's */
 	uint64_t flipped[VMM_SOURCES_MAX]; /* the newest flip of each source here; submit lock */
 	_Atomic uint32_t reported;         /* newest completed fence the interrupt told; DIRQL */
