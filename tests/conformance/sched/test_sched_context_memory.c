@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Context allocations (PRE-11), and the packet that takes the GPU off a context before its memory moves (SUB-20). */
-#include "sched_world.h"
+#include "timeout_world.h"
 
 #include <string.h>
 
@@ -8,7 +8,8 @@ enum { UNIT = 16 * KIB, VALUE = 0x5AFE };
 
 /* What the miniport makes while it makes a context or a device, and what came of it. */
 struct maker {
-	uint32_t want; /* how many more */
+	uint32_t want;   /* how many more */
+	uint32_t passes; /* so many calls before: the system's, for which there is none */
 	enum vidmm_ddi in;
 	DXGKARGCB_CREATECONTEXTALLOCATION args;
 	NTSTATUS status;
@@ -34,8 +35,12 @@ static void hook(void *context, struct scripted_miniport *m, struct scripted_cal
 {
 	struct maker *maker = context;
 
-	if (maker->want && call->ddi == maker->in)
-		make(maker, m, call);
+	if (maker->want && call->ddi == maker->in) {
+		if (maker->passes)
+			maker->passes--;
+		else
+			make(maker, m, call);
+	}
 	if (maker->destroys && call->ddi == VIDMM_DDI_DESTROY_CONTEXT) {
 		maker->destroys = false;
 		maker->destroyed = m->services.DxgkCbDestroyContextAllocation(
@@ -384,6 +389,94 @@ static void sub_20_no_switch_once_another_context_was_submitted(void **state)
 	stop(&w);
 }
 
+/* Of the context that it is on, and before the miniport ends that; of another one, it is not. */
+static void sub_20_the_gpu_leaves_a_context_that_ends(void **state)
+{
+	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+	const struct scripted_call *last = NULL;
+	struct client_context other;
+	struct world w;
+
+	start(&w, state, &maker);
+	w.m->settings.complete_at_once = true;
+	client_context(&w.device, 1, &other);
+	submit(&w, &w.context, world_allocate(&w, UNIT, WORLD_APERTURE));
+	HANDLE context = world_nth_of(&w, VIDMM_DDI_SUBMIT_COMMAND, false, 0)->in.submit.hContext;
+	client_context_end(&other);
+	assert_int_equal(switches(&w, &last), 0);
+	client_context_end(&w.context);
+	assert_int_equal(switches(&w, &last), 1);
+	assert_ptr_equal(last->in.submit.hContext, context);
+	const struct scripted_call *call;
+	bool ended = false;
+	for (uint32_t i = 0; (call = scripted_at(w.m, i)) != last; i++)
+		ended |= call->ddi == VIDMM_DDI_DESTROY_CONTEXT && call->handle == context;
+	assert_false(ended);
+	stop(&w);
+}
+
+static struct maker in_timeout;
+
+static void small_with_maker(struct scripted_miniport *m)
+{
+	small(m);
+	m->hook_context = &in_timeout;
+	m->hook = hook;
+}
+
+static void sub_20_a_gpu_that_was_reset_is_on_no_context(void **state)
+{
+	const struct scripted_call *last = NULL;
+	struct timeout_world t;
+
+	in_timeout = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+	in_timeout.passes = 1;
+	timeout_start(&t, state, small_with_maker, NULL);
+	assert_int_equal(in_timeout.status, STATUS_SUCCESS);
+	timeout_hang(&t);
+	world_submit_use(&t.w.context, t.a);
+	timeout_await(&t, VIDMM_RECOVERY_RESTARTED, 1);
+	timeout_work(&t);
+	assert_true(timeout_is_lost(&t.w.device, t.a));
+	timeout_reopen(&t);
+	assert_int_equal(switches(&t.w, &last), 0);
+	timeout_stop(&t);
+}
+
+static void forget_at_d3(void *context, struct scripted_miniport *m, struct scripted_call *call)
+{
+	if (call->ddi == VIDMM_DDI_SET_POWER_STATE && call->in.power.state != PowerDeviceD0)
+		memset(m->bar, 0xDD, m->settings.segment[0].size_bytes);
+	hook(context, m, call);
+}
+
+/* Once: its content comes back as it was. */
+static void pre_11_content_is_kept_without_power(void **state)
+{
+	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+	const uint32_t value = VALUE;
+	struct world w;
+
+	start(&w, state, &maker);
+	w.m->hook = forget_at_d3;
+	w.m->settings.complete_at_once = true;
+	D3DKMT_HANDLE a = world_allocate(&w, UNIT, WORLD_MEMORY);
+	submit(&w, &w.context, a);
+	const struct scripted_call *init =
+		nth_operation(&w, DXGK_OPERATION_INIT_CONTEXT_RESOURCE, 0);
+	(void)word_at(&w, &init->in.paging.InitContextResource.Destination.SegmentAddress, &value);
+	assert_int_equal(
+		vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY), 0);
+	assert_int_equal(vidmm_adapter_set_power(w.client.adapter, VIDMM_POWER_D0, 0), 0);
+	submit(&w, &w.context, a);
+	const struct scripted_call *back = transfer(&w, &maker, true);
+	assert_non_null(back);
+	assert_int_equal(word_at(&w, &back->in.paging.Transfer.Destination.SegmentAddress, NULL),
+			 VALUE);
+	assert_null(nth_operation(&w, DXGK_OPERATION_INIT_CONTEXT_RESOURCE, 1));
+	stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +490,9 @@ int main(void)
 		ON_SIM(sub_20_the_gpu_leaves_the_context_before_its_memory_does),
 		ON_BOTH(pre_11_in_memory_for_a_residency_list_too),
 		ON_SIM(sub_20_no_switch_on_a_dead_adapter),
+		ON_BOTH(pre_11_content_is_kept_without_power),
+		ON_BOTH(sub_20_the_gpu_leaves_a_context_that_ends),
+		ON_BOTH(sub_20_a_gpu_that_was_reset_is_on_no_context),
 		ON_BOTH(sub_20_no_switch_once_another_context_was_submitted),
 	};
 
