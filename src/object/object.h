@@ -45,6 +45,7 @@ struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
 struct vmm_sync_driver;
+struct vmm_context_allocation;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -260,6 +261,8 @@ struct vmm_device {
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
+	struct vmm_list context_allocations; /* memory's: its miniport's own (PRE-11); likewise */
+	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
@@ -470,6 +473,7 @@ struct vmm_allocation {
 	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
+	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
 	uint64_t generation;
 	uint64_t ordered_by,
