@@ -172,6 +172,11 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex); /* asserts that it is free
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex); /* no rank check: cannot deadlock */
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex);
+/*
+ * And one that waits for the word (NULL: nobody) goes on: once the mutex is free, so that it does not run into it. Of the word, which may
+ * be gone by then, the address counts. With the simulator both are one moment.
+ */
+void vmm_os_mutex_unlock_and_wake(struct vmm_os_mutex *mutex, _Atomic uint32_t *word);
 /* Could the calling thread take it? Asserts so as if it did; of a mutex that is never taken, but stands for a rank. */
 void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex); /* by the calling thread */

@@ -211,7 +211,20 @@ static void finish(struct vmm_sched *sched, struct vmm_software *software)
 	give_software(sched, software);
 }
 
-/* True: packets to be prepared have come. State lock held, but while signals are done. */
+/*
+ * Whose `told` this thread is going to look at, having done a signal: the worker need not be woken for what that satisfies. (With the
+ * simulator all threads are one. While it is set somebody is on his way there, whoever set it.)
+ */
+static _Thread_local const struct vmm_sched *looking;
+
+static void finish_and_look(struct vmm_sched *sched, struct vmm_software *software)
+{
+	looking = sched;
+	finish(sched, software);
+	looking = NULL;
+}
+
+/* True: packets to be prepared have come. State lock held, but while signals are done: then the caller looks at `told` afterwards. */
 static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 {
 	struct vmm_os_mutex *lock = &sched->adapter->state_lock;
@@ -236,7 +249,7 @@ static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 		if (vmm_unlikely(rewinds(software)) && !software->dropped)
 			vmm_sync_packet_signal(&software->sync);
 		vmm_os_mutex_unlock(lock);
-		finish(sched, software);
+		finish_and_look(sched, software);
 		vmm_os_mutex_lock(lock);
 	}
 	context->steps.advancing = false;
@@ -280,9 +293,11 @@ bool vmm_steps_advance(struct vmm_sched *sched)
 	if (vmm_likely(!atomic_load(&sched->stepping_count)))
 		return false;
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	take_told_locked(sched);
-	while ((context = find_actionable(sched)) != NULL)
-		released |= go_locked(sched, context);
+	do {
+		take_told_locked(sched);
+		while ((context = find_actionable(sched)) != NULL)
+			released |= go_locked(sched, context);
+	} while (atomic_load(&sched->told));
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return released;
 }
@@ -304,6 +319,8 @@ static void tell(struct vmm_sync_wait *wait)
 	do
 		software->next_told = first;
 	while (!atomic_compare_exchange_weak(&sched->told, &first, software));
+	if (looking == sched)
+		return;
 	vmm_progress_signal(adapter); /* the worker may wait for the GPU */
 	vmm_worker_wake(sched);
 }
@@ -426,6 +443,8 @@ static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
 		if (!context->steps.advancing)
 			*released = go_locked(sched, context);
 		vmm_os_mutex_unlock(lock);
+		if (vmm_unlikely(atomic_load(&sched->told)))
+			*released |= vmm_steps_advance(sched);
 		return STATUS_SUCCESS;
 	}
 	vmm_os_mutex_unlock(lock);
