@@ -327,10 +327,12 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 	uint64_t sum = 0;
 
 	vmm_os_mutex_lock(&device->process->lock);
-	const struct vmm_handle_table handles = device->process->handles;
+	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
 	for (uint32_t i = 0; i < count; i++) {
+		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+			vmm_ref_expect(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
 		const struct vmm_ref *ref =
-			vmm_handle_lookup(&handles, list[i].hAllocation, VMM_HANDLE_ALLOCATION);
+			vmm_handle_find(&handles, list[i].hAllocation, VMM_HANDLE_ALLOCATION);
 
 		if (!ref || ref->device != device ||
 		    !vmm_memory_is_plain(ref->allocation, ref->instance))
@@ -358,6 +360,7 @@ static void run_memory(void *state, uint64_t steps)
 	while (steps--) {
 		/* A number that is complete: nobody waits for it. */
 		const struct vmm_use_in_place use = {.instances = m.instances,
+						     .instance_count = s->references,
 						     .patches = m.patches,
 						     .end = s->references,
 						     .sequence = 1,
