@@ -54,6 +54,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	if (memory->arenas)
 		vmm_arenas_finish(memory);
 	adapter->memory = NULL;
+	vmm_pool_finish(&memory->pool);
 	vmm_free(memory->touched);
 	vmm_free(memory);
 }

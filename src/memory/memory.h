@@ -449,15 +449,16 @@ static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
 				       const struct vmm_instance *instance)
 {
 	return !(atomic_load_explicit(&allocation->marks, memory_order_relaxed) |
-		 instance->lock_count | instance->gated | instance->handover);
+		 (instance->head & VMM_HEAD_SPECIAL));
 }
 /*
  * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that
- * order. Returns the paging packet that the packet has to wait for; 0: none.
+ * order. Returns the paging packet that the packet has to wait for; 0: none that is not complete.
  */
 struct vmm_use_in_place {
 	struct vmm_instance *const
 		*instances; /* of the allocation list; NULL elements name nothing */
+	uint32_t instance_count;
 	const D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t first, end;
 	uint32_t timeline;

@@ -150,6 +150,14 @@ struct vmm_swizzling_range {
 
 #define VMM_TOUCHED_MAX 8192u
 
+/* Room for allocations (pool.c). */
+struct vmm_pool {
+	struct vmm_pool_chunk *chunk;          /* the newest */
+	uint32_t fresh;                        /* of it, so many have been taken */
+	struct vmm_pool_free *free;            /* given back, and found so under the paging lock */
+	_Atomic(struct vmm_pool_free *) given; /* given back since then */
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -168,6 +176,7 @@ struct vmm_memory {
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_list allocations;   /* vmm_allocation.all */
+	struct vmm_pool pool;
 	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
 	struct vmm_paging_lane lane[VMM_LINKS_MAX]; /* of each physical adapter, the lead's first */
 	uint32_t lane_count;
@@ -246,6 +255,11 @@ vmm_status vmm_room_find(struct vmm_search *search, struct vmm_room *room);
  */
 vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 		       const struct vmm_range_request *request, uint64_t preparation);
+
+/* ---- pool.c ---- */
+struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory); /* zeroed; NULL: no memory */
+void vmm_pool_give(struct vmm_memory *memory, struct vmm_allocation *allocation); /* or NULL */
+void vmm_pool_finish(struct vmm_pool *pool);
 
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,

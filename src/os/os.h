@@ -209,6 +209,12 @@ void vmm_os_memory_expect(const struct vmm_os_memory *memory, uint64_t offset, u
 /* Gives pages back to the system; they read as zero afterwards. Page-aligned range. */
 void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 
+#define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
+/* ---- pages of ours, VMM_OS_HUGE_PAGE bytes at once: zero at first ---- */
+char *vmm_os_pages_create(void); /* of small pages, which come as they are touched; NULL: none */
+void vmm_os_pages_join(char *pages); /* a hint: from here on they are one; content stays */
+void vmm_os_pages_destroy(char *pages);
+
 /* ---- who looks from another address space ----
  * Carries out views in a process that is not ours (docs/adr/0001-real-processes.md). May be called under core locks: it never
  * waits for that process. Addresses are that process's, and numbers to us. `fd`: an object that holds nothing else than what

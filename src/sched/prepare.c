@@ -52,6 +52,7 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 {
 	const struct vmm_use_in_place use = {
 		.instances = dma->instances,
+		.instance_count = dma->list_count,
 		.patches = dma->patches,
 		.first = dma->patch_start,
 		.end = dma->patch_end,
