@@ -318,6 +318,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
 	HANDLE handle = device;
+	void *kmd_process = NULL;
 	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
 
@@ -332,7 +333,9 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->paging_queues);
 	vmm_list_init(&device->sleepers);
 	vmm_sync_begin_device(device);
-	status = vmm_port_create_device(adapter->port, &handle, false, &info);
+	status = vmm_va_begin_device(device, &kmd_process);
+	if (NT_SUCCESS(status))
+		status = vmm_port_create_device_in(adapter->port, &handle, kmd_process, &info);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	device->kmd_device = handle;
