@@ -20,6 +20,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
+	vmm_list_init(&memory->context_allocations);
 	vmm_list_init(&memory->paging_queues);
 	vmm_list_init(&memory->departures);
 	vmm_list_init(&memory->budgets);

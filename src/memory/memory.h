@@ -41,6 +41,12 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
+	/*
+	 * SUB-20: nodes that were last given a packet of that context (NULL: of any of the device's) are told to let go of it. The
+	 * number of the paging timeline that is complete when they have; 0: there is none such. Paging lock held.
+	 */
+	uint64_t (*switch_context)(struct vmm_adapter *adapter, const struct vmm_device *device,
+				   const void *context);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -104,6 +110,28 @@ void vmm_memory_close_device(struct vmm_device *device);
 void vmm_memory_reap(struct vmm_adapter *adapter);
 /* Would that free something? Paging lock held. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
+
+/* ---- context_allocation.c: what a miniport makes for a context (PRE-11) ---- */
+/* context NULL: for all contexts of the device. Takes the locks itself; hAllocation is set on success alone. */
+NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
+				       DXGKARGCB_CREATECONTEXTALLOCATION *args) VMM_MUST_CHECK;
+/* Waits for the GPU. */
+NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter,
+					const void *handle) VMM_MUST_CHECK;
+/*
+ * Those of the context, or of the device itself, have no place any more, and the GPU is not on it: before the miniport
+ * ends it. Then those that it has not ended. All packets are complete; no lock held.
+ */
+void vmm_context_allocations_retire(struct vmm_device *device, const void *context);
+void vmm_context_allocations_end(struct vmm_device *device, const void *context);
+/* The rest with the paging lock held. Are all that a packet of the context needs in memory, and initialized? */
+bool vmm_context_allocations_are_in_place(const struct vmm_device *device, const void *context);
+/* As vmm_memory_make_resident_locked, all of them. */
+vmm_status vmm_context_allocations_gather(struct vmm_device *device, const void *context,
+					  uint64_t preparation) VMM_MUST_CHECK;
+/* The packet uses them. Returns the paging packet that it has to wait for; 0: none. */
+uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *context,
+				     uint32_t timeline, uint64_t sequence);
 
 /* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
 /* The caller's descriptor is no longer needed. */

@@ -192,8 +192,9 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
-	_Atomic uint32_t orphan_count; /* so that who finds none takes no lock */
-	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */
+	struct vmm_list context_allocations; /* of all devices (context_allocation.c) */
+	struct vmm_list queued_offers;       /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
@@ -283,6 +284,9 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
+/* PRE-11: INIT_CONTEXT_RESOURCE where it is; address: the CPU's, or NULL. */
+vmm_status vmm_paging_init_context(struct vmm_memory *memory, struct vmm_instance *instance,
+				   void *address);
 /* A part of its store, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
@@ -728,6 +732,10 @@ bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
 void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance); /* idle */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
+
+/* ---- context_allocation.c ---- */
+/* It is about to move or to leave; nothing for others (SUB-20). */
+void vmm_context_allocation_let_go(struct vmm_memory *memory, const struct vmm_instance *instance);
 
 /* ---- rename.c ---- */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,

@@ -45,6 +45,7 @@ struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
 struct vmm_sync_driver;
+struct vmm_context_allocation;
 struct vmm_va;
 
 /* One world: what several adapters and processes share. */
@@ -61,6 +62,8 @@ struct vmm_world {
 	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
+	/* Given to synchronization objects, so that all openings of one have a name in events, and to owners of them. */
+	_Atomic uint64_t sync_numbers, sync_owner_numbers;
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -260,6 +263,8 @@ struct vmm_device {
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
+	struct vmm_list context_allocations; /* memory's: its miniport's own (PRE-11); likewise */
+	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	struct vmm_va *va; /* memory's: GPU virtual addresses; NULL: there are none; constant */
@@ -471,6 +476,7 @@ struct vmm_allocation {
 	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
+	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
 	/* Of memory: where GPUs have it mapped by virtual address, and which place the tables name; likewise. */
 	struct vmm_list mappings;

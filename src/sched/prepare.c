@@ -91,6 +91,10 @@ static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
 			 : settle_addresses(adapter, dma, preparation, needed);
+	if (!vmm_context_memory_is_none(dma)) /* PRE-11 */
+		needed = vmm_max_u64(needed, vmm_context_allocations_use(
+						     dma->context->device, dma->context,
+						     dma->packet.timeline, dma->packet.sequence));
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
 }
 

@@ -130,14 +130,33 @@ static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
 	atomic_fetch_add(&sched->prepare_count, 1);
 }
 
+/* MFN-31: what was said to be held, or to stand behind it, is so no longer. */
+VMM_COLD static void say_end(const struct vmm_step *step, bool dropped)
+{
+	uint32_t reason = dropped ? VIDMM_SYNC_DROPPED : VIDMM_SYNC_SIGNALED;
+
+	if (step->kind == VMM_STEP_WAIT)
+		reason = dropped ? VIDMM_SYNC_GIVEN_UP : VIDMM_SYNC_RELEASED;
+	vmm_sync_packet_say(&step->software->sync, reason, step->context->handle);
+}
+
 /* The context is beyond the step. What all that named it are beyond is to be finished. */
 static struct vmm_software *leave(struct vmm_sched *sched, struct vmm_step *step, bool dropped)
 {
 	struct vmm_software *software = step->software;
 
+	if (vmm_unlikely(step->said))
+		say_end(step, dropped);
 	pop(sched, step);
 	software->dropped |= dropped;
 	return --software->left ? NULL : software;
+}
+
+/* MFN-31: who is held by what is said to whoever listens. */
+static bool is_heard(const struct vmm_context *context)
+{
+	return vmm_unlikely(
+		vmm_observe_stamps(context->device->adapter->observe, VIDMM_EVENT_SYNC));
 }
 
 /* False: it waits. */
@@ -149,9 +168,12 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 	if (step->told)
 		return true;
 	if (!step->begun && !is_hopeless(context)) {
+		uint32_t holds = is_heard(context) ? context->handle : 0;
+
 		step->begun = true;
-		if (vmm_sync_packet_begin(&step->software->sync))
+		if (vmm_sync_packet_begin(&step->software->sync, holds))
 			return true;
+		step->said = holds != 0;
 	}
 	if (!step->begun)
 		return *dropped = true;
@@ -310,12 +332,12 @@ static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 		if (!software->more)
 			return STATUS_NO_MEMORY;
 	}
-	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device, &sync->request);
+	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device,
+						 &context->steps.owner, &sync->request);
 	if (!vmm_ok(status))
 		return status;
 	software->sync.wait.tell = tell;
 	software->sync.wait.tellers = &context->device->adapter->sched->tellers;
-	software->sync.owner = &context->steps.owner;
 	software->own.context = context;
 	software->left = 1 + sync->other_count;
 	software->dropped = false;
@@ -369,9 +391,14 @@ static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
 			struct vmm_step *step)
 {
 	step->kind = software->sync.signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT;
-	step->begun = step->told = step->over = false;
+	step->begun = step->told = step->over = step->said = false;
 	step->software = software;
 	step->after = step->context->last_sequence;
+	if (vmm_unlikely(software->sync.signal && step->context->steps.holding) &&
+	    is_heard(step->context)) {
+		step->said = true;
+		vmm_sync_packet_say(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
+	}
 	push(sched, step);
 }
 
