@@ -202,7 +202,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 /* Its context memory begins with a word that says so. */
 static NTSTATUS put_init(DXGKARG_BUILDPAGINGBUFFER *args)
 {
-	struct scripted_command *command = put(args, SCRIPTED_FILL, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_FILL, 0);
 	const UINT segment = args->InitContextResource.Destination.SegmentId;
 	DXGK_TRANSFER_END end = {.SegmentId = segment};
 
