@@ -103,6 +103,35 @@ void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *ar
 			   args->Address.SegmentId, args->Address.SegmentOffset, args->NumEntries);
 }
 
+NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args)
+{
+	struct vmm_port_call call;
+	NTSTATUS status;
+	uint32_t irql;
+
+	if (vmm_port_dead(port) || !vmm_port_begin(port))
+		return STATUS_DEVICE_REMOVED;
+	vmm_port_scheduler_enter(port);
+	call = vmm_port_enter_any(port);
+	irql = vmm_nt_raise(port->nt, VMM_NT_DISPATCH);
+	status = port->ddi.DxgkDdiSubmitCommandVirtual(port->adapter, args);
+	if (vmm_unlikely(vmm_nt_irql(port->nt) != VMM_NT_DISPATCH))
+		vmm_port_wrong_irql(port, "submit_command_virtual", VMM_NT_DISPATCH);
+	vmm_port_scheduler_leave(port);
+	/* The event comes before the DPC of a miniport that completes at once. */
+	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, status, args->SubmissionFenceId,
+			   args->DmaBufferVirtualAddress, args->DmaBufferSize);
+	vmm_nt_lower(port->nt, irql);
+	vmm_port_leave_any(&call);
+	vmm_port_end(port);
+	if (status >= 0 || status == STATUS_INVALID_PARAMETER)
+		return status;
+	vmm_port_wrong_status(port, "SUB-23", VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, status);
+	vmm_port_fatal(port, VMM_PORT_FATAL_VIDSCH, VMM_PORT_VIDSCH_SUBMIT, (uint32_t)status,
+		       args->SubmissionFenceId);
+	return STATUS_DEVICE_REMOVED;
+}
+
 /* ---- DxgkCbReserveGpuVirtualAddressRange ---- */
 
 NTSTATUS vmm_port_cb_reserve(HANDLE handle, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args)

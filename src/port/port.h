@@ -398,7 +398,7 @@ NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 struct vmm_port_process {
 	HANDLE handle; /* hDxgkProcess */
 	/* DxgkCbReserveGpuVirtualAddressRange, called inside vmm_port_create_process alone (VA-15). */
-	NTSTATUS (*reserve)
+	NTSTATUS(*reserve)
 	(const struct vmm_port_process *process, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args);
 };
 /* Object DDIs; one process of a port at a time is created. */
@@ -409,6 +409,8 @@ void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process);
 NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint64_t *bytes);
 /* VA-12: the context is not on the GPU. The paging lock is held. */
 void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *args);
+/* As vmm_port_submit; STATUS_INVALID_PARAMETER: the miniport refuses it, which is not fatal (SUB-23). */
+NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args);
 
 /* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
 /* Objects: the submit lock at most. As the calls for contexts; of a queue hHwQueue is ours in, the miniport's out. */

@@ -533,6 +533,10 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 {
 	UINT offset = s->DmaBufferSubmissionStartOffset;
 
+	if (s->DmaBufferVirtualAddress) {
+		scripted_mmu_packet(m, s);
+		return;
+	}
 	while (!s->Flags.NullRendering && offset < s->DmaBufferSubmissionEndOffset) {
 		struct scripted_command head, *command;
 

@@ -293,6 +293,11 @@ struct scripted_process {
 struct scripted_miniport {
 	struct scripted_process process[SCRIPTED_PROCESSES_MAX];
 	_Atomic uint32_t live_processes;
+	struct scripted_root { /* the last that each context was told of */
+		HANDLE context;
+		D3DGPU_PHYSICAL_ADDRESS address;
+		UINT entries;
+	} root[SCRIPTED_PROCESSES_MAX];
 	uint32_t stale; /* accesses by a translation that should have been flushed */
 	struct scripted_settings settings;
 	scripted_hook *hook;
@@ -463,6 +468,8 @@ bool scripted_walk(struct scripted_process *process, uint64_t address, DXGK_PTE 
 bool scripted_mmu_query(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
 NTSTATUS scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
 void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command *command);
+/* Of a context by address: its commands are found, and say USE, WRITE and COPY, by virtual address. */
+void scripted_mmu_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *submit);
 struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
 				      size_t more_bytes);
 

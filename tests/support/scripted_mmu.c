@@ -93,7 +93,11 @@ static SIZE_T APIENTRY root_size(IN_CONST_HANDLE adapter, INOUT_PDXGKARG_GETROOT
 static VOID APIENTRY set_root(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SETROOTPAGETABLE args)
 {
 	struct scripted_miniport *m = adapter;
+	struct scripted_root *root = m->root;
 
+	while (root->context && root->context != args->hContext)
+		root++;
+	*root = (struct scripted_root){args->hContext, args->Address, args->NumEntries};
 	scripted_end(m,
 		     scripted_begin(m, VIDMM_DDI_SET_ROOT_PAGE_TABLE, args->hContext, args,
 				    sizeof(*args)),
@@ -104,11 +108,20 @@ static NTSTATUS APIENTRY submit_virtual(IN_CONST_HANDLE adapter,
 					IN_CONST_PDXGKARG_SUBMITCOMMANDVIRTUAL args)
 {
 	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL,
+						    args->hContext, args, sizeof(*args));
+	const DXGKARG_SUBMITCOMMAND submit = {.hContext = args->hContext,
+					      .DmaBufferVirtualAddress =
+						      args->DmaBufferVirtualAddress,
+					      .DmaBufferSubmissionEndOffset = args->DmaBufferSize,
+					      .SubmissionFenceId = args->SubmissionFenceId,
+					      .Flags = args->Flags};
+	uint32_t node;
 
-	return scripted_end(m,
-			    scripted_begin(m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, args->hContext,
-					   args, sizeof(*args)),
-			    NULL);
+	scripted_of_context(args->hContext, &node);
+	if (!call->forced)
+		scripted_gpu_submit(m, node, &submit);
+	return scripted_end(m, call, NULL);
 }
 
 void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment)
@@ -339,4 +352,54 @@ bool scripted_virtual_access(struct scripted_process *process, uint64_t address,
 		length -= step;
 	}
 	return true;
+}
+
+/* ---- packets ---- */
+
+static struct scripted_process *process_of(struct scripted_miniport *m, HANDLE context)
+{
+	const struct scripted_root *root = m->root;
+
+	while (root->context && root->context != context)
+		root++;
+	for (uint32_t i = 0; root->context && i < SCRIPTED_PROCESSES_MAX; i++)
+		if (m->process[i].live &&
+		    !memcmp(&m->process[i].root, &root->address, sizeof(root->address)))
+			return &m->process[i];
+	return NULL;
+}
+
+static bool run(struct scripted_process *process, const struct scripted_command *c)
+{
+	uint32_t word = c->value;
+
+	if (c->op != SCRIPTED_COPY)
+		return scripted_virtual_access(process, c->destination.address, &word, sizeof(word),
+					       c->op == SCRIPTED_WRITE);
+	for (uint64_t i = 0; i < c->count; i += sizeof(word))
+		if (!scripted_virtual_access(process, c->source.address + i, &word, sizeof(word),
+					     false) ||
+		    !scripted_virtual_access(process, c->destination.address + i, &word,
+					     sizeof(word), true))
+			return false;
+	return true;
+}
+
+void scripted_mmu_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *s)
+{
+	struct scripted_process *process = process_of(m, s->hContext);
+	UINT offset = 0;
+
+	while (!s->Flags.NullRendering && offset < s->DmaBufferSubmissionEndOffset) {
+		struct scripted_command command = {0};
+
+		if (!process ||
+		    !scripted_virtual_access(process, s->DmaBufferVirtualAddress + offset, &command,
+					     sizeof(command), false) ||
+		    command.size_bytes < sizeof(command) || !run(process, &command)) {
+			m->faults++;
+			return;
+		}
+		offset += command.size_bytes;
+	}
 }

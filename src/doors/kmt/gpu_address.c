@@ -2,6 +2,8 @@
 /* GPU virtual addresses for a D3DKMT client (VA). The rules are those of the device callbacks. */
 #include "doors/kmt/kmt_private.h"
 
+#include <string.h>
+
 KMT_API NTSTATUS APIENTRY D3DKMTMapGpuVirtualAddress(D3DDDI_MAPGPUVIRTUALADDRESS *pData)
 {
 	struct vmm_kmt_call call;
@@ -96,4 +98,91 @@ KMT_API NTSTATUS APIENTRY D3DKMTFreeGpuVirtualAddress(const D3DKMT_FREEGPUVIRTUA
 	}
 	vmm_adapter_put(adapter);
 	return vmm_kmt_leave(&call, status, args.hAdapter, args.Size, args.BaseAddress);
+}
+
+/* ---- contexts whose commands are at virtual addresses ---- */
+
+KMT_API NTSTATUS APIENTRY D3DKMTCreateContextVirtual(D3DKMT_CREATECONTEXTVIRTUAL *pData)
+{
+	struct vmm_kmt_call call;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTCreateContextVirtual", "no argument");
+	D3DKMT_CREATECONTEXTVIRTUAL args = *pData;
+	struct vmm_context_request request = {.node = args.NodeOrdinal,
+					      .affinity = args.EngineAffinity,
+					      .flags = args.Flags.Value,
+					      .by_address = true,
+					      .private_bytes = args.PrivateDriverDataSize};
+	NTSTATUS status =
+		vmm_kmt_enter_device(&call, args.hDevice, VIDMM_DOOR_CREATE_CONTEXT, false);
+	if (NT_SUCCESS(status))
+		status = vmm_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
+				     VMM_KMT_PRIVATE_BYTES_MAX, 1, &request.private_data);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_create_context(call.device, &request);
+	vmm_free(request.private_data);
+	if (NT_SUCCESS(status))
+		pData->hContext = request.number;
+	return vmm_kmt_leave(&call, status, NT_SUCCESS(status) ? request.number : 0,
+			     args.NodeOrdinal, args.Flags.Value);
+}
+
+/* SUB-26; and of that what is built: one context. */
+static NTSTATUS check_contexts(const struct vmm_kmt_call *call, uint32_t count)
+{
+	struct vmm_observe *observe = call->process->world->observe;
+
+	if (count == 1)
+		return STATUS_SUCCESS;
+	if (!count || count > VMM_BROADCAST_MAX) {
+		vmm_finding(observe, "SUB-26", call->process->id, 0,
+			    "submit command to %u contexts: it is for 1 to %u", count,
+			    VMM_BROADCAST_MAX);
+		return STATUS_INVALID_PARAMETER;
+	}
+	vmm_reason(observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
+		   "SUB-26: submit command to %u contexts: more than one is not built", count);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS submit(struct vmm_context *context, const D3DKMT_SUBMITCOMMAND *args)
+{
+	struct vmm_command_request request = {.commands = args->Commands,
+					      .length = args->CommandLength,
+					      .private_bytes = args->PrivateDriverDataSize,
+					      .primary_count = args->NumPrimaries};
+	void *data = NULL;
+
+	memcpy(&request.flags, &args->Flags, sizeof(request.flags));
+	for (uint32_t i = 0; i < VMM_PRIMARIES_MAX; i++)
+		request.primaries[i] = args->WrittenPrimaries[i];
+	NTSTATUS status = vmm_copy_in(args->pPrivateDriverData, args->PrivateDriverDataSize,
+				      VMM_KMT_PRIVATE_BYTES_MAX, 1, &data);
+	request.private_data = data;
+	if (NT_SUCCESS(status))
+		status = vmm_sched_submit_command(context, &request);
+	vmm_free(data);
+	return status;
+}
+
+KMT_API NTSTATUS APIENTRY D3DKMTSubmitCommand(const D3DKMT_SUBMITCOMMAND *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context = NULL;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTSubmitCommand", "no argument");
+	const D3DKMT_SUBMITCOMMAND args = *pData;
+	NTSTATUS status =
+		vmm_kmt_enter_context(&call, args.BroadcastContext[0], VIDMM_DOOR_RENDER, &context);
+	if (call.process) {
+		NTSTATUS counted = check_contexts(&call, args.BroadcastContextCount);
+
+		status = NT_SUCCESS(counted) ? status : counted;
+	}
+	if (NT_SUCCESS(status))
+		status = submit(context, &args);
+	return vmm_kmt_leave(&call, status, args.BroadcastContext[0], args.NumPrimaries,
+			     args.Commands);
 }

@@ -42,8 +42,6 @@ NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
 NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *value)
-NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
-NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
 NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
 #endif
@@ -63,8 +61,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
 	table->pfnUpdateGpuVirtualAddressCb = unbuilt_pfnUpdateGpuVirtualAddressCb;
-	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
-	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
 	table->pfnGetResourcePresentPrivateDriverDataCb =
 		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
 #endif
