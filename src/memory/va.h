@@ -61,4 +61,12 @@ struct vmm_va_context {
 void vmm_va_attach(struct vmm_va_context *context);
 void vmm_va_detach(struct vmm_va_context *context);
 
+/* Pages of the library's own at addresses of the device's process, to be read and written (MFN-04); VMM_NO_MEMORY. No lock held. */
+struct vmm_va_window;
+vmm_status vmm_va_map_pages(struct vmm_device *device, const struct vmm_os_memory *pages,
+			    uint64_t size_bytes, struct vmm_va_window **window,
+			    uint64_t *address) VMM_MUST_CHECK;
+/* No GPU finds them any more. */
+void vmm_va_unmap_pages(struct vmm_device *device, struct vmm_va_window *window);
+
 #endif

@@ -131,7 +131,7 @@ static DXGK_PTE entry_of(const struct vmm_va *va, const struct vmm_va_content *c
 	entry.NoExecute = caps->NoExecuteMemorySupported && !(content->protection & VMM_VA_EXECUTE);
 	entry.Segment = place->segment & 0x1F;
 	entry.CacheCoherent = !place->segment && caps->CacheCoherentMemorySupported &&
-			      (allocation->flags & VMM_ALLOCATION_CACHED);
+			      (!allocation || (allocation->flags & VMM_ALLOCATION_CACHED));
 	return entry;
 }
 
@@ -156,8 +156,9 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_table *leaf,
 		      const struct vmm_va_piece *piece, const struct place *place, uint64_t base,
 		      uint64_t end)
 {
-	const struct vmm_ref *ref = piece->content.object;
-	DXGK_PTE entry = entry_of(va, &piece->content, ref->allocation, place);
+	const struct vmm_ref *ref = piece->content.object; /* NULL: of no allocation */
+	const struct vmm_allocation *allocation = ref ? ref->allocation : NULL;
+	DXGK_PTE entry = entry_of(va, &piece->content, allocation, place);
 	vmm_status status = VMM_OK;
 
 	while (base < end && vmm_ok(status)) {
@@ -169,7 +170,7 @@ static vmm_status map(struct vmm_va *va, struct vmm_va_table *leaf,
 			.start = (uint32_t)((base - leaf->base) >> VMM_PAGE_SHIFT),
 			.count = count,
 			.entries = entries,
-			.allocation = ref->allocation,
+			.allocation = allocation,
 			.offset = offset,
 			.driver_protection = piece->content.driver_protection};
 
@@ -216,6 +217,7 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 	vmm_status status = VMM_OK;
 
 	zero.Valid = zero.Zero = 1;
+	place.list.Flags.Contiguous = 1; /* of VMM_VA_PAGES the offset is the address */
 	if (content->kind == VMM_VA_MAPPED &&
 	    !find_place(((const struct vmm_ref *)content->object)->instance, &place))
 		return VMM_OK;
@@ -224,7 +226,7 @@ vmm_status vmm_va_write_piece(struct vmm_va *va, struct vmm_va_piece *piece, boo
 		struct vmm_va_table *leaf = vmm_va_leaf(va, at);
 
 		vmm_assert(leaf);
-		status = content->kind == VMM_VA_MAPPED
+		status = content->kind != VMM_VA_ZERO
 				 ? map(va, leaf, piece, &place, at, to)
 				 : repeat(va, leaf, at, to, zero, content->driver_protection);
 		at = to;
@@ -287,7 +289,8 @@ void vmm_va_pieces_rewrite(struct vmm_va *va)
 
 		piece->live = false;
 		/* What is not known to be anywhere gets its entries when it is. */
-		if (piece->content.kind == VMM_VA_ZERO || (ref && ref->allocation->mapped_at))
+		if (piece->content.kind == VMM_VA_ZERO || piece->content.kind == VMM_VA_PAGES ||
+		    (ref && ref->allocation->mapped_at))
 			(void)!vmm_ok(vmm_va_write_piece(va, piece, false));
 	}
 }

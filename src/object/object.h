@@ -270,7 +270,7 @@ struct vmm_device {
 	struct vmm_va *va; /* memory's: GPU virtual addresses; NULL: there are none; constant */
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
+	struct vmm_list sleepers, syncs, sync_pages, sync_windows, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */

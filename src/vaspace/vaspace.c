@@ -102,7 +102,7 @@ static void split(struct vmm_vaspace *space, struct vmm_va_piece *piece, uint64_
 				      .range = piece->range,
 				      .content = piece->content,
 				      .live = piece->live};
-	if (rest->content.kind == VMM_VA_MAPPED)
+	if (rest->content.kind == VMM_VA_MAPPED || rest->content.kind == VMM_VA_PAGES)
 		rest->content.offset += before;
 	piece->node.size = before;
 	space->pieces = vmm_va_resized(space->pieces, &piece->node);
@@ -112,7 +112,7 @@ static void split(struct vmm_vaspace *space, struct vmm_va_piece *piece, uint64_
 /* Not what is mapped: an object's pieces stay as they were asked for. */
 static bool may_merge(const struct vmm_va_piece *a, const struct vmm_va_piece *b)
 {
-	return a && b && a->range == b->range && a->content.kind != VMM_VA_MAPPED &&
+	return a && b && a->range == b->range && a->content.kind <= VMM_VA_ZERO &&
 	       a->content.kind == b->content.kind && a->live == b->live &&
 	       a->content.driver_protection == b->content.driver_protection;
 }

@@ -31,7 +31,12 @@ struct vmm_va_range {
 	uint32_t mapped; /* pieces of it that map something */
 };
 
-enum vmm_va_kind { VMM_VA_NOTHING, VMM_VA_ZERO, VMM_VA_MAPPED };
+enum vmm_va_kind {
+	VMM_VA_NOTHING,
+	VMM_VA_ZERO,
+	VMM_VA_MAPPED,
+	VMM_VA_PAGES /* of no object, from the bus address `offset` on */
+};
 
 /* What pages are. Of VMM_VA_MAPPED everything counts, of the others the kind and the driver's protection. */
 struct vmm_va_content {
