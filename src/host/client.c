@@ -27,15 +27,16 @@ static void *first_device(struct vmm_process *process)
 	return handle;
 }
 
-/* PRI-14: what it kept from others. */
+/* PRI-14: what it kept from others; VA-01: its addresses. */
 static void release_reservations(struct vmm_process *core)
 {
 	struct vmm_adapter *adapter;
 
-	if (!atomic_load(&core->reserves))
+	if (!atomic_load(&core->reserves) && !atomic_load(&core->addresses))
 		return;
 	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++) {
 		vmm_budget_release(adapter, core);
+		vmm_va_end_process(adapter, core);
 		vmm_adapter_put(adapter);
 	}
 }

@@ -52,6 +52,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	vmm_host_unmap(memory, instance);
 	instance->range = plan->to;
 	vmm_residency_set_offset(segment, instance, to);
+	vmm_va_refresh(memory, instance);
 	vmm_segment_free(memory, segment, plan->from);
 	vmm_residency_mark_paged(memory, instance, !instance->kept);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, instance->allocation->owner,

@@ -10,6 +10,7 @@
 #define VMM_MEMORY_MEMORY_H
 
 #include "memory/gate.h"
+#include "memory/va.h"
 #include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"

@@ -207,6 +207,7 @@ struct vmm_memory {
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	struct vmm_list vas;           /* 2.x: vmm_va.link */
 	struct vmm_trims *trims;       /* 2.x: NULL until somebody registers */
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
@@ -340,6 +341,29 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, uint32_t physical,
 				 uint64_t offset);
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, uint32_t segment,
 				  uint64_t offset, uint64_t size_bytes);
+
+/* Any other operation, of no allocation, on the lead. */
+vmm_status vmm_paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args);
+
+/* ---- va_entries.c: GPU virtual addresses; where there are none, nothing happens ---- */
+void vmm_va_refresh_slowly(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_va_hide_slowly(struct vmm_memory *memory, struct vmm_instance *instance);
+/* It has a place: page tables name that one. */
+static inline void vmm_va_refresh(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_refresh_slowly(memory, instance);
+}
+/* It is about to lose it: no page table does (VA-13). */
+static inline void vmm_va_hide(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_hide_slowly(memory, instance);
+}
+/* va_space.c: the handle goes, and what is mapped by it. */
+void vmm_va_forget_ref(struct vmm_ref *ref);
+/* All tables are written anew: their memory had no power, or the adapter was reset. */
+void vmm_va_rewrite(struct vmm_memory *memory);
 
 /* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
 /* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
@@ -835,6 +859,10 @@ vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *
 				uint32_t count, uint64_t *value);
 /* The same in two steps, of which only the first can fail; what is not added is freed. */
 struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count);
+void vmm_paging_operation_free(struct vmm_paging_operation *operation);
+/* One that is nothing but paging that is collected already: done with that packet. */
+uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
+					struct vmm_paging_operation *operation, uint64_t sequence);
 uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_paging_operation *operation,
 				  struct vmm_ref *const *refs, uint32_t count);

@@ -58,6 +58,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
+	vmm_va_hide(memory, instance); /* VA-13 */
 	vmm_gate_shut(instance);
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
@@ -252,6 +253,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 						  vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
 	} else if (!instance->kept) {
+		vmm_va_hide(memory, instance);
 		uint64_t last = atomic_load_explicit(
 			&instance->queued[memory->adapter->paging_timeline], memory_order_relaxed);
 		vmm_backing_destroy_after(memory, &instance->backing, last);
@@ -477,6 +479,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
+	vmm_va_refresh(memory, instance);
 	vmm_residency_mark_paged(memory, instance,
 				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
 	residency_event(memory, instance,

@@ -46,6 +46,7 @@ struct vmm_gate;
 struct vmm_gates;
 struct vmm_sync_driver;
 struct vmm_context_allocation;
+struct vmm_va;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -199,7 +200,8 @@ struct vmm_device_name {
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
 struct vmm_process {
-	_Atomic bool reserves; /* memory of some adapter (PRI-14) */
+	_Atomic bool reserves;  /* memory of some adapter (PRI-14) */
+	_Atomic bool addresses; /* it has GPU virtual addresses on some adapter */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
@@ -265,9 +267,10 @@ struct vmm_device {
 	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
+	struct vmm_va *va; /* memory's: GPU virtual addresses; NULL: there are none; constant */
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
+	struct vmm_list sleepers, syncs, sync_pages, sync_windows, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -495,6 +498,9 @@ struct vmm_allocation {
 	struct vmm_kmd_resource *kmd_resource;
 	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
+	/* Of memory: where GPUs have it mapped by virtual address, and which place the tables name; likewise. */
+	struct vmm_list mappings;
+	uint64_t mapped_at; /* 0: none */
 	uint64_t generation;
 	uint64_t ordered_by,
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
