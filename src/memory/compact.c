@@ -38,6 +38,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	struct vmm_segment *segment = mover->segment;
 	struct vmm_instance *instance = vmm_range_owner(segment->heap, plan->from);
 	uint64_t to = vmm_range_offset(segment->heap, plan->to);
+	vmm_context_allocation_let_go(memory, instance);
 	vmm_status status = vmm_paging_notify(memory, instance, false); /* PAG-25 */
 
 	if (vmm_ok(status))

@@ -136,6 +136,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_MAP_APERTURE] = "map_aperture",
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
+	[VIDMM_PAGING_INIT_CONTEXT_RESOURCE] = "init_context_resource",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
 	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };

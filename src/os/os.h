@@ -209,6 +209,34 @@ void vmm_os_memory_expect(const struct vmm_os_memory *memory, uint64_t offset, u
 /* Gives pages back to the system; they read as zero afterwards. Page-aligned range. */
 void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 
+#define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
+/* ---- pages of ours, VMM_OS_HUGE_PAGE bytes at once: zero at first ---- */
+char *vmm_os_pages_create(void); /* of small pages, which come as they are touched; NULL: none */
+void vmm_os_pages_join(char *pages); /* a hint: from here on they are one; content stays */
+void vmm_os_pages_destroy(char *pages);
+
+/* ---- who looks from another address space ----
+ * Carries out views in a process that is not ours (docs/adr/0001-real-processes.md). May be called under core locks: it never
+ * waits for that process. Addresses are that process's, and numbers to us. `fd`: an object that holds nothing else than what
+ * this viewer may see; it is dup'ed when it has to outlive the call.
+ */
+struct vmm_os_viewer;
+struct vmm_os_viewer_ops {
+	/* An inaccessible range, page-aligned; VMM_NO_MEMORY. */
+	vmm_status (*reserve)(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address);
+	/* Replaces, in one step, what was there. Wakes who sleeps because the range was frozen. */
+	vmm_status (*map)(struct vmm_os_viewer *viewer, char *address, uint64_t length, int fd,
+			  uint64_t offset, bool writable);
+	void (*unmap)(struct vmm_os_viewer *viewer, char *address, uint64_t length);
+	void (*release)(struct vmm_os_viewer *viewer, char *address, uint64_t size_bytes);
+	/* From return until the next map or thaw no store through the range lands. VMM_NOT_SUPPORTED. */
+	vmm_status (*freeze)(struct vmm_os_viewer *viewer, char *address, uint64_t length);
+	void (*thaw)(struct vmm_os_viewer *viewer, char *address, uint64_t length);
+};
+struct vmm_os_viewer {
+	const struct vmm_os_viewer_ops *ops;
+};
+
 /* ---- CPU views: an address range that never moves, behind which memory is exchanged ---- */
 struct vmm_os_view {
 	struct vmm_os *os;
