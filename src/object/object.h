@@ -676,6 +676,9 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
+/* The same of a lock, by a call that is in the device. VMM_PENDING: that is paused, and the call has to leave it first (PNP-05). */
+vmm_status vmm_wait_for_lock(struct vmm_device *device, uint32_t timeline, uint64_t sequence,
+			     uint64_t *waited_ns) VMM_MUST_CHECK;
 /* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
 bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			bool prepared);
