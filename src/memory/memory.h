@@ -476,6 +476,8 @@ struct vmm_use_in_place {
 	uint64_t sequence, preparation;
 };
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
+/* Instances of that `rest` leave after all others, the highest needed_at first; 0: there are none. Paging lock held. */
+void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */

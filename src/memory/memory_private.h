@@ -200,6 +200,7 @@ struct vmm_memory {
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	uint64_t rest;           /* vmm_instance.rest of those that leave last; 0: nobody */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
 	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */
 	struct vmm_list context_allocations; /* of all devices (context_allocation.c) */

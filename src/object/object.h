@@ -392,6 +392,9 @@ struct vmm_instance {
 	uint64_t wanted;     /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t
 		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
+	/* The rest of a split buffer, and the first of its patch locations that names it (vmm_memory_expect). */
+	uint64_t rest;
+	uint32_t needed_at;
 	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
