@@ -47,11 +47,11 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 		status = vmm_paging_move(memory, instance, to);
 	if (!vmm_ok(status)) {
 		if (instance->own != own)
-			vmm_private_leave(memory, instance->own);
+			vmm_private_leave(memory, instance, to, instance->own);
 		instance->own = own;
 		return status;
 	}
-	vmm_private_leave(memory, own);
+	vmm_private_leave(memory, instance, instance->offset, own);
 	if (segment->cpu_memory)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + to,
 				     instance->allocation->size_bytes);

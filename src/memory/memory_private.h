@@ -58,11 +58,14 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
+#define VMM_LEFT_BYTES ((uint64_t)64 << 10)
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
+	uint64_t *left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
@@ -293,8 +296,12 @@ static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm
 		       ? VMM_OK
 		       : vmm_private_enter_slowly(memory, instance, offset, wait);
 }
-/* It leaves its place; what has been written into paging buffers so far may still read it. NULL: nothing. */
-void vmm_private_leave(struct vmm_memory *memory, struct vmm_private *own);
+/*
+ * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
+ * NULL.
+ */
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, struct vmm_private *own);
 /* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
 void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
 static inline void vmm_private_collect(struct vmm_memory *memory)

@@ -62,7 +62,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
-	vmm_private_leave(memory, instance->own);
+	vmm_private_leave(memory, instance, instance->offset, instance->own);
 	instance->own = NULL;
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);

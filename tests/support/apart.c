@@ -306,12 +306,26 @@ static const char *const different[] = {
 	/* Existing memory by its address is refused (STATUS_NOT_SUPPORTED): it comes as a section. */
 	"alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others",
 	"creating_what_is_kept_in_system_memory",
+	"alf_12_alf_13_page_frames_lead_to_the_memory",
+	"alf_13_pag_22_existing_memory_of_a_mirrored_one",
+	"alf_23_what_is_not_built_on_a_link_says_so",
 	/* A swizzling range whose window is not the allocation's own place is not used: the fallback is. */
 	"swz_24_the_miniport_may_choose_size_and_place",
 	"swz_24_also_of_memory_that_the_cpu_does_not_see",
 	"lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look",
 	"swz_24_an_address_of_its_own_shows_the_picture_too",
 	"swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost",
+	/* There is no CPU host aperture for them: it goes to system memory. */
+	"swz_29_",
+	"lock_46_without_a_mapping_it_is_system_memory",
+	/* What the miniport reads is a copy of the buffers. */
+	"dma_08_exactly_full_buffers_are_taken",
+	"dma_29_several_passes_are_one_submission",
+	/* A store that its miniport still reads when it is gone is not there any more. */
+	"alf_30_both_see_what_the_other_wrote",
+	/* HardwareProtected content is not shown. */
+	"pag_32_protected_content_does_not_leave_in_the_clear",
+	"pag_32_what_was_not_written_to_is_kept",
 	/* Space of a segment is given away when what lay there has left, not before. */
 	"spl_13_memory_in_flight_is_waited_for",
 };
