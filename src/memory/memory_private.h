@@ -65,7 +65,8 @@ struct vmm_segment {
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
-	uint64_t *left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
+	uint64_t *
+		left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;

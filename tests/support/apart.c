@@ -260,14 +260,33 @@ void apart_end(struct apart_viewer *viewer)
 	pthread_mutex_destroy(&viewer->lock);
 }
 
-/* ---- every process of a test ---- */
-
 vidmm_status __real_vidmm_process_open(struct vidmm_host *host, const char *name,
 				       struct vidmm_process **process);
 vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,
 				       struct vidmm_process **process);
 void __real_vidmm_process_close(struct vidmm_process *process);
 void __wrap_vidmm_process_close(struct vidmm_process *process);
+
+void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device)
+{
+	apart_begin(viewer, client->kind == VIDMM_HOST_SIM);
+	*device = (struct client_device){.client = client};
+	assert_int_equal(vmm_host_process_open_apart(client->host, "apart", &viewer->viewer,
+						     &device->process),
+			 0);
+	assert_int_equal(vidmm_device_create(device->process, client->adapter, &device->device), 0);
+	device->cb = vidmm_device_callbacks(device->device);
+	device->handle = vidmm_device_handle(device->device);
+}
+
+void apart_close(struct apart_viewer *viewer, struct client_device *device)
+{
+	vidmm_device_destroy(device->device);
+	__real_vidmm_process_close(device->process);
+	apart_end(viewer);
+}
+
+/* ---- every process of a test ---- */
 
 vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,
 				       struct vidmm_process **process)
