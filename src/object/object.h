@@ -669,7 +669,7 @@ void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /*
- * Whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
+ * Q-94: whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
  * its contexts have queued behind waits is given up, as at the end of its devices (MFN-18). vidmm_process_close can follow when
  * the calls are back. No lock held; keyed mutexes are sync's.
  */

@@ -326,6 +326,17 @@ static const char *const different[] = {
 	"alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others",
 	"creating_what_is_kept_in_system_memory",
 	"alf_12_alf_13_page_frames_lead_to_the_memory",
+	"alc_01_a_heap_has_a_type_a_size_and_memory",
+	"alc_02_alf_38_one_allocation_over_one_kind_of_memory",
+	"alf_38_a_live_resource_gets_no_heap",
+	"alc_03_private_data_is_the_allocations_alone",
+	"alc_07_the_runtimes_handle_stays",
+	"alf_38_the_miniport_is_asked_for_sizes_then_for_data",
+	"alf_38_a_miniport_that_answers_something_else",
+	"alf_38_a_heap_is_the_programs_memory",
+	"alf_38_pnp_05_a_heap_survives_the_night",
+	"alf_11_a_heap_is_memory_that_is_there",
+	"alf_11_a_lock_of_a_section_is_no_memory_to_build_on",
 	"alf_13_pag_22_existing_memory_of_a_mirrored_one",
 	"alf_23_what_is_not_built_on_a_link_says_so",
 	/* A swizzling range whose window is not the allocation's own place is not used: the fallback is. */
@@ -347,6 +358,8 @@ static const char *const different[] = {
 	"pag_32_what_was_not_written_to_is_kept",
 	/* Space of a segment is given away when what lay there has left, not before. */
 	"spl_13_memory_in_flight_is_waited_for",
+	"pat_12_sub_02_memory_of_a_submitted_buffer_stays",
+	"dma_10_the_adapter_stops_meanwhile",
 };
 
 int __real__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t count,
