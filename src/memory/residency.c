@@ -390,6 +390,7 @@ vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instanc
 			 vmm_allocation_is_shown(instance->allocation)) &&
 	    reason != VIDMM_RESIDENCY_STOP && reason != VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED; /* PAG-18, PRS-06 */
+	vmm_context_allocation_let_go(memory, instance);
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
 		return status;
