@@ -111,6 +111,9 @@ void vmm_memory_reap(struct vmm_adapter *adapter);
 /* Would that free something? Paging lock held. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
+/* Its process is at its end, and nobody looks through it any more, whatever is left of what it created. No lock held. */
+void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer);
+
 /* ---- context_allocation.c: what a miniport makes for a context (PRE-11) ---- */
 /* context NULL: for all contexts of the device. Takes the locks itself; hAllocation is set on success alone. */
 NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
@@ -134,8 +137,8 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 				     uint32_t timeline, uint64_t sequence);
 
 /* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
-/* The caller's descriptor is no longer needed. */
-vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+/* The caller's descriptor is no longer needed. `sealed`: it must be, or it counts as no memory (os.h). */
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes, bool sealed,
 			    struct vmm_section **section) VMM_MUST_CHECK;
 void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 

@@ -58,11 +58,15 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
+#define VMM_LEFT_BYTES ((uint64_t)64 << 10)
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
+	uint64_t *
+		left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
@@ -81,6 +85,14 @@ void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *al
 void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *allocation);
 /* The process that has the most; 0: there are not two. */
 uint32_t vmm_fair_largest(const struct vmm_segment *segment);
+
+/* A private object over a range of a memory segment. */
+struct vmm_private {
+	struct vmm_list link; /* in memory->privates */
+	struct vmm_os_private *object;
+	uint64_t from, to; /* of the segment's BAR */
+	uint64_t sequence; /* the last paging packet that reads it, once its owner has left */
+};
 
 /* A range of a segment, taken. */
 struct vmm_room {
@@ -169,6 +181,7 @@ struct vmm_memory {
 	uint32_t arena_count;
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
+	struct vmm_list privates; /* vmm_private whose owner has left, the first to leave first */
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
@@ -266,6 +279,10 @@ void vmm_pool_finish(struct vmm_pool *pool);
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing);
+/* The same for content of that allocation, which its creator may be shown. */
+vmm_status vmm_backing_create_for(struct vmm_memory *memory,
+				  const struct vmm_allocation *allocation, uint64_t size_bytes,
+				  bool zero, struct vmm_backing *backing);
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
 void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing,
 			       uint64_t sequence);
@@ -282,6 +299,34 @@ struct vmm_paging_part {
 	uint32_t physical, segment;
 	uint64_t at;
 };
+
+/* ---- private.c: what a client in another address space may be shown (docs/adr/0001-real-processes.md) ---- */
+/*
+ * The instance has got, but not used, its place at that offset of its segment: nothing private of others is there afterwards.
+ * VMM_PENDING: paging still reads that, unless the caller would have it waited for.
+ */
+vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
+				    uint64_t offset, bool wait);
+static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
+					   uint64_t offset, bool wait)
+{
+	return vmm_likely(!instance->allocation->viewer && vmm_list_empty(&memory->privates))
+		       ? VMM_OK
+		       : vmm_private_enter_slowly(memory, instance, offset, wait);
+}
+/*
+ * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
+ * NULL.
+ */
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, struct vmm_private *own);
+/* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
+void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
+static inline void vmm_private_collect(struct vmm_memory *memory)
+{
+	if (vmm_unlikely(!vmm_list_empty(&memory->privates)))
+		vmm_private_collect_slowly(memory, false);
+}
 
 /* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
 /* The miniport hears the address; no lock held. Nothing for others. */
@@ -621,6 +666,8 @@ vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *
 vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
 void vmm_alternate_free(struct vmm_alternate **alternate);
+/* Its addresses are nobody's any more; what its content is stays. */
+void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance);
 static inline void vmm_alternate_drop(struct vmm_instance *instance)
 {
 	if (vmm_unlikely(instance->alternate))
@@ -980,7 +1027,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref);
 /* AssumeNotInUse: the miniport is told now. The submit lock is held, no other. */
 void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocation *d);
 /* SynchronousDestroy: until all of it is closed and its memory is free. No lock held. */
-void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation *d);
+void vmm_deallocation_wait(const struct vmm_device *device, struct vmm_deallocation *d);
 /* What that handle named is closed. No lock held. */
 void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation *deallocation);
 
