@@ -26,6 +26,7 @@ typedef int32_t vmm_status;
 #define VMM_INVALID_HANDLE        ((vmm_status)0xC0000008)
 #define VMM_INVALID_PARAMETER     ((vmm_status)0xC000000D)
 #define VMM_NO_MEMORY             ((vmm_status)0xC0000017)
+#define VMM_NO_RESOURCES          ((vmm_status)0xC000009A)
 #define VMM_ACCESS_DENIED         ((vmm_status)0xC0000022)
 #define VMM_NOT_SUPPORTED         ((vmm_status)0xC00000BB)
 #define VMM_OBJECT_NAME_INVALID   ((vmm_status)0xC0000033)
