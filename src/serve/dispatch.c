@@ -23,6 +23,17 @@ VMM_WIRE_OPERATIONS(CALL)
 VMM_WIRE_CALLBACKS(CALL)
 #undef CALL
 
+/* They say that they are not there, and look at nothing. */
+#define CALL(number, member, type)                                                        \
+	static int32_t do_##member(struct vmm_session *session, void *device, void *args) \
+	{                                                                                 \
+		(void)session;                                                            \
+		(void)args;                                                               \
+		return vmm_umd_callbacks()->member(device, (type)0);                      \
+	}
+VMM_WIRE_UNBUILT(CALL)
+#undef CALL
+
 #define CALL(number, name, type)                                                               \
 	static int32_t do_##name(struct vmm_session *session, void *device, void *args)        \
 	{                                                                                      \
@@ -97,7 +108,7 @@ vmm_serve_fn *vmm_serve_function(const struct vmm_wire_operation *operation, boo
 {
 #define ROW(number, function, type) [(number) % 1000] = do_##function,
 	static vmm_serve_fn *const functions[] = {VMM_WIRE_OPERATIONS(ROW) VMM_WIRE_CARRIED(ROW)};
-	static vmm_serve_fn *const callbacks[] = {VMM_WIRE_CALLBACKS(ROW)};
+	static vmm_serve_fn *const callbacks[] = {VMM_WIRE_CALLBACKS(ROW) VMM_WIRE_UNBUILT(ROW)};
 	static vmm_serve_fn *const runtime[] = {VMM_WIRE_RUNTIME(ROW)};
 #undef ROW
 	uint32_t number = operation->number;

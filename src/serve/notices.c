@@ -86,7 +86,7 @@ int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIM
 {
 	const D3DKMT_REGISTERTRIMNOTIFICATION given = *args;
 	struct vmm_registration *r = NULL;
-	int32_t status = VMM_NO_RESOURCES;
+	int32_t status = VMM_INSUFFICIENT_RESOURCES;
 
 	vmm_os_mutex_lock(&session->registration_lock);
 	if (session->registration_count < REGISTRATIONS_MAX)

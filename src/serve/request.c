@@ -152,7 +152,7 @@ static bool enter(struct vmm_channel *channel, vmm_status *status)
 	if (!vmm_worker_leave(channel->server)) {
 		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
 			      channel->session->process_id);
-		*status = VMM_NO_RESOURCES;
+		*status = VMM_INSUFFICIENT_RESOURCES;
 		return false;
 	}
 	return true;
@@ -193,11 +193,11 @@ static void keep_buffers(struct vmm_worker *worker)
 {
 	struct vmm_wire_bytes *request = &worker->call.request;
 
-	if (!worker->packet.body.data && request->capacity == VMM_PROTOCOL_INLINE_MAX) {
+	if (!worker->packet.body.data && request->capacity == VMM_PACKET_ROOM) {
 		worker->packet.body = *request;
 		*request = (struct vmm_wire_bytes){0};
 	}
-	if (request->capacity > VMM_PROTOCOL_INLINE_MAX) {
+	if (request->capacity > VMM_PACKET_ROOM) {
 		vmm_free(request->data);
 		*request = (struct vmm_wire_bytes){0};
 	}

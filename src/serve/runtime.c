@@ -38,7 +38,7 @@ int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_dev
 	if (keep_device(session, device, &args->device))
 		return VMM_OK;
 	vidmm_device_destroy(device);
-	return VMM_NO_RESOURCES;
+	return VMM_INSUFFICIENT_RESOURCES;
 }
 
 int32_t vmm_serve_device_destroy(struct vmm_session *session, const struct vmm_wire_device *args)

@@ -336,7 +336,7 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 		vmm_serve_log(server, "refused: %s (pid %u): there are %u clients", session->name,
 			      session->pid, server->options.clients_max);
 		finish(session);
-		return refuse(channel->fd, VMM_NO_RESOURCES, "too many clients");
+		return refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES, "too many clients");
 	}
 	vmm_serve_log(server, "client %u came: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
@@ -371,13 +371,13 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 			continue;
 		status = session->channel_count < server->options.limits.channels
 				 ? VMM_OK
-				 : VMM_NO_RESOURCES;
+				 : VMM_INSUFFICIENT_RESOURCES;
 		if (vmm_ok(status))
 			adopt(session, channel);
 		break;
 	}
 	vmm_os_mutex_unlock(&server->lock);
-	if (status == VMM_NO_RESOURCES)
+	if (status == VMM_INSUFFICIENT_RESOURCES)
 		return refuse(channel->fd, status, "it has as many channels as it may have");
 	if (!vmm_ok(status))
 		return refuse(channel->fd, status, "there is no such session");

@@ -94,7 +94,7 @@ vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operat
 	call->operation = operation;
 	call->request.length = 0;
 	call->count = call->descriptor_count = 0;
-	if (!argument)
+	if (!argument || !operation->argument->bytes)
 		return VMM_OK;
 	if (!vmm_wire_append(&call->request, argument, operation->argument->bytes))
 		return VMM_NO_MEMORY;
@@ -216,7 +216,7 @@ static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wir
 vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
 			   void *argument)
 {
-	if (!argument)
+	if (!argument || !call->operation->argument->bytes)
 		return bytes ? VMM_INVALID_PARAMETER : VMM_OK;
 	vmm_status status = fill(call, answer, bytes);
 

@@ -9,7 +9,8 @@ RECORD_KINDS = {'descriptor': 'DESCRIPTOR', 'code': 'CODE', 'descriptor-out': 'D
                 'memory': 'MEMORY', 'token': 'TOKEN', 'presence': 'PRESENCE', 'unread': 'UNREAD'}
 
 # What a line may begin with: the first of its numbers.
-FIRST = {'operation': 1, 'callback': 1001, 'runtime': 2001}
+FIRST = {'operation': 1, 'callback': 1001, 'unbuilt': 1501, 'runtime': 2001}
+COLUMNS = {'operation': (5, 6), 'unbuilt': (4,)}
 
 
 class Bad(Exception):
@@ -81,7 +82,7 @@ def read(path):
                     things[-1][2].append((number, fields[1:]))
                 elif fields[0] == 'record' and len(fields) == 2:
                     things.append((number, fields, []))
-                elif fields[0] in FIRST and len(fields) in ((5, 6) if fields[0] == 'operation' else (5,)):
+                elif fields[0] in FIRST and len(fields) in COLUMNS.get(fields[0], (5,)):
                     things.append((number, fields, []))
                 else:
                     raise Bad('what is that?')
@@ -104,8 +105,9 @@ def describe(path, things):
                 sys.exit(f'{path}:{at}: {bad}')
         if initializers:
             lines += [f'static const struct vmm_wire_member members_{name}[] = {{', *initializers, '};']
+        size = '0' if fields[0] == 'unbuilt' else f'sizeof({type_name})'
         lines += [f'static const struct vmm_wire_record record_{name} = {{',
-                  f'\t.bytes = sizeof({type_name}), .members = {f"members_{name}" if initializers else "NULL"}, '
+                  f'\t.bytes = {size}, .members = {f"members_{name}" if initializers else "NULL"}, '
                   f'.count = {len(initializers)},', '};']
         if fields[0] == 'record':
             records.add(type_name)
@@ -113,6 +115,9 @@ def describe(path, things):
         of_kind = calls[fields[0]]
         if int(fields[1]) != FIRST[fields[0]] + len(of_kind):
             sys.exit(f'{path}:{number}: numbers are given one after the other, and never again')
+        if fields[0] == 'unbuilt':
+            of_kind.append((int(fields[1]), fields[2], type_name, True, name, False))
+            continue
         if fields[4] not in ('in', 'inout'):
             sys.exit(f'{path}:{number}: in or inout?')
         if fields[5:] not in ([], ['carried']):
@@ -134,15 +139,20 @@ def main():
     path, header, source = sys.argv[1:]
     lines, calls = describe(path, read(path))
     with open(header, 'w', encoding='utf-8') as out:
-        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument); callbacks: const, too. */\n')
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument); unbuilt: with its *. */\n')
         for name, kind, wanted in (('VMM_WIRE_OPERATIONS', 'operation', False), ('VMM_WIRE_CARRIED', 'operation', True),
-                                   ('VMM_WIRE_CALLBACKS', 'callback', False), ('VMM_WIRE_RUNTIME', 'runtime', False)):
+                                   ('VMM_WIRE_CALLBACKS', 'callback', False), ('VMM_WIRE_UNBUILT', 'unbuilt', False),
+                                   ('VMM_WIRE_RUNTIME', 'runtime', False)):
             out.write(f'#define {name}(X)')
             for number, function, argument, back, _, carried in calls[kind]:
                 if carried == wanted:
-                    constant = 'const ' if kind == 'callback' and not back else ''
+                    constant = '' if back or kind == 'runtime' else 'const '
                     out.write(f' \\\n\tX({number}, {function}, {constant}{argument})')
             out.write('\n')
+        out.write('enum {\n')
+        for number, function, *_ in sum(calls.values(), []):
+            out.write(f'\tVMM_WIRE_{function} = {number},\n')
+        out.write('};\n')
     with open(source, 'w', encoding='utf-8') as out:
         out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n#include "wire/wire_private.h"\n\n')
         out.write('\n'.join(lines) + '\n')

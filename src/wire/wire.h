@@ -65,7 +65,7 @@ struct vmm_wire_sync_values {
 struct vmm_wire_record;
 struct vmm_wire_operation {
 	uint32_t
-		number; /* D3DKMT functions from 1, callbacks from 1001, the runtime's calls from 2001; for ever */
+		number; /* D3DKMT functions from 1, callbacks from 1001 (1501: unbuilt), the runtime's calls from 2001; for ever */
 	const char *name;
 	bool back; /* the argument itself is written to */
 	const struct vmm_wire_record *argument;

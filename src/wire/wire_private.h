@@ -51,7 +51,7 @@ struct vmm_wire_record {
 struct vmm_wire_numbers {
 	uint32_t first, count;
 };
-#define VMM_WIRE_KINDS 3u
+#define VMM_WIRE_KINDS 4u
 extern const struct vmm_wire_numbers vmm_wire_numbers[VMM_WIRE_KINDS];
 extern const struct vmm_wire_operation vmm_wire_operations[];
 extern const uint32_t vmm_wire_operation_count;

@@ -349,6 +349,8 @@ static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 	struct vmm_wire_call client = {.values = values_of};
 	uint32_t bytes = vmm_wire_argument_bytes(operation);
 
+	if (!bytes)
+		return; /* nothing of it is sent */
 	f->argument = block(f, bytes);
 	draw_record(f, operation->argument, f->argument);
 	check(f, vmm_ok(vmm_wire_ask(&client, operation, f->argument)), "a request can be made");

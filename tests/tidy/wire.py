@@ -7,6 +7,7 @@ import re
 TABLE = 'src/wire/operations.tsv'
 EXPORT = re.compile(r'^KMT_API NTSTATUS APIENTRY\s+(D3DKMT\w+)\(', re.M)
 CALLBACK = re.compile(r'^\ttable->(pfn\w+Cb) = |^\ttable\.(pfn\w+Cb) = ', re.M)
+UNBUILT = re.compile(r'^NOT_BUILT\((pfn\w+Cb),', re.M)
 STRUCTURE = re.compile(r'^typedef (?:struct|union) \w+ \{\n(.*?)^\} (\w+);', re.M | re.S)
 POINTER = re.compile(r'^\t(?:D3DKMT_PTR\([^,]*, (\w+)\)|(?:HANDLE|PVOID|PFN\w+) (\w+)|[\w ]+\*+ ?(\w+));', re.M)
 UNION = re.compile(r'^\tunion \{\n(.*?)^\t\};', re.M | re.S)
@@ -58,6 +59,9 @@ def check_wire(files):
              if path.startswith('src/doors/umd/') and not path.endswith('/unbuilt.c') for first, second in CALLBACK.findall(text)}
     listed = {name for name in table if name.startswith('D3DKMT') and re.search('[a-z]', name)}
     callbacks = {name for name in table if name.startswith('pfn')}
+    unbuilt = set(UNBUILT.findall(files.get('src/doors/umd/unbuilt.c', '')))
+    said_unbuilt = {line.split('\t')[2] for line in files.get(TABLE, '').splitlines() if line.startswith('unbuilt\t')}
+    problems += [f'{TABLE}: {name} is unbuilt in only one of the table and the door' for name in sorted(unbuilt ^ said_unbuilt)]
     problems += [f'{TABLE}: {name} is built and not in the table' for name in sorted(built - callbacks)]
     problems += [f'{TABLE}: {name} is not built' for name in sorted(callbacks - built)]
     problems += [f'{TABLE}: {name} is exported and not in the table' for name in sorted(exported - set(table))]

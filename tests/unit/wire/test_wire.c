@@ -66,6 +66,7 @@ static void a_number_is_a_function_for_ever(void **state)
 	assert_null(vmm_wire_operation(1000));
 	assert_string_equal(vmm_wire_operation(1001)->name, "pfnAllocateCb");
 	assert_string_equal(vmm_wire_operation(1007)->name, "pfnLockCb");
+	assert_string_equal(vmm_wire_operation(1501)->name, "pfnSetDisplayModeCb");
 	assert_null(vmm_wire_operation(2000));
 	assert_string_equal(vmm_wire_operation(2001)->name, "device_create");
 }

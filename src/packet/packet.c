@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of a SOCK_SEQPACKET socket, with their descriptors. Nothing here waits for a client. */
-#include "serve/serve_private.h"
+/* Packets of a SOCK_SEQPACKET socket, with their descriptors. */
+#include "packet/packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { FIRST_DESCRIPTOR = 3 }; /* programs take 0 for none (SHR-35, SYN-09a) */
@@ -18,12 +19,12 @@ union control {
 
 bool vmm_packet_room(struct vmm_packet *packet)
 {
-	if (packet->body.capacity >= VMM_PROTOCOL_INLINE_MAX)
+	if (packet->body.capacity >= VMM_PACKET_ROOM)
 		return true;
 	vmm_free(packet->body.data);
-	packet->body = (struct vmm_wire_bytes){.data = vmm_calloc(1, VMM_PROTOCOL_INLINE_MAX)};
+	packet->body = (struct vmm_wire_bytes){.data = vmm_calloc(1, VMM_PACKET_ROOM)};
 	if (packet->body.data)
-		packet->body.capacity = VMM_PROTOCOL_INLINE_MAX;
+		packet->body.capacity = VMM_PACKET_ROOM;
 	return packet->body.data;
 }
 
@@ -59,7 +60,7 @@ static enum vmm_received malformed(struct vmm_packet *packet, const char *why)
 	return VMM_RECEIVED_MALFORMED;
 }
 
-enum vmm_received vmm_packet_receive(int fd, struct vmm_packet *packet)
+static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 {
 	union control control;
 	struct iovec parts[2] = {{&packet->u, VMM_PACKET_HEAD},
@@ -72,7 +73,7 @@ enum vmm_received vmm_packet_receive(int fd, struct vmm_packet *packet)
 
 	packet->fd_count = 0;
 	do
-		length = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		length = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
 	if (length < 0)
 		return errno == EAGAIN ? VMM_RECEIVED_NOTHING : VMM_RECEIVED_END;
@@ -90,6 +91,16 @@ enum vmm_received vmm_packet_receive(int fd, struct vmm_packet *packet)
 	if (!all || packet->u.head.descriptors != packet->fd_count)
 		return malformed(packet, "not as many descriptors as the message says");
 	return VMM_RECEIVED;
+}
+
+enum vmm_received vmm_packet_receive(int fd, struct vmm_packet *packet)
+{
+	return receive(fd, packet, MSG_DONTWAIT);
+}
+
+enum vmm_received vmm_packet_await(int fd, struct vmm_packet *packet)
+{
+	return receive(fd, packet, 0);
 }
 
 void vmm_packet_close_fds(struct vmm_packet *packet)
