@@ -458,3 +458,72 @@ NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocat
 
 	return raw_call(raw, "D3DKMTUnlock", &args);
 }
+
+void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c)
+{
+	D3DKMT_CREATECONTEXT args = {.hDevice = device};
+
+	assert_int_equal(raw_call(raw, "D3DKMTCreateContext", &args), STATUS_SUCCESS);
+	memset(c, 0, sizeof(*c));
+	c->c.hContext = (HANDLE)(uintptr_t)args.hContext;
+	c->c.pCommandBuffer = args.pCommandBuffer;
+	c->c.CommandBufferSize = args.CommandBufferSize;
+	c->c.pAllocationList = args.pAllocationList;
+	c->c.AllocationListSize = args.AllocationListSize;
+	c->c.pPatchLocationList = args.pPatchLocationList;
+	c->c.PatchLocationListSize = args.PatchLocationListSize;
+}
+
+void raw_render(struct raw *raw, struct client_context *c)
+{
+	D3DKMT_RENDER args = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+		.CommandLength = c->command_bytes,
+		.AllocationCount = c->allocations,
+		.PatchLocationCount = c->patches,
+	};
+
+	assert_int_equal(raw_call(raw, "D3DKMTRender", &args), STATUS_SUCCESS);
+	c->c.pCommandBuffer = args.pNewCommandBuffer;
+	c->c.pAllocationList = args.pNewAllocationList;
+	c->command_bytes = c->allocations = c->patches = 0;
+}
+
+D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global)
+{
+	D3DKMT_CREATEKEYEDMUTEX args = {0};
+
+	assert_int_equal(raw_call(raw, "D3DKMTCreateKeyedMutex", &args), STATUS_SUCCESS);
+	if (global)
+		*global = args.hSharedHandle;
+	return args.hKeyedMutex;
+}
+
+void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key)
+{
+	const D3DKMT_ACQUIREKEYEDMUTEX args = {.hKeyedMutex = mutex, .Key = key};
+
+	raw_ask(raw, channel, "D3DKMTAcquireKeyedMutex", &args);
+}
+
+NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key)
+{
+	D3DKMT_RELEASEKEYEDMUTEX args = {.hKeyedMutex = mutex, .Key = key};
+
+	return raw_call(raw, "D3DKMTReleaseKeyedMutex", &args);
+}
+
+void served_await_inside(struct served *served, uint32_t calls)
+{
+	struct vidmm_client_info info[64];
+	uint32_t inside;
+
+	do {
+		uint32_t count = vidmm_server_clients(served->server, info, 64);
+
+		inside = 0;
+		for (uint32_t i = 0; i < count; i++)
+			inside += info[i].requests_in_flight;
+		sched_yield();
+	} while (inside != calls);
+}

@@ -83,4 +83,15 @@ D3DKMT_HANDLE raw_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes
 NTSTATUS raw_lock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, void **data);
 NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);
 
+/* Its buffers are in the window; client_fill and the like write into them. */
+void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c);
+void raw_render(struct raw *raw, struct client_context *c);
+
+/* A keyed mutex whose key is 0: acquiring it by another one waits for ever. */
+D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global);
+void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key);
+NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key);
+/* Waits until so many calls of all clients together are being executed. */
+void served_await_inside(struct served *served, uint32_t calls);
+
 #endif
