@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* A request of a client: taken in, executed for its process, answered. */
+#include "serve/serve_private.h"
+
+#include "sync/packet.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* A buffer that grew beyond this for one call is not kept. */
+#define KEEP_BYTES (1u << 20)
+
+static enum vmm_wire_values values_of(void *context, uint32_t handle)
+{
+	return (enum vmm_wire_values)vmm_sync_values_of(context, handle);
+}
+
+static void cut_off(struct vmm_channel *channel, const char *why)
+{
+	vmm_session_end(channel->session, why);
+}
+
+/* What the bytes of the request are; false: the client is cut off. */
+static bool take_payload(struct vmm_channel *channel, struct vmm_packet *packet,
+			 struct vmm_wire_bytes *bytes, vmm_status *status)
+{
+	uint32_t length = packet->u.head.bytes;
+
+	*status = VMM_OK;
+	if (length <= VMM_PROTOCOL_INLINE_MAX) {
+		if (packet->bytes < VMM_PACKET_HEAD || packet->body.length != length) {
+			cut_off(channel, "is cut off: its request is not as long as it says");
+			return false;
+		}
+		*bytes = packet->body;
+		packet->body = (struct vmm_wire_bytes){0};
+		return true;
+	}
+	if (packet->bytes != VMM_PACKET_HEAD || !packet->fd_count) {
+		cut_off(channel, "is cut off: its request comes without its bytes");
+		return false;
+	}
+	*status = vmm_message_from_memfd(packet->fds[0], length, bytes);
+	if (*status == VMM_INVALID_PARAMETER) {
+		cut_off(channel, "is cut off: its request's bytes are in no sealed memfd");
+		return false;
+	}
+	close(packet->fds[0]);
+	packet->fds[0] = -1;
+	return true;
+}
+
+/* Those of the call: the payload's has gone. They stay the packet's, which closes them after the call. */
+static bool name_descriptors(struct vmm_wire_call *call, const struct vmm_packet *packet)
+{
+	call->descriptor_count = 0;
+	for (uint32_t i = 0; i < packet->fd_count; i++) {
+		if (packet->fds[i] < 0)
+			continue;
+		if (call->descriptor_count == VMM_WIRE_DESCRIPTORS_MAX)
+			return false;
+		call->descriptors[call->descriptor_count++] = packet->fds[i];
+	}
+	return true;
+}
+
+/* ---- the answer ---- */
+
+static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *answer,
+			const struct vmm_wire_bytes *bytes, int *fds, uint32_t fd_count)
+{
+	bool apart = bytes && bytes->length > VMM_PROTOCOL_INLINE_MAX;
+	int error;
+
+	answer->head = (struct vmm_message_head){
+		.magic = VMM_PROTOCOL_MAGIC,
+		.kind = VMM_MESSAGE_ANSWER,
+		.bytes = bytes ? bytes->length : 0,
+		.descriptors = fd_count,
+	};
+	error = vmm_message_send(channel->fd, answer, sizeof(*answer), apart ? NULL : bytes, fds,
+				 fd_count);
+	if (error == EAGAIN)
+		cut_off(channel, "is cut off: it does not read its answers");
+	return !error;
+}
+
+static bool refuse(struct vmm_channel *channel, const struct vmm_message_request *request,
+		   vmm_status status)
+{
+	struct vmm_message_answer answer = {.status = status, .tag = request->tag};
+
+	return send_answer(channel, &answer, NULL, NULL, 0);
+}
+
+/* The host's descriptors of an answer: [0] may be that of its bytes. */
+static bool answer_with(struct vmm_worker *worker, struct vmm_channel *channel,
+			struct vmm_message_answer *answer)
+{
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	const struct vmm_wire_call *call = &worker->call;
+	uint32_t count = 0;
+	bool sent = true;
+
+	if (worker->answer.length > VMM_PROTOCOL_INLINE_MAX) {
+		fds[count] = vmm_message_memfd(&worker->answer);
+		if (fds[count++] < 0) {
+			count = 0;
+			sent = false;
+		}
+	}
+	for (uint32_t i = 0; i < call->descriptor_count; i++)
+		fds[count++] = (int)call->descriptors[i];
+	if (sent)
+		sent = send_answer(channel, answer, &worker->answer, fds, count);
+	else
+		cut_off(channel, "is cut off: there is no memory for its answer");
+	for (uint32_t i = 0; i < count; i++)
+		close(fds[i]);
+	return sent;
+}
+
+/* ---- the call ---- */
+
+static int32_t execute(struct vmm_session *session, vmm_serve_fn *function, void *argument)
+{
+	struct vmm_process *before = vmm_kmt_serve(vidmm_core_process(session->process));
+	int32_t status = function(argument);
+
+	(void)vmm_kmt_serve(before);
+	return status;
+}
+
+/* The channel is inside from here until leave(). False: nothing is to be begun. */
+static bool enter(struct vmm_channel *channel, vmm_status *status)
+{
+	atomic_store(&channel->inside, 1);
+	if (atomic_load(&channel->session->ended) ||
+	    (channel->first && atomic_load(&channel->session->hung_up))) {
+		*status = VMM_DEVICE_REMOVED;
+		return false;
+	}
+	if (!vmm_worker_leave(channel->server)) {
+		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
+			      channel->session->process_id);
+		*status = VMM_NO_RESOURCES;
+		return false;
+	}
+	return true;
+}
+
+static void leave(struct vmm_channel *channel)
+{
+	vmm_worker_return(channel->server);
+	atomic_store(&channel->inside, 0);
+}
+
+static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *channel,
+			    const struct vmm_message_request *request, vmm_serve_fn *function)
+{
+	struct vmm_message_answer answer = {.answered = 1, .tag = request->tag};
+	vmm_status status;
+
+	if (!enter(channel, &status)) {
+		atomic_store(&channel->inside, 0);
+		return refuse(channel, request, status);
+	}
+	answer.status = execute(channel->session, function, vmm_wire_argument(&worker->call));
+	leave(channel);
+	status = vmm_wire_answer(&worker->call, &worker->answer);
+	if (!vmm_ok(status)) {
+		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)
+			close((int)worker->call.descriptors[i]);
+		cut_off(channel, "is cut off: there is no memory for its answer");
+		return false;
+	}
+	return answer_with(worker, channel, &answer);
+}
+
+/* The buffers are the next request's. */
+static void keep_buffers(struct vmm_worker *worker)
+{
+	struct vmm_wire_bytes *request = &worker->call.request;
+
+	if (!worker->packet.body.data && request->capacity == VMM_PACKET_ROOM) {
+		worker->packet.body = *request;
+		*request = (struct vmm_wire_bytes){0};
+	}
+	if (request->capacity > VMM_PACKET_ROOM) {
+		vmm_free(request->data);
+		*request = (struct vmm_wire_bytes){0};
+	}
+	if (worker->answer.capacity > KEEP_BYTES) {
+		vmm_free(worker->answer.data);
+		worker->answer = (struct vmm_wire_bytes){0};
+	}
+	worker->call.context = NULL;
+}
+
+bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
+{
+	struct vmm_packet *packet = &worker->packet;
+	const struct vmm_message_request request = packet->u.request;
+	const struct vmm_wire_operation *operation = vmm_wire_operation(request.operation);
+	vmm_serve_fn *function = vmm_serve_function(request.operation);
+	struct vmm_wire_bytes bytes = {0};
+	vmm_status status;
+
+	atomic_store_explicit(&channel->requests,
+			      atomic_load_explicit(&channel->requests, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (!take_payload(channel, packet, &bytes, &status))
+		return false;
+	if (vmm_ok(status) && (!operation || !function))
+		status = VMM_NOT_SUPPORTED;
+	worker->call.values = values_of;
+	worker->call.context = vidmm_core_process(channel->session->process);
+	if (vmm_ok(status) && !name_descriptors(&worker->call, packet))
+		status = VMM_INVALID_PARAMETER;
+	if (vmm_ok(status))
+		status = vmm_wire_receive(&worker->call, operation, &bytes);
+	else
+		worker->call.request = bytes;
+	if (vmm_ok(status) && worker->call.foreign)
+		status = VMM_NOT_SUPPORTED;
+	bool open = vmm_ok(status) ? call_and_answer(worker, channel, &request, function)
+				   : refuse(channel, &request, status);
+	keep_buffers(worker);
+	return open;
+}
