@@ -109,7 +109,7 @@ static vmm_status join(struct vidmm_connection *connection, struct vmm_channel_t
 			 : -1;
 
 	if (fd < 0)
-		return VMM_NO_RESOURCES;
+		return VMM_INSUFFICIENT_RESOURCES;
 	struct vmm_channel_to_host *channel = vmm_client_channel_create(fd);
 	if (!channel)
 		return VMM_NO_MEMORY;
@@ -141,7 +141,7 @@ vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 	if (channel)
 		return VMM_OK;
 	if (!more)
-		return VMM_NO_RESOURCES;
+		return VMM_INSUFFICIENT_RESOURCES;
 	vmm_status status = join(connection, result);
 	if (!vmm_ok(status)) {
 		pthread_mutex_lock(&connection->pool_lock);

@@ -29,7 +29,7 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 
 /*
  * A call: *result is what the function gave. Otherwise VMM_DEVICE_REMOVED (there is no host any more), VMM_NO_MEMORY,
- * VMM_NO_RESOURCES (too many threads are inside calls), or what the host refused it with; nothing was done then.
+ * VMM_INSUFFICIENT_RESOURCES (too many threads are inside calls), or what the host refused it with; nothing was done then.
  */
 vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operation, uint32_t device,
 			   void *argument, int32_t *result) VMM_MUST_CHECK;

@@ -169,7 +169,7 @@ static vmm_status say_hello(struct vidmm_connection *connection)
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return VMM_NO_RESOURCES;
+		return VMM_INSUFFICIENT_RESOURCES;
 	connection->view_socket = pair[0];
 	const int fds[] = {pair[1], connection->userfault};
 	memcpy(hello.name, connection->name, sizeof(hello.name));
@@ -227,7 +227,7 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 		connection->userfault = open_userfault();
 	status = say_hello(connection);
 	if (vmm_ok(status) && !options->sent && !vmm_client_thread_start(connection))
-		status = VMM_NO_RESOURCES;
+		status = VMM_INSUFFICIENT_RESOURCES;
 	if (!vmm_ok(status))
 		goto out_connection;
 	connection->channel_count = 1;
@@ -269,7 +269,7 @@ static vmm_status status_of(int error)
 	case EPROTOTYPE: /* a socket of another kind */
 		return OBJECT_NAME_INVALID;
 	default:
-		return VMM_NO_RESOURCES;
+		return VMM_INSUFFICIENT_RESOURCES;
 	}
 }
 
@@ -283,7 +283,7 @@ static vmm_status connect_to(const char *path, int *fd)
 	memcpy(address.sun_path, path, strlen(path));
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (*fd < 0)
-		return VMM_NO_RESOURCES;
+		return VMM_INSUFFICIENT_RESOURCES;
 	do
 		error = connect(*fd, (const struct sockaddr *)&address, sizeof(address)) ? errno
 											 : 0;

@@ -104,7 +104,7 @@ vidmm_status vidmm_remote_device_create(struct vidmm_connection *connection, uin
 	}
 	struct vmm_wire_device created = {.device = args.device};
 	(void)runtime(connection, VMM_WIRE_device_destroy, &created);
-	return VMM_NO_RESOURCES;
+	return VMM_INSUFFICIENT_RESOURCES;
 }
 
 void vidmm_remote_device_destroy(struct vidmm_remote_device *device)

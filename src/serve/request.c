@@ -122,10 +122,19 @@ static bool answer_with(struct vmm_worker *worker, struct vmm_channel *channel,
 
 /* ---- the call ---- */
 
-static int32_t execute(struct vmm_session *session, vmm_serve_fn *function, void *argument)
+/* What a request has come to, on its way from bytes to a call. */
+struct request {
+	struct vmm_message_request head;
+	const struct vmm_wire_operation *operation;
+	vmm_serve_fn *function;
+	vmm_status status; /* a refusal */
+};
+
+static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
 {
 	struct vmm_process *before = vmm_kmt_serve(vidmm_core_process(session->process));
-	int32_t status = function(argument);
+	void *device = vmm_serve_device(session, request->head.device);
+	int32_t status = request->function(session, device, argument);
 
 	(void)vmm_kmt_serve(before);
 	return status;
@@ -143,7 +152,7 @@ static bool enter(struct vmm_channel *channel, vmm_status *status)
 	if (!vmm_worker_leave(channel->server)) {
 		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
 			      channel->session->process_id);
-		*status = VMM_NO_RESOURCES;
+		*status = VMM_INSUFFICIENT_RESOURCES;
 		return false;
 	}
 	return true;
@@ -156,16 +165,17 @@ static void leave(struct vmm_channel *channel)
 }
 
 static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *channel,
-			    const struct vmm_message_request *request, vmm_serve_fn *function)
+			    const struct request *request)
 {
-	struct vmm_message_answer answer = {.answered = 1, .tag = request->tag};
+	struct vmm_session *session = channel->session;
+	struct vmm_message_answer answer = {.answered = 1, .tag = request->head.tag};
 	vmm_status status;
 
 	if (!enter(channel, &status)) {
 		atomic_store(&channel->inside, 0);
-		return refuse(channel, request, status);
+		return refuse(channel, &request->head, status);
 	}
-	answer.status = execute(channel->session, function, vmm_wire_argument(&worker->call));
+	answer.status = execute(session, request, vmm_wire_argument(&worker->call));
 	leave(channel);
 	status = vmm_wire_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
@@ -174,6 +184,7 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 		cut_off(channel, "is cut off: there is no memory for its answer");
 		return false;
 	}
+	answer.views = channel->views = vmm_views_number(&session->views);
 	return answer_with(worker, channel, &answer);
 }
 
@@ -197,34 +208,58 @@ static void keep_buffers(struct vmm_worker *worker)
 	worker->call.context = NULL;
 }
 
+static void take_operation(struct request *request, bool *foreign)
+{
+	request->operation = vmm_wire_operation(request->head.operation);
+	request->function =
+		request->operation ? vmm_serve_function(request->operation, foreign) : NULL;
+	if (!request->function)
+		request->status = VMM_NOT_SUPPORTED;
+}
+
+/* Nobody here can use an address of the client's, or call a function there. */
+static void refuse_foreign(const struct vmm_session *session, struct request *request)
+{
+	request->status = VMM_NOT_SUPPORTED;
+	vmm_reason(session->server->host->world.observe, VMM_NOT_SUPPORTED, session->process_id, 0,
+		   "%s: memory of a client in another process cannot be used by its address",
+		   request->operation->name);
+}
+
+static void count(struct vmm_channel *channel)
+{
+	uint64_t before = atomic_load_explicit(&channel->requests, memory_order_relaxed);
+
+	atomic_store_explicit(&channel->requests, before + 1, memory_order_relaxed);
+	/* Who asks again has executed what its last answer named. */
+	vmm_views_executed(&channel->session->views, channel->views);
+}
+
 bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	struct vmm_packet *packet = &worker->packet;
-	const struct vmm_message_request request = packet->u.request;
-	const struct vmm_wire_operation *operation = vmm_wire_operation(request.operation);
-	vmm_serve_fn *function = vmm_serve_function(request.operation);
+	struct vmm_wire_call *call = &worker->call;
+	struct request request = {.head = packet->u.request};
 	struct vmm_wire_bytes bytes = {0};
-	vmm_status status;
+	bool foreign = false;
 
-	atomic_store_explicit(&channel->requests,
-			      atomic_load_explicit(&channel->requests, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (!take_payload(channel, packet, &bytes, &status))
+	count(channel);
+	if (!take_payload(channel, packet, &bytes, &request.status))
 		return false;
-	if (vmm_ok(status) && (!operation || !function))
-		status = VMM_NOT_SUPPORTED;
-	worker->call.values = values_of;
-	worker->call.context = vidmm_core_process(channel->session->process);
-	if (vmm_ok(status) && !name_descriptors(&worker->call, packet))
-		status = VMM_INVALID_PARAMETER;
-	if (vmm_ok(status))
-		status = vmm_wire_receive(&worker->call, operation, &bytes);
+	if (vmm_ok(request.status))
+		take_operation(&request, &foreign);
+	call->values = values_of;
+	call->context = vidmm_core_process(channel->session->process);
+	if (vmm_ok(request.status) && !name_descriptors(call, packet))
+		request.status = VMM_INVALID_PARAMETER;
+	if (vmm_ok(request.status))
+		request.status = vmm_wire_receive(call, request.operation, &bytes);
 	else
-		worker->call.request = bytes;
-	if (vmm_ok(status) && worker->call.foreign)
-		status = VMM_NOT_SUPPORTED;
-	bool open = vmm_ok(status) ? call_and_answer(worker, channel, &request, function)
-				   : refuse(channel, &request, status);
+		call->request = bytes;
+	if (vmm_ok(request.status) && call->foreign && !foreign)
+		refuse_foreign(channel->session, &request);
+	bool open = vmm_ok(request.status) ? call_and_answer(worker, channel, &request)
+					   : refuse(channel, &request.head, request.status);
 	keep_buffers(worker);
 	return open;
 }

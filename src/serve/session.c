@@ -27,12 +27,11 @@ static void finish(struct vmm_session *session)
 	session->process = NULL;
 	vmm_os_mutex_unlock(&server->lock);
 	vidmm_process_close(process);
-	if (session->view_socket >= 0)
-		close(session->view_socket);
-	if (session->userfault >= 0)
-		close(session->userfault);
+	vmm_serve_forget_registrations(session);
+	vmm_views_finish(&session->views);
+	vmm_os_mutex_finish(&session->registration_lock);
 	vmm_os_mutex_lock(&server->lock);
-	if (session->number) {
+	if (session->listed) {
 		vmm_list_remove(&session->link);
 		server->session_count--;
 	}
@@ -238,34 +237,61 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 	return NULL;
 }
 
+static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
+		       const struct vmm_message_hello *hello)
+{
+	struct vidmm_server *server = session->server;
+	const struct vmm_views_config config = {
+		.os = vmm_serve_os(server),
+		.socket = packet->fds[0],
+		.userfault = packet->fd_count > 1 ? packet->fds[1] : -1,
+		.epoll = server->epoll,
+		.data = session->number << VMM_SOURCE_BITS | VMM_SOURCE_VIEWS,
+		.window_address = hello->window_address,
+		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
+		.unread_bytes = server->options.limits.unread_bytes,
+	};
+
+	if (!vmm_ok(vmm_views_init(&session->views, &config)))
+		return false;
+	packet->fd_count = 0; /* they are the session's */
+	return true;
+}
+
 static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet *packet,
 				  const struct vmm_message_hello *hello)
 {
+	struct vidmm_server *server = channel->server;
 	struct vmm_session *session = vmm_calloc(1, sizeof(*session));
 
 	if (!session)
 		return NULL;
-	*session = (struct vmm_session){
-		.server = channel->server,
-		.pid = (uint32_t)channel->peer.pid,
-		.uid = channel->peer.uid,
-		.view_socket = packet->fds[0],
-		.userfault = packet->fd_count > 1 ? packet->fds[1] : -1,
-	};
+	session->server = server;
+	session->number = atomic_fetch_add(&server->last_session, 1) + 1;
+	session->pid = (uint32_t)channel->peer.pid;
+	session->uid = channel->peer.uid;
 	vmm_list_init(&session->channels);
 	vmm_list_init(&session->link);
+	vmm_list_init(&session->registrations);
 	/* It goes into lists and lines of text. */
 	for (uint32_t i = 0; i + 1 < sizeof(session->name) && hello->name[i]; i++)
 		session->name[i] =
 			hello->name[i] < ' ' || hello->name[i] > '~' ? '?' : hello->name[i];
 	if (getrandom(session->token, sizeof(session->token), 0) != sizeof(session->token) ||
-	    !vmm_ok(vidmm_process_open(channel->server->host, session->name, &session->process))) {
-		vmm_free(session);
-		return NULL;
-	}
+	    !init_views(session, packet, hello))
+		goto out_session;
+	if (!vmm_ok(vmm_host_process_open_apart(server->host, session->name, &session->views.viewer,
+						&session->process)))
+		goto out_views;
 	session->process_id = vidmm_process_id(session->process);
-	packet->fd_count = 0; /* they are the session's */
+	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
+			  "registrations");
 	return session;
+out_views:
+	vmm_views_finish(&session->views);
+out_session:
+	vmm_free(session);
+	return NULL;
 }
 
 /* Into the list; false: there are too many. */
@@ -277,7 +303,7 @@ static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 	bool room = server->session_count < server->options.clients_max &&
 		    !atomic_load(&server->stopping);
 	if (room) {
-		session->number = ++server->last_session;
+		session->listed = true;
 		server->session_count++;
 		vmm_list_push_back(&server->sessions, &session->link);
 		adopt(session, channel);
@@ -310,13 +336,13 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 		vmm_serve_log(server, "refused: %s (pid %u): there are %u clients", session->name,
 			      session->pid, server->options.clients_max);
 		finish(session);
-		return refuse(channel->fd, VMM_NO_RESOURCES, "too many clients");
+		return refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES, "too many clients");
 	}
 	vmm_serve_log(server, "client %u came: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
 	if (!vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
 			     session->number << 1) ||
-	    !vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, session->view_socket,
+	    !vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, session->views.config.socket,
 			     EPOLLRDHUP | EPOLLONESHOT, session->number << 1 | 1) ||
 	    !welcome(channel)) {
 		vmm_session_end(session, "cut off: it cannot be served");
@@ -345,13 +371,13 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 			continue;
 		status = session->channel_count < server->options.limits.channels
 				 ? VMM_OK
-				 : VMM_NO_RESOURCES;
+				 : VMM_INSUFFICIENT_RESOURCES;
 		if (vmm_ok(status))
 			adopt(session, channel);
 		break;
 	}
 	vmm_os_mutex_unlock(&server->lock);
-	if (status == VMM_NO_RESOURCES)
+	if (status == VMM_INSUFFICIENT_RESOURCES)
 		return refuse(channel->fd, status, "it has as many channels as it may have");
 	if (!vmm_ok(status))
 		return refuse(channel->fd, status, "there is no such session");
@@ -370,7 +396,9 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 	vmm_os_mutex_lock(&server->lock);
 	shut(&session->channels);
 	vmm_os_mutex_unlock(&server->lock);
-	shutdown(session->view_socket, SHUT_RDWR);
+	vmm_views_end(&session->views, NULL);
+	/* Holders keep the process: who ends a session is one of them. */
+	vmm_process_abandon(session->process);
 }
 
 void vmm_session_end_all(struct vidmm_server *server, const char *why)
@@ -410,9 +438,20 @@ static void hung_up(struct vmm_session *session, bool view)
 	vmm_os_mutex_lock(&session->server->lock);
 	bool alone = view || (session->first && atomic_load(&session->first->inside));
 	vmm_os_mutex_unlock(&session->server->lock);
-	if (alone)
-		vmm_session_end(session, view ? "has gone: its view socket is closed"
-					      : "has gone, inside a call");
+	if (alone && view)
+		vmm_session_end(session, vmm_views_why(&session->views));
+	else if (alone)
+		vmm_session_end(session, "has gone, inside a call");
+}
+
+void vmm_session_flush(struct vidmm_server *server, uint64_t number)
+{
+	struct vmm_session *session = find(server, number);
+
+	if (!session)
+		return;
+	vmm_views_flush(&session->views);
+	put(session);
 }
 
 void vmm_session_deaths(struct vidmm_server *server)

@@ -63,6 +63,9 @@ static void handle(struct vmm_worker *worker, uint64_t data)
 	case VMM_SOURCE_LISTENER:
 		vmm_listener_accept(what);
 		break;
+	case VMM_SOURCE_VIEWS:
+		vmm_session_flush(server, data >> VMM_SOURCE_BITS);
+		break;
 	case VMM_SOURCE_DEATHS:
 		vmm_session_deaths(server);
 		(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, server->deaths,
