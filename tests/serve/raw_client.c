@@ -154,6 +154,11 @@ int raw_socket(struct served *served)
 
 void raw_open(struct raw *raw, struct served *served, const char *name)
 {
+	raw_open_with(raw, served, name, 1024 * MIB);
+}
+
+void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes)
+{
 	int pair[2], fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	uint32_t count;
 
@@ -162,7 +167,7 @@ void raw_open(struct raw *raw, struct served *served, const char *name)
 	raw->channel = raw_socket(served);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	raw->view = pair[0];
-	raw->window_bytes = 1024 * MIB;
+	raw->window_bytes = window_bytes;
 	raw->window = mmap(NULL, raw->window_bytes, PROT_NONE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(raw->window != MAP_FAILED);
@@ -241,7 +246,7 @@ static int memfd_of(const struct vmm_wire_bytes *bytes)
 	return fd;
 }
 
-static void send_request(struct raw *raw, int channel, const struct vmm_wire_call *call)
+static bool send_request(struct raw *raw, int channel, const struct vmm_wire_call *call)
 {
 	struct vmm_message_request message = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC,
@@ -259,10 +264,11 @@ static void send_request(struct raw *raw, int channel, const struct vmm_wire_cal
 	for (uint32_t i = 0; i < call->descriptor_count; i++)
 		fds[count++] = (int)call->descriptors[i];
 	message.head.descriptors = count;
-	assert_true(raw_send(channel, &message, sizeof(message), call->request.data,
-			     apart ? 0 : call->request.length, fds, count));
+	bool sent = raw_send(channel, &message, sizeof(message), call->request.data,
+			     apart ? 0 : call->request.length, fds, count);
 	if (apart)
 		close(fds[0]);
+	return sent;
 }
 
 static void ask(struct vmm_wire_call *call, const char *operation, const void *argument)
@@ -278,7 +284,7 @@ void raw_ask(struct raw *raw, int channel, const char *operation, const void *ar
 	struct vmm_wire_call call = {0};
 
 	ask(&call, operation, argument);
-	send_request(raw, channel, &call);
+	assert_true(send_request(raw, channel, &call));
 	vmm_wire_finish(&call);
 }
 
@@ -325,6 +331,44 @@ static void accept_answer(struct vmm_wire_call *call, struct arrived *arrived, s
 		munmap(body, bytes);
 }
 
+static void execute(struct raw *raw, const struct vmm_message_view *view, int *fds, uint32_t count)
+{
+	int flags = MAP_FIXED |
+		    (view->what == VMM_VIEW_MAP ? MAP_SHARED
+						: MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	int access = view->what != VMM_VIEW_MAP ? PROT_NONE
+		     : view->writable           ? PROT_READ | PROT_WRITE
+						: PROT_READ;
+	char *address = (char *)(uintptr_t)view->address;
+
+	assert_true(address >= raw->window &&
+		    address + view->length <= raw->window + raw->window_bytes);
+	assert_int_equal(count, view->what == VMM_VIEW_MAP);
+	assert_true(mmap(address, view->length, access, flags, count ? fds[0] : -1,
+			 (off_t)view->offset) == address);
+	raw->maps += count;
+	while (count)
+		close(fds[--count]);
+}
+
+void raw_catch_up(struct raw *raw, uint64_t number)
+{
+	union {
+		struct vmm_message_head head;
+		struct vmm_message_view view;
+		struct vmm_message_notice notice;
+	} message;
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count;
+
+	while (raw->views < number) {
+		assert_true(raw_receive(raw->view, &message, sizeof(message), fds, &count) > 0);
+		assert_int_equal(message.view.number, ++raw->views);
+		if (message.head.kind == VMM_MESSAGE_VIEW)
+			execute(raw, &message.view, fds, count);
+	}
+}
+
 NTSTATUS raw_call_on(struct raw *raw, int channel, const char *operation, void *argument)
 {
 	struct vmm_wire_call call = {0};
@@ -334,12 +378,20 @@ NTSTATUS raw_call_on(struct raw *raw, int channel, const char *operation, void *
 
 	assert_non_null(arrived);
 	ask(&call, operation, argument);
-	send_request(raw, channel, &call);
-	size_t length = raw_receive(channel, arrived, sizeof(*arrived), fds, &count);
+	size_t length = 0;
+	if (send_request(raw, channel, &call))
+		length = raw_receive(channel, arrived, sizeof(*arrived), fds, &count);
+	if (!length) {
+		vmm_wire_finish(&call);
+		free(arrived);
+		return STATUS_DEVICE_REMOVED;
+	}
 	assert_true(length >= sizeof(arrived->answer));
 	raw->answer = arrived->answer;
 	assert_int_equal(raw->answer.head.kind, VMM_MESSAGE_ANSWER);
 	assert_int_equal(raw->answer.tag, raw->tag);
+	if (raw->view >= 0)
+		raw_catch_up(raw, raw->answer.views);
 	if (raw->answer.answered)
 		accept_answer(&call, arrived, length, fds, count, argument);
 	vmm_wire_finish(&call);
@@ -381,4 +433,97 @@ NTSTATUS raw_try_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes,
 	NTSTATUS status = raw_call(raw, "D3DKMTCreateAllocation", &args);
 	*allocation = info.hAllocation;
 	return status;
+}
+
+D3DKMT_HANDLE raw_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes)
+{
+	D3DKMT_HANDLE allocation;
+
+	assert_int_equal(raw_try_allocate(raw, device, bytes, &allocation), STATUS_SUCCESS);
+	return allocation;
+}
+
+NTSTATUS raw_lock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, void **data)
+{
+	D3DKMT_LOCK args = {.hDevice = device, .hAllocation = allocation};
+	NTSTATUS status = raw_call(raw, "D3DKMTLock", &args);
+
+	*data = args.pData;
+	return status;
+}
+
+NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
+{
+	D3DKMT_UNLOCK args = {.hDevice = device, .NumAllocations = 1, .phAllocations = &allocation};
+
+	return raw_call(raw, "D3DKMTUnlock", &args);
+}
+
+void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c)
+{
+	D3DKMT_CREATECONTEXT args = {.hDevice = device};
+
+	assert_int_equal(raw_call(raw, "D3DKMTCreateContext", &args), STATUS_SUCCESS);
+	memset(c, 0, sizeof(*c));
+	c->c.hContext = (HANDLE)(uintptr_t)args.hContext;
+	c->c.pCommandBuffer = args.pCommandBuffer;
+	c->c.CommandBufferSize = args.CommandBufferSize;
+	c->c.pAllocationList = args.pAllocationList;
+	c->c.AllocationListSize = args.AllocationListSize;
+	c->c.pPatchLocationList = args.pPatchLocationList;
+	c->c.PatchLocationListSize = args.PatchLocationListSize;
+}
+
+void raw_render(struct raw *raw, struct client_context *c)
+{
+	D3DKMT_RENDER args = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+		.CommandLength = c->command_bytes,
+		.AllocationCount = c->allocations,
+		.PatchLocationCount = c->patches,
+	};
+
+	assert_int_equal(raw_call(raw, "D3DKMTRender", &args), STATUS_SUCCESS);
+	c->c.pCommandBuffer = args.pNewCommandBuffer;
+	c->c.pAllocationList = args.pNewAllocationList;
+	c->command_bytes = c->allocations = c->patches = 0;
+}
+
+D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global)
+{
+	D3DKMT_CREATEKEYEDMUTEX args = {0};
+
+	assert_int_equal(raw_call(raw, "D3DKMTCreateKeyedMutex", &args), STATUS_SUCCESS);
+	if (global)
+		*global = args.hSharedHandle;
+	return args.hKeyedMutex;
+}
+
+void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key)
+{
+	const D3DKMT_ACQUIREKEYEDMUTEX args = {.hKeyedMutex = mutex, .Key = key};
+
+	raw_ask(raw, channel, "D3DKMTAcquireKeyedMutex", &args);
+}
+
+NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key)
+{
+	D3DKMT_RELEASEKEYEDMUTEX args = {.hKeyedMutex = mutex, .Key = key};
+
+	return raw_call(raw, "D3DKMTReleaseKeyedMutex", &args);
+}
+
+void served_await_inside(struct served *served, uint32_t calls)
+{
+	struct vidmm_client_info info[64];
+	uint32_t inside;
+
+	do {
+		uint32_t count = vidmm_server_clients(served->server, info, 64);
+
+		inside = 0;
+		for (uint32_t i = 0; i < count; i++)
+			inside += info[i].requests_in_flight;
+		sched_yield();
+	} while (inside != calls);
 }

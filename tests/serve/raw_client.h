@@ -43,12 +43,14 @@ struct raw {
 	char *window;
 	uint64_t window_bytes;
 	uint64_t views; /* executed */
+	uint32_t maps;  /* of those, that map something */
 	uint64_t tag;
 };
 
 /* One end of a socketpair; the other is the server's. */
 int raw_socket(struct served *served);
 void raw_open(struct raw *raw, struct served *served, const char *name);
+void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
 void raw_close(struct raw *raw); /* as a program that was killed */
 void raw_farewell(struct raw *raw);
 /* A further channel; what the server answered. -1: it refused, with *status. */
@@ -69,10 +71,27 @@ NTSTATUS raw_call_on(struct raw *raw, int channel, const char *operation, void *
 void raw_ask(struct raw *raw, int channel, const char *operation, const void *argument);
 NTSTATUS raw_await(int channel);
 
+/* Executes the instructions on the view socket up to that number. */
+void raw_catch_up(struct raw *raw, uint64_t number);
+
 /* The first adapter, a device, an allocation of softgpu's. */
 D3DKMT_HANDLE raw_adapter(struct raw *raw);
 D3DKMT_HANDLE raw_device(struct raw *raw);
 NTSTATUS raw_try_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes,
 			  D3DKMT_HANDLE *allocation);
+D3DKMT_HANDLE raw_allocate(struct raw *raw, D3DKMT_HANDLE device, uint64_t bytes);
+NTSTATUS raw_lock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation, void **data);
+NTSTATUS raw_unlock(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);
+
+/* Its buffers are in the window; client_fill and the like write into them. */
+void raw_context(struct raw *raw, D3DKMT_HANDLE device, struct client_context *c);
+void raw_render(struct raw *raw, struct client_context *c);
+
+/* A keyed mutex whose key is 0: acquiring it by another one waits for ever. */
+D3DKMT_HANDLE raw_mutex(struct raw *raw, D3DKMT_HANDLE *global);
+void raw_ask_acquire(struct raw *raw, int channel, D3DKMT_HANDLE mutex, uint64_t key);
+NTSTATUS raw_release(struct raw *raw, D3DKMT_HANDLE mutex, uint64_t key);
+/* Waits until so many calls of all clients together are being executed. */
+void served_await_inside(struct served *served, uint32_t calls);
 
 #endif
