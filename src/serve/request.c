@@ -130,13 +130,40 @@ struct request {
 	vmm_status status; /* a refusal */
 };
 
+/* How often something was refused because of a limit of the client's. */
+static uint32_t refusals(struct vmm_process *process)
+{
+	return atomic_load(&process->handles.refused) + atomic_load(&process->account->refused);
+}
+
+/* To the call a limit is memory that there is none of. */
+VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct request *request,
+				      int32_t status)
+{
+	if (status >= 0)
+		return status;
+	vmm_reason(session->server->host->world.observe, VMM_INSUFFICIENT_RESOURCES,
+		   session->process_id, 0,
+		   "%s: the client has as much as it may (limits: %u "
+		   "handles, %llu bytes)",
+		   request->operation->name, session->server->options.limits.handles,
+		   (unsigned long long)session->server->options.limits.memory_bytes);
+	vmm_serve_log(session->server, "client %u is refused %s: it has as much as it may",
+		      session->process_id, request->operation->name);
+	return status == VMM_NO_MEMORY ? VMM_INSUFFICIENT_RESOURCES : status;
+}
+
 static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
 {
-	struct vmm_process *before = vmm_kmt_serve(vidmm_core_process(session->process));
+	struct vmm_process *process = vidmm_core_process(session->process);
+	struct vmm_process *before = vmm_kmt_serve(process);
 	void *device = vmm_serve_device(session, request->head.device);
+	uint32_t refused = refusals(process);
 	int32_t status = request->function(session, device, argument);
 
 	(void)vmm_kmt_serve(before);
+	if (vmm_unlikely(refusals(process) != refused))
+		status = explain_limit(session, request, status);
 	return status;
 }
 
