@@ -114,7 +114,9 @@ static bool make_objects(struct pair *p)
 	D3DKMT_ADAPTERINFO info = {0};
 	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
 	D3DKMT_CREATEDEVICE device = {0};
-	D3DDDI_ALLOCATIONINFO what = {0};
+	struct scripted_allocation private = {.size_bytes = 64 << 10, .flags = 1}; /* CpuVisible */
+	D3DDDI_ALLOCATIONINFO what = {.pPrivateDriverData = &private,
+				      .PrivateDriverDataSize = sizeof(private)};
 	D3DKMT_CREATEALLOCATION create = {.NumAllocations = 1, .pAllocationInfo = &what};
 
 	if (D3DKMTEnumAdapters2(&all))
@@ -187,9 +189,9 @@ static void lock_run(void *state, uint64_t steps)
 	(void)vidmm_connection_enter(NULL);
 }
 
-BENCH(.name = "serve.bare_round_trip", .setup = echo_setup, .run = echo_run,
+BENCH(.name = "remote.bare_round_trip", .setup = echo_setup, .run = echo_run,
       .teardown = echo_teardown, .threads = 2);
-BENCH(.name = "serve.empty_call", .setup = pair_setup, .run = state_run, .teardown = pair_teardown,
-      .peer = "serve.bare_round_trip", .threads = 2);
-BENCH(.name = "serve.lock_unlock", .setup = pair_setup, .run = lock_run, .teardown = pair_teardown,
-      .peer = "serve.bare_round_trip", .threads = 2);
+BENCH(.name = "remote.empty_call", .setup = pair_setup, .run = state_run, .teardown = pair_teardown,
+      .peer = "remote.bare_round_trip", .threads = 2);
+BENCH(.name = "remote.lock_unlock", .setup = pair_setup, .run = lock_run, .teardown = pair_teardown,
+      .peer = "remote.bare_round_trip", .threads = 2);

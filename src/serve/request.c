@@ -167,28 +167,30 @@ static int32_t execute(struct vmm_session *session, const struct request *reques
 	return status;
 }
 
-/* The channel is inside from here until leave(). False: nothing is to be begun. */
-static bool enter(struct vmm_channel *channel, vmm_status *status)
+/* May it begin? Nothing that has ended begins anything. */
+static bool may_begin(const struct vmm_channel *channel)
 {
-	atomic_store(&channel->inside, 1);
-	if (atomic_load(&channel->session->ended) ||
-	    (channel->first && atomic_load(&channel->session->hung_up))) {
-		*status = VMM_DEVICE_REMOVED;
-		return false;
-	}
-	if (!vmm_worker_leave(channel->server)) {
-		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
-			      channel->session->process_id);
-		*status = VMM_INSUFFICIENT_RESOURCES;
-		return false;
-	}
-	return true;
+	return !atomic_load(&channel->session->ended) &&
+	       !(channel->first && atomic_load(&channel->session->hung_up));
 }
 
-static void leave(struct vmm_channel *channel)
+/* Does the call, with the channel inside, and another worker waiting. */
+static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
+		       const struct request *request, int32_t *result)
 {
-	vmm_worker_return(channel->server);
-	atomic_store(&channel->inside, 0);
+	bool left_before = worker->left;
+
+	if (!may_begin(channel))
+		return VMM_DEVICE_REMOVED;
+	if (!left_before && !vmm_worker_leave(worker)) {
+		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
+			      channel->session->process_id);
+		return VMM_INSUFFICIENT_RESOURCES;
+	}
+	*result = execute(channel->session, request, vmm_wire_argument(&worker->call));
+	if (!left_before)
+		vmm_worker_return(worker);
+	return VMM_OK;
 }
 
 static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *channel,
@@ -198,12 +200,11 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 	struct vmm_message_answer answer = {.answered = 1, .tag = request->head.tag};
 	vmm_status status;
 
-	if (!enter(channel, &status)) {
-		atomic_store(&channel->inside, 0);
+	atomic_store(&channel->inside, 1);
+	status = call(worker, channel, request, &answer.status);
+	atomic_store(&channel->inside, 0);
+	if (!vmm_ok(status))
 		return refuse(channel, &request->head, status);
-	}
-	answer.status = execute(session, request, vmm_wire_argument(&worker->call));
-	leave(channel);
 	status = vmm_wire_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
 		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)

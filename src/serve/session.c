@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { STRANGERS_MAX = 64 };
@@ -118,6 +119,7 @@ static bool add_stranger(struct vidmm_server *server, struct vmm_channel *channe
 
 vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 {
+	static const struct timeval moment = {.tv_usec = VMM_SERVE_MOMENT_US};
 	struct vmm_channel *channel = vmm_calloc(1, sizeof(*channel));
 	socklen_t length = sizeof(channel->peer);
 	vmm_status status = VMM_INVALID_PARAMETER;
@@ -129,7 +131,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	channel->server = server;
 	channel->fd = fd;
 	if (!is_packet_socket(fd) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length))
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment)))
 		goto out_channel;
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
