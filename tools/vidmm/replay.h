@@ -48,6 +48,12 @@ struct replay_options {
 	uint32_t ranges;
 	bool gpu_time;                       /* the recording's pace and its model of GPU time */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
+	/*
+	 * NULL: the memory manager is in this program. Else the socket of a host that is another one ("": the one that
+	 * vidmm_connect finds): each recording is then played by a program of its own. What is said above about memory, host, GPU and
+	 * driver is that host's business and not used; nor are events.
+	 */
+	const char *connect;
 	void (*message)(void *context,
 			const char *text); /* findings and errors, one line each; NULL: dropped */
 	void *message_context;
