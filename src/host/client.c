@@ -15,6 +15,25 @@ vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
 	return status;
 }
 
+vmm_status vmm_host_process_open_apart(struct vidmm_host *host, const char *name,
+				       struct vmm_os_viewer *viewer, struct vidmm_process **process)
+{
+	vmm_assert(viewer && viewer->ops);
+	vmm_status status = vidmm_process_open(host, name, process);
+
+	if (vmm_ok(status))
+		vidmm_core_process(*process)->viewer = viewer;
+	return status;
+}
+
+void vmm_process_abandon(struct vidmm_process *process)
+{
+	struct vmm_process *core = vidmm_core_process(process);
+
+	vmm_process_disturb(core);
+	vmm_keyed_disturb(core);
+}
+
 static void *first_device(struct vmm_process *process)
 {
 	void *handle = NULL;
@@ -27,15 +46,18 @@ static void *first_device(struct vmm_process *process)
 	return handle;
 }
 
-/* PRI-14: what it kept from others. */
-static void release_reservations(struct vmm_process *core)
+/* PRI-14: what it kept from others. What others have opened of it shows nothing to it any more. */
+static void leave_adapters(struct vmm_process *core)
 {
 	struct vmm_adapter *adapter;
 
-	if (!atomic_load(&core->reserves))
+	if (!atomic_load(&core->reserves) && !core->viewer)
 		return;
 	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++) {
-		vmm_budget_release(adapter, core);
+		if (atomic_load(&core->reserves))
+			vmm_budget_release(adapter, core);
+		if (core->viewer)
+			vmm_memory_end_viewer(adapter, core->viewer);
 		vmm_adapter_put(adapter);
 	}
 }
@@ -57,7 +79,7 @@ void vidmm_process_close(struct vidmm_process *process)
 			vmm_live_await_end(core->world->os, handle);
 	}
 	vmm_kmt_forget(core);
-	release_reservations(core);
+	leave_adapters(core);
 	vmm_sync_end_process(core);
 	vmm_process_destroy(core);
 }

@@ -36,6 +36,21 @@ vmm_status vmm_host_name_adapter(struct vmm_adapter *core, const struct vidmm_ad
 void vmm_host_identify_adapter(struct vmm_adapter *core);
 void vmm_host_forget_adapter(struct vmm_adapter *core);
 
+/* ---- client.c: what a host of other processes has beyond <vidmm/vidmm.h> (docs/adr/0001-real-processes.md) ---- */
+/*
+ * As vidmm_process_open, of one that is in another address space: its views are made by the viewer, which stays until the
+ * process is closed. All addresses that its calls give or take are that process's.
+ */
+vmm_status vmm_host_process_open_apart(struct vidmm_host *host, const char *name,
+				       struct vmm_os_viewer *viewer,
+				       struct vidmm_process **process) VMM_MUST_CHECK;
+
+/*
+ * Nobody hears its calls any more: those that wait come back with an error, new ones do not wait, and what its contexts have queued
+ * behind waits that nobody satisfies is given up. When the last call is back, vidmm_process_close can follow. Any thread.
+ */
+void vmm_process_abandon(struct vidmm_process *process);
+
 static inline struct vmm_process *vidmm_core_process(const struct vidmm_process *process)
 {
 	return (struct vmm_process *)(uintptr_t)process;

@@ -51,7 +51,7 @@ bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
 	return false;
 }
 
-static vmm_status make(struct vmm_memory *memory, const struct vmm_os_memory *source,
+static vmm_status make(const struct vmm_allocation *allocation, const struct vmm_os_memory *source,
 		       uint64_t offset, uint64_t size_bytes, struct vmm_alternate **made)
 {
 	struct vmm_alternate *alternate = vmm_calloc(1, sizeof(*alternate));
@@ -59,7 +59,8 @@ static vmm_status make(struct vmm_memory *memory, const struct vmm_os_memory *so
 
 	if (!alternate)
 		return VMM_NO_MEMORY;
-	status = vmm_os_view_reserve(memory->adapter->os, size_bytes, &alternate->view);
+	status = vmm_os_view_reserve_for(allocation->adapter->os, allocation->viewer, size_bytes,
+					 &alternate->view);
 	if (vmm_ok(status))
 		status = vmm_os_view_map(&alternate->view, 0, source, offset, size_bytes);
 	if (!vmm_ok(status)) {
@@ -69,6 +70,26 @@ static vmm_status make(struct vmm_memory *memory, const struct vmm_os_memory *so
 	}
 	*made = alternate;
 	return VMM_OK;
+}
+
+/*
+ * For a client that is apart: what the miniport has unswizzled goes on in a private object, until it has taken the range back. A
+ * window in which others' lies cannot be had.
+ */
+static vmm_status make_private(struct vmm_swizzling_range *range,
+			       const struct vmm_os_memory *window, uint64_t offset,
+			       uint64_t size_bytes)
+{
+	const struct vmm_instance *owner = range->owner;
+	vmm_status status;
+
+	if (vmm_likely(!owner->allocation->viewer) || range->own ||
+	    vmm_os_private_shows(owner->backing.own, window, offset, size_bytes) ||
+	    (owner->own && vmm_os_private_shows(owner->own->object, window, offset, size_bytes)))
+		return VMM_OK;
+	status = vmm_os_private_lay(window, offset, size_bytes, true, &range->own);
+	return status == VMM_INVALID_PARAMETER ? STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED
+					       : status;
 }
 
 vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
@@ -81,7 +102,9 @@ vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzl
 		return VMM_OK;
 	window = window_of(memory, range->owner, range->physical, size, &offset);
 	vmm_assert(window);
-	status = make(memory, window, offset, size, &range->alternate);
+	status = make_private(range, window, offset, size);
+	if (vmm_ok(status))
+		status = make(range->owner->allocation, window, offset, size, &range->alternate);
 	if (!vmm_ok(status))
 		return status;
 	range->alternate->range = (uint32_t)(range - memory->ranges);
@@ -104,7 +127,7 @@ vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_assert(instance->place == VMM_PLACE_SYSTEM || instance->partial || instance->kept);
 	if (!instance->alternate) {
 		pages = vmm_backing_memory(memory, &instance->backing, &offset);
-		status = make(memory, pages, offset, instance->allocation->size_bytes,
+		status = make(instance->allocation, pages, offset, instance->allocation->size_bytes,
 			      &instance->alternate);
 		if (!vmm_ok(status))
 			return status;
@@ -119,6 +142,23 @@ void vmm_alternate_free(struct vmm_alternate **alternate)
 	vmm_os_view_release(&(*alternate)->view);
 	vmm_free(*alternate);
 	*alternate = NULL;
+}
+
+static void end_view(struct vmm_alternate *alternate)
+{
+	uint64_t size_bytes = alternate->view.size_bytes;
+
+	vmm_os_view_release(&alternate->view);
+	alternate->view.size_bytes = size_bytes; /* of the image, which stays */
+}
+
+void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (instance->alternate)
+		end_view(instance->alternate);
+	for (uint32_t id = 0; instance->range_count && id < memory->range_count; id++)
+		if (memory->ranges[id].owner == instance && memory->ranges[id].alternate)
+			vmm_alternate_free(&memory->ranges[id].alternate);
 }
 
 bool vmm_alternate_is_foreign(const struct vmm_instance *instance)
@@ -189,7 +229,7 @@ vmm_status vmm_alternate_leave(struct vmm_memory *memory, struct vmm_instance *i
 	if (larger && vmm_instance_busy(instance, VMM_USE_ANY, NULL, NULL))
 		return VMM_NOT_SUPPORTED;
 	/* The transfer is of the allocation's size; beyond it nothing of a former owner shows. */
-	status = vmm_backing_create(memory, size, larger, &pages);
+	status = vmm_backing_create_for(memory, instance->allocation, size, larger, &pages);
 	if (!vmm_ok(status))
 		return status;
 	/* LOCK-04, PAG-16: stores of the CPU block while the content moves. */
@@ -221,7 +261,8 @@ vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance 
 
 	if (!alternate)
 		return VMM_OK;
-	vmm_status status = vmm_backing_create(memory, alternate->view.size_bytes, true, &pages);
+	vmm_status status = vmm_backing_create_for(memory, instance->allocation,
+						   alternate->view.size_bytes, true, &pages);
 	if (vmm_ok(status)) {
 		source = vmm_backing_memory(memory, &pages, &offset);
 		status = vmm_os_view_map(&alternate->view, 0, source, offset,
@@ -242,8 +283,8 @@ vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance 
 static vmm_status map_new_pages(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_backing pages = {0}, old = instance->backing;
-	vmm_status status =
-		vmm_backing_create(memory, instance->allocation->size_bytes, true, &pages);
+	vmm_status status = vmm_backing_create_for(memory, instance->allocation,
+						   instance->allocation->size_bytes, true, &pages);
 
 	if (!vmm_ok(status))
 		return status;
@@ -291,8 +332,15 @@ void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *i
 	for (uint32_t id = 0; instance->range_count && id < memory->range_count; id++) {
 		const struct vmm_swizzling_range *range = &memory->ranges[id];
 
-		if (range->owner == instance && range->alternate)
-			vmm_os_cache_flush(memory->adapter->os, range->alternate->view.address,
-					   range->alternate->view.size_bytes);
+		uint64_t offset = 0, size;
+
+		if (range->owner != instance || !range->alternate)
+			continue;
+		/* By our own mapping: the client's may be in another address space. */
+		size = range->alternate->view.size_bytes;
+		const struct vmm_os_memory *window =
+			window_of(memory, instance, range->physical, size, &offset);
+		if (window)
+			vmm_os_cache_flush(memory->adapter->os, window->base + offset, size);
 	}
 }

@@ -135,6 +135,24 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	return VMM_OK;
 }
 
+vmm_status vmm_backing_create_for(struct vmm_memory *memory,
+				  const struct vmm_allocation *allocation, uint64_t size_bytes,
+				  bool zero, struct vmm_backing *backing)
+{
+	uint64_t offset;
+
+	if (vmm_likely(!allocation->viewer))
+		return vmm_backing_create(memory, size_bytes, zero, backing);
+	vmm_status status = vmm_backing_create(memory, size_bytes, false, backing);
+	if (!vmm_ok(status))
+		return status;
+	const struct vmm_os_memory *pages = vmm_backing_memory(memory, backing, &offset);
+	status = vmm_os_private_lay(pages, offset, size_bytes, false, &backing->own);
+	if (!vmm_ok(status))
+		vmm_backing_destroy(memory, backing);
+	return status;
+}
+
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 {
 	if (!backing->arena)
@@ -148,6 +166,7 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	if (vmm_unlikely(backing->parts != NULL))
 		vmm_link_parts_destroy(memory, backing);
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
+	vmm_os_private_take(backing->own);
 	vmm_range_free(arena->heap, backing->node);
 	arena->used_bytes -= backing->size_bytes;
 	memory->system_bytes -= backing->size_bytes;
@@ -187,6 +206,7 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 
 void vmm_backing_collect(struct vmm_memory *memory)
 {
+	vmm_private_collect(memory);
 	while (!vmm_list_empty(&memory->deferred)) {
 		struct vmm_deferred *d =
 			vmm_container_of(memory->deferred.next, struct vmm_deferred, link);

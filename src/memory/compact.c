@@ -38,12 +38,20 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	struct vmm_segment *segment = mover->segment;
 	struct vmm_instance *instance = vmm_range_owner(segment->heap, plan->from);
 	uint64_t to = vmm_range_offset(segment->heap, plan->to);
-	vmm_status status = vmm_paging_notify(memory, instance, false); /* PAG-25 */
+	struct vmm_private *own = instance->own;
+	vmm_status status = vmm_private_enter(memory, instance, to);
 
 	if (vmm_ok(status))
+		status = vmm_paging_notify(memory, instance, false); /* PAG-25 */
+	if (vmm_ok(status))
 		status = vmm_paging_move(memory, instance, to);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		if (instance->own != own)
+			vmm_private_leave(memory, instance->own);
+		instance->own = own;
 		return status;
+	}
+	vmm_private_leave(memory, own);
 	if (segment->cpu_memory)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + to,
 				     instance->allocation->size_bytes);

@@ -159,6 +159,15 @@ static void describe_cross_adapter(struct vmm_allocation *a, const struct vmm_se
 	a->owner = section->picture.owner;
 }
 
+/* By its creator, through a lock. */
+static bool may_be_seen(const struct creation *c, const struct vmm_allocation *a)
+{
+	/* From 2.0 on what is not CPU visible may be locked in system memory (LOCK-47). */
+	return ((a->flags & VMM_ALLOCATION_VISIBLE) || c->memory->caps->wddm2) &&
+	       !(a->flags & (VMM_ALLOCATION_PROTECTED | VMM_ALLOCATION_HARDWARE_PROTECTED)) &&
+	       a->owner == c->device->process->id;
+}
+
 static void describe(struct vmm_allocation *a, const struct creation *c, uint32_t index)
 {
 	const DXGK_ALLOCATIONINFO *info = &c->infos[index];
@@ -190,6 +199,8 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 		vmm_protected_describe(c->memory, a);
 	if (c->request->items[index].flags & PRIMARY)
 		describe_primary(a, c->request->items[index].source_id);
+	if (vmm_unlikely(c->device->process->viewer != NULL) && may_be_seen(c, a))
+		a->viewer = c->device->process->viewer;
 	vmm_allocation_set_serving(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
@@ -285,6 +296,8 @@ static NTSTATUS settle(struct creation *c, struct vmm_instance *instance,
 		vmm_paging_unlock(adapter);
 		if (status != VMM_PENDING)
 			return status;
+		if (atomic_load(&c->device->process->abandoned))
+			return STATUS_DEVICE_REMOVED;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 	} while (vmm_ok(status));
 	return status;

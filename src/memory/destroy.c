@@ -419,7 +419,7 @@ NTSTATUS vmm_memory_deallocate(struct vmm_device *device, void *runtime_resource
 	vmm_os_mutex_unlock(&device->adapter->submit_lock);
 	vmm_existing_let_go(device->adapter->memory, &d.departing);
 	if (NT_SUCCESS(status))
-		vmm_deallocation_wait(device->adapter, &d);
+		vmm_deallocation_wait(device, &d);
 	return status;
 }
 

@@ -143,7 +143,7 @@ void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation 
 	vmm_paging_unlock(memory->adapter);
 }
 
-/* The adapter ends: with it everything else that waits to be closed. */
+/* The adapter ends, or nobody hears of it: what waits to be closed goes on without this call. */
 static void wait_no_more(struct vmm_memory *memory, struct vmm_deallocation *d)
 {
 	struct vmm_list *link;
@@ -158,8 +158,9 @@ static void wait_no_more(struct vmm_memory *memory, struct vmm_deallocation *d)
 	}
 }
 
-void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation *d)
+void vmm_deallocation_wait(const struct vmm_device *device, struct vmm_deallocation *d)
 {
+	struct vmm_adapter *adapter = device->adapter;
 	struct vmm_memory *memory = adapter->memory;
 	uint64_t paged;
 
@@ -169,7 +170,8 @@ void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation 
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		if (atomic_load(&adapter->closed) || atomic_load(&adapter->removed))
+		if (atomic_load(&adapter->closed) || atomic_load(&adapter->removed) ||
+		    atomic_load(&device->process->abandoned))
 			wait_no_more(memory, d);
 		bool open = d->open != 0;
 		paged = vmm_memory_flush_locked(adapter);

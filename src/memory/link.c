@@ -44,8 +44,8 @@ vmm_status vmm_link_store_create(struct vmm_memory *memory, struct vmm_instance 
 				 bool zero)
 {
 	const struct vmm_allocation *allocation = instance->allocation;
-	vmm_status status =
-		vmm_backing_create(memory, vmm_store_bytes(allocation), zero, &instance->backing);
+	vmm_status status = vmm_backing_create_for(memory, allocation, vmm_store_bytes(allocation),
+						   zero, &instance->backing);
 
 	if (!vmm_ok(status) || vmm_likely(!vmm_link_is_instanced(allocation)))
 		return status;

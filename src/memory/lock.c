@@ -341,7 +341,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 	if (vmm_unlikely(a->request->flags & USE_ALTERNATE_VA))
 		return vmm_alternate_show(a->memory, instance, a->request->private_data,
 					  &a->address);
-	if (vmm_is_existing(instance->allocation)) /* ALF-13: the caller's own address */
+	if (vmm_lock_is_callers(instance)) /* ALF-13: the caller's own address */
 		return STATUS_SUCCESS;
 	return vmm_likely(instance->view_current) ? STATUS_SUCCESS
 						  : vmm_view_show(a->memory, instance);
@@ -372,8 +372,8 @@ static void let_in(struct vmm_lock_attempt *a)
 	}
 	request->handle = a->ref->handle;
 	if (!a->address)
-		a->address = vmm_is_existing(instance->allocation) ? instance->backing.address
-								   : instance->view.address;
+		a->address = vmm_lock_is_callers(instance) ? instance->backing.address
+							   : instance->view.address;
 	request->data = a->address + (first << VMM_PAGE_SHIFT);
 }
 

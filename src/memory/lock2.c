@@ -213,7 +213,7 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a)
 			return status;
 		instance->place = VMM_PLACE_SYSTEM;
 	}
-	if (paging_in_flight(a) || vmm_is_existing(instance->allocation)) /* ALF-13 */
+	if (paging_in_flight(a) || vmm_lock_is_callers(instance)) /* ALF-13 */
 		return STATUS_SUCCESS;
 	return vmm_view_show(a->memory, instance);
 }
@@ -238,7 +238,7 @@ static void let_in(struct vmm_lock_attempt *a)
 			vmm_progress_signal(a->memory->adapter);
 	}
 	a->request->data =
-		vmm_is_existing(allocation) ? instance->backing.address : instance->view.address;
+		vmm_lock_is_callers(instance) ? instance->backing.address : instance->view.address;
 }
 
 /* One try under the paging lock. a->wait: nothing was given out, wait and try again. */

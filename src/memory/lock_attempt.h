@@ -26,6 +26,8 @@ NTSTATUS vmm_lock_broke(const struct vmm_lock_attempt *a, const char *rule, NTST
 			const char *what) VMM_COLD;
 /* ALF-08 */
 NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a) VMM_COLD;
+/* Its content is where a process in another address space is shown nothing of. */
+NTSTATUS vmm_lock_not_shown(const struct vmm_lock_attempt *a) VMM_COLD;
 /* TDR-11: says why. */
 NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
 /* LOCK-32: says why. The paging lock is held. */
@@ -69,7 +71,15 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 	if (allocation->shared && allocation->owner != a->device->process->id)
 		return vmm_lock_broke(a, "LOCK-24", STATUS_INVALID_PARAMETER,
 				      "a shared allocation that another process created");
+	if (vmm_unlikely(a->device->process->viewer && !allocation->viewer))
+		return vmm_lock_not_shown(a);
 	return STATUS_SUCCESS;
+}
+
+/* ALF-13: the address is that of the memory which its creator brought along, as long as the two share an address space. */
+static inline bool vmm_lock_is_callers(const struct vmm_instance *instance)
+{
+	return vmm_is_existing(instance->allocation) && !instance->allocation->viewer;
 }
 
 #endif

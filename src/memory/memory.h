@@ -104,9 +104,12 @@ void vmm_memory_reap(struct vmm_adapter *adapter);
 /* Would that free something? Paging lock held. */
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
+/* Its process is at its end, and nobody looks through it any more, whatever is left of what it created. No lock held. */
+void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer);
+
 /* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
-/* The caller's descriptor is no longer needed. */
-vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+/* The caller's descriptor is no longer needed. `sealed`: it must be, or it counts as no memory (os.h). */
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes, bool sealed,
 			    struct vmm_section **section) VMM_MUST_CHECK;
 void vmm_section_put(struct vmm_section *section); /* NULL: nothing */
 

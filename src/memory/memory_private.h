@@ -82,6 +82,14 @@ void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *al
 /* The process that has the most; 0: there are not two. */
 uint32_t vmm_fair_largest(const struct vmm_segment *segment);
 
+/* A private object over a range of a memory segment. */
+struct vmm_private {
+	struct vmm_list link; /* in memory->privates */
+	struct vmm_os_private *object;
+	uint64_t from, to; /* of the segment's BAR */
+	uint64_t sequence; /* the last paging packet that reads it, once its owner has left */
+};
+
 /* A range of a segment, taken. */
 struct vmm_room {
 	vmm_range_node node;
@@ -145,6 +153,7 @@ struct vmm_swizzling_range {
 	/* what the miniport answered */
 	uint64_t physical, size_bytes;
 	bool changed; /* not what it was asked for: for alternate addresses alone (SWZ-03) */
+	struct vmm_os_private *own;      /* over its window, for a client that is apart; or NULL */
 	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
@@ -161,6 +170,7 @@ struct vmm_memory {
 	uint32_t arena_count;
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
+	struct vmm_list privates; /* vmm_private whose owner has left, the first to leave first */
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */
@@ -249,6 +259,10 @@ vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing);
+/* The same for content of that allocation, which its creator may be shown. */
+vmm_status vmm_backing_create_for(struct vmm_memory *memory,
+				  const struct vmm_allocation *allocation, uint64_t size_bytes,
+				  bool zero, struct vmm_backing *backing);
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
 void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing,
 			       uint64_t sequence);
@@ -265,6 +279,27 @@ struct vmm_paging_part {
 	uint32_t physical, segment;
 	uint64_t at;
 };
+
+/* ---- private.c: what a client in another address space may be shown (docs/adr/0001-real-processes.md) ---- */
+/* The instance has got, but not used, its place; what was private there for others is gone when it returns. */
+vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
+				    uint64_t offset);
+static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
+					   uint64_t offset)
+{
+	return vmm_likely(!instance->allocation->viewer && vmm_list_empty(&memory->privates))
+		       ? VMM_OK
+		       : vmm_private_enter_slowly(memory, instance, offset);
+}
+/* It leaves its place; what has been written into paging buffers so far may still read it. NULL: nothing. */
+void vmm_private_leave(struct vmm_memory *memory, struct vmm_private *own);
+/* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
+void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
+static inline void vmm_private_collect(struct vmm_memory *memory)
+{
+	if (vmm_unlikely(!vmm_list_empty(&memory->privates)))
+		vmm_private_collect_slowly(memory, false);
+}
 
 /* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
 /* The miniport hears the address; no lock held. Nothing for others. */
@@ -578,6 +613,8 @@ vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *
 vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
 void vmm_alternate_free(struct vmm_alternate **alternate);
+/* Its addresses are nobody's any more; what its content is stays. */
+void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance);
 static inline void vmm_alternate_drop(struct vmm_instance *instance)
 {
 	if (vmm_unlikely(instance->alternate))
@@ -929,7 +966,7 @@ void vmm_deallocation_note(struct vmm_deallocation *d, struct vmm_ref *ref);
 /* AssumeNotInUse: the miniport is told now. The submit lock is held, no other. */
 void vmm_deallocation_tell(struct vmm_memory *memory, const struct vmm_deallocation *d);
 /* SynchronousDestroy: until all of it is closed and its memory is free. No lock held. */
-void vmm_deallocation_wait(struct vmm_adapter *adapter, struct vmm_deallocation *d);
+void vmm_deallocation_wait(const struct vmm_device *device, struct vmm_deallocation *d);
 /* What that handle named is closed. No lock held. */
 void vmm_deallocation_closed(struct vmm_memory *memory, struct vmm_deallocation *deallocation);
 

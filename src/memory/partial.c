@@ -79,8 +79,9 @@ static vmm_status begin(struct vmm_memory *memory, struct vmm_instance *instance
 			struct vmm_partial *partial)
 {
 	/* The CPU sees all of these pages, so nothing of a former owner is in those that are not listed. */
-	vmm_status status = vmm_backing_create(memory, instance->allocation->size_bytes, true,
-					       &instance->backing);
+	vmm_status status =
+		vmm_backing_create_for(memory, instance->allocation,
+				       instance->allocation->size_bytes, true, &instance->backing);
 
 	if (!vmm_ok(status))
 		return status;

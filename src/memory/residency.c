@@ -62,6 +62,8 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
+	vmm_private_leave(memory, instance->own);
+	instance->own = NULL;
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
@@ -465,8 +467,11 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 		return status;
 	enter_segment(memory, instance, search->segment, &room);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
-	vmm_coherence_to_gpu(memory, instance, from);
-	status = bring_content(memory, instance, from);
+	status = vmm_private_enter(memory, instance, room.offset);
+	if (vmm_ok(status)) {
+		vmm_coherence_to_gpu(memory, instance, from);
+		status = bring_content(memory, instance, from);
+	}
 	if (vmm_ok(status))
 		status = vmm_paging_notify(memory, instance, true); /* PAG-25, VA-14 */
 	if (!vmm_ok(status)) {

@@ -24,20 +24,24 @@ static vmm_status wrap(vmm_status status, struct vmm_os_memory *memory, struct v
 	return VMM_OK;
 }
 
-vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes,
+vmm_status vmm_section_open(struct vmm_os *os, int descriptor, uint64_t size_bytes, bool sealed,
 			    struct vmm_section **section)
 {
 	struct vmm_os_memory memory;
 
-	return wrap(vmm_os_memory_open(os, descriptor, size_bytes, &memory), &memory, section);
+	return wrap(sealed ? vmm_os_memory_open_sealed(os, descriptor, size_bytes, &memory)
+			   : vmm_os_memory_open(os, descriptor, size_bytes, &memory),
+		    &memory, section);
 }
 
 vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes, struct vmm_section **section)
 {
 	struct vmm_os_memory memory;
+	vmm_status status = vmm_os_memory_create(os, "cross-adapter resource", size_bytes, &memory);
 
-	return wrap(vmm_os_memory_create(os, "cross-adapter resource", size_bytes, &memory),
-		    &memory, section);
+	if (vmm_ok(status)) /* all of it is the resource's */
+		vmm_os_memory_set_whole(&memory);
+	return wrap(status, &memory, section);
 }
 
 struct vmm_section *vmm_section_get(struct vmm_section *section)

@@ -13,7 +13,8 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 	vmm_status status;
 
 	if (!instance->view.address) {
-		status = vmm_os_view_reserve(memory->adapter->os, size, &instance->view);
+		status = vmm_os_view_reserve_for(memory->adapter->os, instance->allocation->viewer,
+						 size, &instance->view);
 		if (!vmm_ok(status))
 			return status;
 	}
@@ -30,6 +31,9 @@ vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instanc
 		vmm_assert(vmm_link_copies(instance->allocation) == 1);
 		source = segment->cpu_memory;
 		offset = segment->cpu_offset + instance->offset;
+	} else if (vmm_unlikely(instance->backing.section != NULL)) {
+		source = &instance->backing.section->memory;
+		offset = (uint64_t)(instance->backing.address - source->base);
 	} else {
 		source = vmm_backing_memory(memory, &instance->backing, &offset);
 	}

@@ -200,6 +200,8 @@ struct vmm_process {
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
+	struct vmm_os_viewer
+		*viewer;          /* who carries out its views; NULL: it is in this one; constant */
 	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
@@ -207,7 +209,9 @@ struct vmm_process {
 	struct vmm_list syncs, keyed;
 	struct vmm_device_name device_names[VMM_DEVICE_NAMES]; /* written under it */
 	_Atomic uint32_t priority_class; /* D3DKMT_SCHEDULINGPRIORITYCLASS (SCH-04) */
-	_Atomic bool may_raise;          /* it holds the increase-priority privilege (SCH-02) */
+	_Atomic bool
+		abandoned; /* nobody is there any more who would hear what a call of it waits for */
+	_Atomic bool may_raise; /* it holds the increase-priority privilege (SCH-02) */
 	_Atomic bool
 		denied; /* it has hung engines too often: no device of it works any more (TDR-20) */
 	uint32_t engine_resets; /* guarded by world->shared_lock, like the ring of when they were */
@@ -325,6 +329,8 @@ struct vmm_backing {
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
+	struct vmm_os_private
+		*own; /* what lies over the pages, for a client that is apart; NULL: nothing */
 };
 
 struct vmm_allocation;
@@ -396,6 +402,8 @@ struct vmm_instance {
 	struct vmm_os_view view;
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
+	struct vmm_private
+		*own; /* over its place in a memory segment (memory/private.c), or NULL */
 	struct vmm_host_mapping
 		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };
@@ -453,7 +461,9 @@ struct vmm_allocation {
 	uint32_t renaming_limit;
 	uint32_t priority;
 	void *kmd_allocation;
-	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
+	struct vmm_os_viewer
+		*viewer; /* of its creator, if that is apart and the CPU may see it; paging lock */
+	uint32_t owner;  /* process that created it; it may be gone, its id comes never again */
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	bool shared, primary;
 	uint32_t source_id; /* VidPnSourceId of a primary */
@@ -658,6 +668,12 @@ void vmm_device_disturb(struct vmm_device *device);
 void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
+/*
+ * Whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
+ * its contexts have queued behind waits is given up, as at the end of its devices (MFN-18). vidmm_process_close can follow when
+ * the calls are back. No lock held; keyed mutexes are sync's.
+ */
+void vmm_process_disturb(struct vmm_process *process);
 /* Sleeps while the adapter is being reset. The submit lock held at most. */
 void vmm_await_recovery(struct vmm_adapter *adapter);
 

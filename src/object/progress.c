@@ -333,6 +333,14 @@ static bool waits_shortly(struct vmm_adapter *adapter, uint32_t timeline, uint64
 	return true;
 }
 
+/* A call of a process that nobody hears any more; but what ends something ends it. */
+static bool is_given_up(struct vmm_adapter *adapter, uint32_t reason)
+{
+	const struct vmm_process *process = vmm_calling_process(adapter->os);
+
+	return process && atomic_load(&process->abandoned) && reason != VIDMM_WAIT_DESTROY;
+}
+
 static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     bool all, uint32_t reason, uint64_t *waited_ns)
 {
@@ -352,6 +360,10 @@ static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uin
 		}
 		if (done)
 			break;
+		if (is_given_up(adapter, reason)) {
+			status = VMM_DEVICE_REMOVED;
+			break;
+		}
 		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
 				     "completion of a packet", sequence);
 		if (!vmm_ok(status))
@@ -387,6 +399,10 @@ vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_
 
 	atomic_fetch_add(&adapter->progress_waiters, 1);
 	while (atomic_load(&adapter->progress) == seen && !atomic_load(&adapter->removed)) {
+		if (is_given_up(adapter, reason)) {
+			status = VMM_DEVICE_REMOVED;
+			break;
+		}
 		status = vmm_os_wait(adapter->os, &adapter->progress, seen, VMM_OS_FOREVER,
 				     "progress of a GPU", seen);
 		if (!vmm_ok(status))
@@ -444,6 +460,27 @@ void vmm_adapter_disturb(struct vmm_adapter *adapter)
 	vmm_list_for_each (link, &adapter->devices)
 		vmm_device_disturb(vmm_container_of(link, struct vmm_device, adapter_link));
 	vmm_os_mutex_unlock(&adapter->state_lock);
+}
+
+void vmm_process_disturb(struct vmm_process *process)
+{
+	struct vmm_adapter *adapter;
+	struct vmm_list *link;
+
+	atomic_store(&process->abandoned, true);
+	vmm_os_mutex_lock(&process->lock);
+	vmm_list_for_each (link, &process->devices) {
+		struct vmm_device *device = vmm_container_of(link, struct vmm_device, process_link);
+
+		atomic_store(&device->ending, true);
+		vmm_device_disturb(device);
+	}
+	vmm_os_mutex_unlock(&process->lock);
+	for (uint32_t i = 0; (adapter = vmm_adapter_nth(process->world, i)) != NULL; i++) {
+		adapter->device_ends(adapter);
+		vmm_progress_signal(adapter);
+		vmm_adapter_put(adapter);
+	}
 }
 
 struct vmm_device *vmm_device_end(const void *handle)

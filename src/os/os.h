@@ -195,6 +195,14 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
  */
 vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 			      struct vmm_os_memory *memory) VMM_MUST_CHECK;
+/*
+ * The same of somebody who may do us harm: VMM_INVALID_PARAMETER also unless it is a memfd that is sealed against shrinking,
+ * so that no access of ours ever faults. It counts as whole.
+ */
+vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_bytes,
+				     struct vmm_os_memory *memory) VMM_MUST_CHECK;
+/* It holds nothing but what everybody may see who is shown a part of it: views of others may be of it (see private objects). */
+void vmm_os_memory_set_whole(const struct vmm_os_memory *memory);
 void vmm_os_memory_destroy(struct vmm_os_memory *memory);
 /*
  * The range is about to be used: where that makes it cheaper, pages come in large steps, before they are touched. A
@@ -226,26 +234,55 @@ struct vmm_os_viewer {
 	const struct vmm_os_viewer_ops *ops;
 };
 
+/* ---- private objects: a range of a memory object that somebody in another address space may be shown ----
+ * A memory object of its own, of just that size, lies over the range of the permanent mapping: who uses that address, or what
+ * was made of it (MDLs, bus addresses), reads and writes the private object. It is new, so it reads as zero, and is sealed
+ * against changes of its size. Whoever goes on having it mapped after it was taken away has memory that nobody else uses.
+ *
+ * The caller sees to it that nobody uses the range while it is laid there or taken away, and serialises both, and maps for
+ * viewers, of one memory object.
+ */
+struct vmm_os_private;
+/*
+ * `keep`: with the content that the range has. VMM_INVALID_PARAMETER: another one lies there. VMM_NO_MEMORY: also when
+ * descriptors or mappings have run out.
+ */
+vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			      bool keep, struct vmm_os_private **object) VMM_MUST_CHECK;
+/* Does all of the range show that object? NULL shows nothing. */
+bool vmm_os_private_shows(const struct vmm_os_private *object, const struct vmm_os_memory *memory,
+			  uint64_t offset, uint64_t length);
+/* What was there before is there again. NULL: nothing. */
+void vmm_os_private_take(struct vmm_os_private *object);
+
 /* ---- CPU views: an address range that never moves, behind which memory is exchanged ---- */
 struct vmm_os_view {
 	struct vmm_os *os;
-	char *address; /* NULL: not reserved */
+	struct vmm_os_viewer *viewer; /* NULL: of this process */
+	char *address; /* NULL: not reserved; with a viewer a number, and no address of ours */
 	uint64_t size_bytes;
 	bool frozen;
 };
 /* Reserves address space only; touching it before a map faults. */
 vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes,
 			       struct vmm_os_view *view) VMM_MUST_CHECK;
+/* In the address space of who looks through that viewer; NULL: in our own. */
+vmm_status vmm_os_view_reserve_for(struct vmm_os *os, struct vmm_os_viewer *viewer,
+				   uint64_t size_bytes, struct vmm_os_view *view) VMM_MUST_CHECK;
 /*
  * Shows memory[memory_offset, +length) at view[view_offset, +length), atomically replacing what was
  * there: another thread that reads or writes the range meanwhile uses the old or the new memory,
- * never faults.
+ * never faults. A viewer is given the private object that lies there, or the object if it is whole; that there is neither asserts.
  */
 vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 			   const struct vmm_os_memory *memory, uint64_t memory_offset,
 			   uint64_t length) VMM_MUST_CHECK;
-/* What is mapped now can be read and no longer written through the view. It is never frozen. */
-void vmm_os_view_read_only(struct vmm_os_view *view);
+/*
+ * The same, to be read alone: the view of a whole object, which is never frozen. Once somebody elsewhere has one, nobody gets a writable
+ * mapping of the object any more, whatever he does with his descriptor.
+ */
+vmm_status vmm_os_view_map_read_only(struct vmm_os_view *view,
+				     const struct vmm_os_memory *memory) VMM_MUST_CHECK;
 void vmm_os_view_unmap(struct vmm_os_view *view); /* back to reserved, inaccessible */
 void vmm_os_view_release(struct vmm_os_view *view);
 /*

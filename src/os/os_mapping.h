@@ -15,9 +15,17 @@
 char *vmm_os_reserve_addresses(uint64_t size_bytes);
 /*
  * Replaces what is mapped there by a part of a memory object, in one step; NULL when out of memory.
- * `populate`: with its pages, whether or not they will be touched.
+ * POPULATE: with its pages, whether or not they will be touched.
  */
-char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, bool populate);
+enum { VMM_OS_MAP_POPULATE = 1, VMM_OS_MAP_READ_ONLY = 2 };
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, uint32_t how);
+/* A new memfd, of the caller's. */
+vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd) VMM_MUST_CHECK;
+/* From now on its size stays. */
+bool vmm_os_seal_size(int fd);
+/* What a viewer may be given of the range; it asserts that there is something. */
+void vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+		       int *fd, uint64_t *at);
 /* The pages of the range are given back: what was asked for there counts no more. */
 void vmm_os_memory_forget(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 

@@ -8,9 +8,11 @@
 #include "os/os_mapping.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,16 +37,17 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes)
 	return aligned;
 }
 
-char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, bool populate)
+char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, uint32_t how)
 {
-	int flags = MAP_SHARED | MAP_FIXED | (populate ? MAP_POPULATE : 0);
+	int flags = MAP_SHARED | MAP_FIXED | (how & VMM_OS_MAP_POPULATE ? MAP_POPULATE : 0);
+	int access = how & VMM_OS_MAP_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 
 	/*
 	 * The bare system call: ThreadSanitizer takes mmap for a store to the whole range, and here
 	 * other threads go on using it.
 	 */
-	char *mapping = (char *)syscall(SYS_mmap, address, length, PROT_READ | PROT_WRITE, flags,
-					fd, (off_t)offset);
+	char *mapping =
+		(char *)syscall(SYS_mmap, address, length, access, flags, fd, (off_t)offset);
 
 	if (mapping == MAP_FAILED)
 		return NULL;
@@ -57,9 +60,9 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, b
 	return mapping;
 }
 
-static vmm_status open_object(const char *name, uint64_t size_bytes, int *fd)
+vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 {
-	int object = memfd_create(name, MFD_CLOEXEC);
+	int object = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (object < 0)
 		return VMM_NO_MEMORY;
@@ -80,7 +83,7 @@ static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_
 
 	if (!base)
 		goto out_fd;
-	if (!vmm_os_map_over(base, size_bytes, fd, 0, false))
+	if (!vmm_os_map_over(base, size_bytes, fd, 0, 0))
 		goto out_base;
 	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
 	if (!record)
@@ -110,7 +113,7 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	status = open_object(name, size_bytes, &fd);
+	status = vmm_os_open_object(name, size_bytes, &fd);
 	return vmm_ok(status) ? map_object(os, name, size_bytes, fd, memory) : status;
 }
 
@@ -140,6 +143,38 @@ vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 	return map_object(os, "section", size_bytes, own, memory);
 }
 
+/* Not of huge pages either, of which there may be none when they are touched. */
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs system;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && !fstatfs(fd, &system) &&
+	       system.f_type == TMPFS_MAGIC;
+}
+
+vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_bytes,
+				     struct vmm_os_memory *memory)
+{
+	if (fd >= 0 && fcntl(fd, F_GETFD) >= 0 && !is_sealed(fd))
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = vmm_os_memory_open(os, fd, size_bytes, memory);
+
+	if (vmm_ok(status))
+		memory->record->whole = memory->record->foreign = true;
+	return status;
+}
+
+void vmm_os_memory_set_whole(const struct vmm_os_memory *memory)
+{
+	memory->record->whole = true;
+}
+
+bool vmm_os_seal_size(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
 void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 {
 	struct vmm_os *os = memory->os;
@@ -149,6 +184,8 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_remove(&memory->record->link);
 	pthread_mutex_unlock(&os->registry_lock);
+	vmm_assert(!memory->record->private_count);
+	vmm_free(memory->record->over);
 	vmm_free(memory->record);
 	munmap(memory->base, memory->size_bytes);
 	close(memory->fd);

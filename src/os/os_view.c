@@ -7,6 +7,8 @@
  * Nobody reads the fault messages: the mover maps the new memory over the range and wakes all
  * sleepers there, whose stores start again and land in the new memory. The caller serialises map,
  * freeze and thaw of one view.
+ *
+ * A view in another address space is carried out by its viewer, which gets descriptors of what that process may see whole.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -14,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -29,19 +32,34 @@
  */
 #define POPULATE_BYTES_MAX ((uint64_t)1 << 20)
 
-vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vmm_os_view *view)
+static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address)
+{
+	if (vmm_unlikely(viewer != NULL))
+		return viewer->ops->reserve(viewer, size_bytes, address);
+	*address = vmm_os_reserve_addresses(size_bytes);
+	return *address ? VMM_OK : VMM_NO_MEMORY;
+}
+
+vmm_status vmm_os_view_reserve_for(struct vmm_os *os, struct vmm_os_viewer *viewer,
+				   uint64_t size_bytes, struct vmm_os_view *view)
 {
 	char *address;
 
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	address = vmm_os_reserve_addresses(size_bytes);
-	if (!address)
-		return VMM_NO_MEMORY;
+	vmm_status status = reserve(viewer, size_bytes, &address);
+	if (!vmm_ok(status))
+		return status;
 	atomic_fetch_add_explicit(&os->view_count, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&os->view_bytes, size_bytes, memory_order_relaxed);
-	*view = (struct vmm_os_view){.os = os, .address = address, .size_bytes = size_bytes};
+	*view = (struct vmm_os_view){
+		.os = os, .viewer = viewer, .address = address, .size_bytes = size_bytes};
 	return VMM_OK;
+}
+
+vmm_status vmm_os_view_reserve(struct vmm_os *os, uint64_t size_bytes, struct vmm_os_view *view)
+{
+	return vmm_os_view_reserve_for(os, NULL, size_bytes, view);
 }
 
 static struct uffdio_range range_of(const struct vmm_os_view *view, uint64_t offset,
@@ -58,34 +76,95 @@ static void wake_blocked_writers(const struct vmm_os_view *view, uint64_t offset
 	vmm_assert(ioctl(view->os->userfault_fd, UFFDIO_WAKE, &range) == 0);
 }
 
+static vmm_status map_for_viewer(const struct vmm_os_view *view, uint64_t view_offset,
+				 const struct vmm_os_memory *memory, uint64_t memory_offset,
+				 uint64_t length)
+{
+	struct vmm_os_viewer *viewer = view->viewer;
+	uint64_t at;
+	int fd;
+
+	vmm_os_find_shown(memory, memory_offset, length, &fd, &at);
+	if (memory->record->whole && !memory->record->foreign)
+		(void)vmm_os_seal_size(fd); /* refused: it is sealed already */
+	return viewer->ops->map(viewer, view->address + view_offset, length, fd, at, true);
+}
+
+static bool map_here(const struct vmm_os_view *view, uint64_t view_offset,
+		     const struct vmm_os_memory *memory, uint64_t memory_offset, uint64_t length)
+{
+	uint32_t how = length <= POPULATE_BYTES_MAX ? VMM_OS_MAP_POPULATE : 0;
+
+	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset, how))
+		return false;
+	if (view->frozen)
+		wake_blocked_writers(view, view_offset, length);
+	return true;
+}
+
 vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 			   const struct vmm_os_memory *memory, uint64_t memory_offset,
 			   uint64_t length)
 {
+	vmm_status status = VMM_OK;
+
 	vmm_assert(view_offset % VMM_PAGE_SIZE == 0 && memory_offset % VMM_PAGE_SIZE == 0);
 	vmm_assert(length && length % VMM_PAGE_SIZE == 0);
 	vmm_assert(view_offset <= view->size_bytes && length <= view->size_bytes - view_offset);
 	vmm_assert(memory_offset <= memory->size_bytes &&
 		   length <= memory->size_bytes - memory_offset);
 
-	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset,
-			     length <= POPULATE_BYTES_MAX))
+	if (vmm_unlikely(view->viewer != NULL))
+		status = map_for_viewer(view, view_offset, memory, memory_offset, length);
+	else if (!map_here(view, view_offset, memory, memory_offset, length))
 		return VMM_NO_MEMORY;
-	if (view->frozen) {
-		wake_blocked_writers(view, view_offset, length);
+	if (vmm_ok(status) && view->frozen)
 		view->frozen = length != view->size_bytes;
-	}
-	return VMM_OK;
+	return status;
 }
 
-void vmm_os_view_read_only(struct vmm_os_view *view)
+/* A descriptor of its own that can only be read, and no way from it to one that can be written. */
+static vmm_status map_read_only_for_viewer(const struct vmm_os_view *view,
+					   const struct vmm_os_memory *memory)
 {
-	vmm_assert(!view->frozen);
-	vmm_assert(mprotect(view->address, view->size_bytes, PROT_READ) == 0);
+	struct vmm_os_viewer *viewer = view->viewer;
+	char name[32];
+
+	vmm_assert(memory->record->whole && !memory->record->foreign);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory->fd);
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return VMM_NO_MEMORY;
+	/* Our own mapping is older. */
+	if (!(fcntl(memory->fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) &&
+	    (fcntl(memory->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) ||
+	     !vmm_os_seal_size(memory->fd))) {
+		close(fd);
+		return VMM_NOT_SUPPORTED;
+	}
+	vmm_status status = viewer->ops->map(viewer, view->address, view->size_bytes, fd, 0, false);
+	close(fd);
+	return status;
+}
+
+vmm_status vmm_os_view_map_read_only(struct vmm_os_view *view, const struct vmm_os_memory *memory)
+{
+	vmm_assert(!view->frozen && view->size_bytes == memory->size_bytes);
+	if (vmm_unlikely(view->viewer != NULL))
+		return map_read_only_for_viewer(view, memory);
+	return vmm_os_map_over(view->address, view->size_bytes, memory->fd, 0,
+			       VMM_OS_MAP_POPULATE | VMM_OS_MAP_READ_ONLY)
+		       ? VMM_OK
+		       : VMM_NO_MEMORY;
 }
 
 void vmm_os_view_unmap(struct vmm_os_view *view)
 {
+	if (vmm_unlikely(view->viewer != NULL)) {
+		view->viewer->ops->unmap(view->viewer, view->address, view->size_bytes);
+		view->frozen = false;
+		return;
+	}
 	char *mapping = mmap(view->address, view->size_bytes, PROT_NONE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
@@ -100,7 +179,10 @@ void vmm_os_view_release(struct vmm_os_view *view)
 	if (!view->address)
 		return;
 	vmm_os_view_thaw(view);
-	munmap(view->address, view->size_bytes);
+	if (vmm_unlikely(view->viewer != NULL))
+		view->viewer->ops->release(view->viewer, view->address, view->size_bytes);
+	else
+		munmap(view->address, view->size_bytes);
 	atomic_fetch_sub_explicit(&view->os->view_count, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&view->os->view_bytes, view->size_bytes, memory_order_relaxed);
 	*view = (struct vmm_os_view){0};
@@ -159,6 +241,13 @@ vmm_status vmm_os_view_freeze(struct vmm_os_view *view)
 					  .mode = UFFDIO_REGISTER_MODE_WP};
 	int fd;
 
+	if (vmm_unlikely(view->viewer != NULL)) {
+		vmm_status status =
+			view->viewer->ops->freeze(view->viewer, view->address, view->size_bytes);
+
+		view->frozen = vmm_ok(status);
+		return status;
+	}
 	if (view->os->kind == VMM_OS_SIM)
 		return VMM_OK;
 	fd = userfaultfd_of(view->os);
@@ -181,6 +270,11 @@ void vmm_os_view_thaw(struct vmm_os_view *view)
 
 	if (!view->frozen)
 		return;
+	if (vmm_unlikely(view->viewer != NULL)) {
+		view->viewer->ops->thaw(view->viewer, view->address, view->size_bytes);
+		view->frozen = false;
+		return;
+	}
 	/*
 	 * Fails at the first part that was mapped anew since, which is unprotected; unregistering
 	 * does the rest.

@@ -56,12 +56,13 @@ static NTSTATUS make_user_buffers(struct vmm_context *context)
 	u->allocation_count = context->list_size;
 	u->patch_count = context->patch_size;
 	return u->commands && u->allocations && (u->patches || !context->patch_size)
-		       ? STATUS_SUCCESS
+		       ? vmm_context_show(context)
 		       : STATUS_NO_MEMORY;
 }
 
 static void free_context(struct vmm_context *context)
 {
+	vmm_context_hide(context);
 	vmm_free(context->user.commands);
 	vmm_free(context->user.allocations);
 	vmm_free(context->user.patches);
@@ -116,7 +117,7 @@ static NTSTATUS publish(struct vmm_context *context, struct vmm_context_request 
 	context->handle = vmm_handle_create(handles, VMM_HANDLE_CONTEXT, context);
 	if (context->handle) {
 		vmm_list_push_back(&device->contexts, &context->link);
-		request->buffers = context->user;
+		request->buffers = context->shown;
 		context->live = vmm_live_add(device->adapter->os, VMM_LIVE_CONTEXT, context);
 		request->handle = context->live;
 		if (!atomic_load(&device->default_context))
@@ -240,7 +241,7 @@ void *vmm_sched_context_live(const struct vmm_context *context)
 
 const struct vmm_context_buffers *vmm_sched_context_buffers(const struct vmm_context *context)
 {
-	return &context->user;
+	return &context->shown;
 }
 
 /* Nobody is inside it and nobody can get in. */
@@ -341,6 +342,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	device->handle = vmm_handle_create(&process->handles, VMM_HANDLE_DEVICE, device);
 	if (device->handle)
 		vmm_list_push_back(&process->devices, &device->process_link);
+	atomic_store(&device->ending, atomic_load(&process->abandoned));
 	vmm_os_mutex_unlock(&process->lock);
 	if (!device->handle) {
 		status = STATUS_NO_MEMORY;

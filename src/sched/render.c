@@ -645,6 +645,13 @@ static NTSTATUS translate_all(struct vmm_submission *s)
 	}
 }
 
+static NTSTATUS capture(struct vmm_submission *s)
+{
+	if (!s->present)
+		vmm_context_fetch(s->context, s->request);
+	return capture_list(s, s->piece[0]);
+}
+
 NTSTATUS vmm_submission_run(struct vmm_submission *s)
 {
 	struct vmm_context *context = s->context;
@@ -670,7 +677,7 @@ NTSTATUS vmm_submission_run(struct vmm_submission *s)
 	status = vmm_device_lost(context->device) ? STATUS_DEVICE_REMOVED
 		 : vmm_unlikely(s->broadcast) && vmm_broadcast_is_held(context, s->broadcast)
 			 ? STATUS_NOT_SUPPORTED
-			 : capture_list(s, s->piece[0]);
+			 : capture(s);
 	if (NT_SUCCESS(status))
 		status = translate_all(s);
 	if (vmm_unlikely(s->adapter->verify))

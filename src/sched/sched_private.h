@@ -182,7 +182,10 @@ struct vmm_context {
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
 	bool no_patching; /* DMA-25: there are no patch locations, and the miniport has nothing to patch */
-	struct vmm_context_buffers user;
+	struct vmm_context_buffers user; /* what is read at a submission */
+	struct vmm_context_buffers
+		shown; /* where its client writes: the same, unless that is apart */
+	struct vmm_context_apart *apart; /* then it is copied; else NULL */
 	struct vmm_steps steps;
 	/* Guarded by the state lock, like the counts: how many there are, of these not free, of these queued. */
 	struct vmm_list free_dma, all_dma;
@@ -654,5 +657,19 @@ void vmm_dma_forget_places(struct vmm_adapter *adapter);
 /* Paging lock held. Does another have a place that it will be able to give up? */
 bool vmm_dma_will_give_up(struct vmm_adapter *adapter, const struct vmm_dma *wanting);
 void vmm_dma_destroy_all(struct vmm_context *context);
+
+/* apart.c: a context's buffers in another address space. */
+/* What its client gets told of them; the others are made. */
+vmm_status vmm_context_show(struct vmm_context *context) VMM_MUST_CHECK;
+void vmm_context_hide(struct vmm_context *context);
+/* What the request, whose sizes are right, names of them is copied. The submit lock is held. */
+void vmm_context_fetch_slowly(struct vmm_context *context,
+			      const struct vmm_render_request *request);
+static inline void vmm_context_fetch(struct vmm_context *context,
+				     const struct vmm_render_request *request)
+{
+	if (vmm_unlikely(context->apart != NULL))
+		vmm_context_fetch_slowly(context, request);
+}
 
 #endif

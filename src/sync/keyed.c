@@ -358,6 +358,8 @@ static vmm_status acquire(struct vmm_keyed_opening *opening, const struct vmm_ke
 	vmm_os_mutex_lock(&keyed->world->sync_lock);
 	if (is_lost_locked(opening)) {
 		status = VMM_DEVICE_REMOVED;
+	} else if (atomic_load(&opening->process->abandoned)) {
+		status = VMM_CANCELLED;
 	} else if (keyed->abandoned) {
 		status = VMM_ABANDONED;
 	} else if (!keyed->holder && keyed->key == access->key) { /* KMX-12 */
@@ -527,6 +529,20 @@ void vmm_keyed_end_device(struct vmm_device *device)
 		}
 	}
 	vmm_os_mutex_unlock(lock);
+}
+
+void vmm_keyed_disturb(struct vmm_process *process)
+{
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&process->lock);
+	vmm_list_for_each (link, &process->keyed) {
+		const struct vmm_keyed_opening *opening =
+			vmm_container_of(link, struct vmm_keyed_opening, link);
+
+		end_waits(opening->keyed, opening, VMM_CANCELLED);
+	}
+	vmm_os_mutex_unlock(&process->lock);
 }
 
 void vmm_keyed_end_process(struct vmm_process *process)

@@ -202,14 +202,13 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 static vmm_status map_own(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
-	vmm_status status = vmm_os_view_reserve(object->world->os, VMM_PAGE_SIZE, &sync->view);
+	vmm_status status = vmm_os_view_reserve_for(object->world->os, sync->process->viewer,
+						    VMM_PAGE_SIZE, &sync->view);
 
 	if (vmm_ok(status))
-		status = vmm_os_view_map(&sync->view, 0, &object->slot.page->memory, 0,
-					 VMM_PAGE_SIZE);
+		status = vmm_os_view_map_read_only(&sync->view, &object->slot.page->memory);
 	if (!vmm_ok(status))
 		return status;
-	vmm_os_view_read_only(&sync->view);
 	sync->address = sync->view.address + object->slot.offset;
 	return VMM_OK;
 }

@@ -13,23 +13,27 @@ static void free_page(struct vmm_sync_page *page)
 	vmm_free(page);
 }
 
-static struct vmm_sync_page *make_page(struct vmm_os *os)
+static struct vmm_sync_page *make_page(const struct vmm_device *device)
 {
+	struct vmm_os *os = device->adapter->os;
 	struct vmm_sync_page *page = vmm_calloc(1, sizeof(*page));
 
 	if (!page)
 		return NULL;
 	page->references = 1;
 	vmm_status status = vmm_os_memory_create(os, "fences", VMM_SYNC_PAGE_BYTES, &page->memory);
+	if (vmm_ok(status)) {
+		vmm_os_memory_set_whole(
+			&page->memory); /* there are only fences of the device in it */
+		status = vmm_os_view_reserve_for(os, device->process->viewer, VMM_SYNC_PAGE_BYTES,
+						 &page->view);
+	}
 	if (vmm_ok(status))
-		status = vmm_os_view_reserve(os, VMM_SYNC_PAGE_BYTES, &page->view);
-	if (vmm_ok(status))
-		status = vmm_os_view_map(&page->view, 0, &page->memory, 0, VMM_SYNC_PAGE_BYTES);
+		status = vmm_os_view_map_read_only(&page->view, &page->memory);
 	if (!vmm_ok(status)) {
 		free_page(page);
 		return NULL;
 	}
-	vmm_os_view_read_only(&page->view);
 	return page;
 }
 
@@ -45,6 +49,7 @@ vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot)
 		vmm_free(page);
 		return status;
 	}
+	vmm_os_memory_set_whole(&page->memory);
 	page->references = 1;
 	*slot = (struct vmm_sync_slot){.page = page};
 	return VMM_OK;
@@ -85,7 +90,7 @@ vmm_status vmm_sync_slot_take(struct vmm_device *device, struct vmm_sync_slot *s
 	vmm_os_mutex_unlock(lock);
 	if (taken)
 		return VMM_OK;
-	struct vmm_sync_page *page = make_page(device->adapter->os);
+	struct vmm_sync_page *page = make_page(device);
 	if (!page)
 		return VMM_NO_MEMORY;
 	vmm_os_mutex_lock(lock);

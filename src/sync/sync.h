@@ -140,6 +140,8 @@ void vmm_sync_end_beat(struct vmm_world *world, struct vmm_sync_beat *beat);
 /* SYN-14: nobody is inside the device any more. */
 void vmm_sync_begin_device(struct vmm_device *device);
 void vmm_sync_end_device(struct vmm_device *device);
+/* vmm_process_disturb, for those of its calls that wait for a keyed mutex. */
+void vmm_keyed_disturb(struct vmm_process *process);
 /* SYN-15 */
 void vmm_sync_end_process(struct vmm_process *process);
 /* TDRS-13: the mutexes that its contexts hold are free; paging and state locks held at most. */

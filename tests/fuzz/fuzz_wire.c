@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_wire [SECONDS [SEED]]: arguments of every D3DKMT function, drawn by the table, to the host and back. What the client meant
+ * fuzz_wire [SECONDS [SEED]]: arguments of every D3DKMT function, device callback and call of the runtime, drawn by the table, to the host and back. What the client meant
  * arrives, and what the host wrote comes back to where the client's pointers point. Then the same request with bytes changed,
  * cut or added: the host refuses it, or every pointer that it is left with has its bytes inside the request. An
  * answer with bytes changed does not write outside of what the client gave. Blocks are exact, so a sanitizer sees each byte.
@@ -77,6 +77,9 @@ static bool applies(const struct vmm_wire_member *member, const uint8_t *record)
 {
 	if (member->when_mask &&
 	    (get(record, member->when_at, 4) & member->when_mask) != member->when_value)
+		return false;
+	if (member->given &&
+	    (member->given == VMM_WIRE_IF_SET) != (get(record, member->given_at, 8) != 0))
 		return false;
 	if (!member->when_values)
 		return true;
@@ -346,6 +349,8 @@ static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 	struct vmm_wire_call client = {.values = values_of};
 	uint32_t bytes = vmm_wire_argument_bytes(operation);
 
+	if (!bytes)
+		return; /* nothing of it is sent */
 	f->argument = block(f, bytes);
 	draw_record(f, operation->argument, f->argument);
 	check(f, vmm_ok(vmm_wire_ask(&client, operation, f->argument)), "a request can be made");

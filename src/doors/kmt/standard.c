@@ -65,15 +65,20 @@ static NTSTATUS open_section(const struct vmm_kmt_call *call, struct vmm_allocat
 {
 	uintptr_t handle = (uintptr_t)request->items[0].system_memory;
 	int descriptor = handle <= INT32_MAX ? (int)handle : -1;
-	NTSTATUS status = vmm_section_open(call->device->adapter->os, descriptor,
-					   request->heap_bytes, &request->section);
+	NTSTATUS status =
+		vmm_section_open(call->device->adapter->os, descriptor, request->heap_bytes,
+				 call->process->viewer != NULL, &request->section);
 
 	request->items[0].system_memory = NULL;
 	if (status == VMM_INVALID_HANDLE) {
 		(void)refuse(call, "ALF-38", "hSection is no descriptor", handle);
 	} else if (status == VMM_INVALID_PARAMETER) {
 		(void)refuse(call, "ALF-38",
-			     "hSection is no memory to read and write, or less than Size", handle);
+			     call->process->viewer
+				     ? "hSection is no memory to read and write that is sealed "
+				       "against shrinking, or less than Size"
+				     : "hSection is no memory to read and write, or less than Size",
+			     handle);
 	}
 	return status;
 }
