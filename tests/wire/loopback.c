@@ -116,15 +116,16 @@ static NTSTATUS kmt_trip(const struct vmm_wire_operation *operation, void *argum
 	return there_and_back(&trip, argument);
 }
 
-#define LOOP(number, function, argument)                                           \
-	static NTSTATUS do_##function(HANDLE device, void *given)                  \
-	{                                                                          \
-		(void)device;                                                      \
-		return __real_##function(given);                                   \
-	}                                                                          \
-	NTSTATUS __wrap_##function(argument *given)                                \
-	{                                                                          \
-		return kmt_trip(vmm_wire_operation(number), given, do_##function); \
+#define LOOP(number, function, argument)                                              \
+	static NTSTATUS do_##function(HANDLE device, void *given)                     \
+	{                                                                             \
+		(void)device;                                                         \
+		return __real_##function(given);                                      \
+	}                                                                             \
+	NTSTATUS __wrap_##function(argument *given)                                   \
+	{                                                                             \
+		return kmt_trip(vmm_wire_operation(number), (void *)(uintptr_t)given, \
+				do_##function);                                       \
 	}
 VMM_WIRE_OPERATIONS(LOOP)
 
