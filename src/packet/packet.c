@@ -68,7 +68,7 @@ static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 	struct msghdr message = {.msg_iov = parts,
 				 .msg_iovlen = 2,
 				 .msg_control = &control,
-				 /* Not CMSG_SPACE, whose padding is room for one more. */
+				 /* Not the padding: one more would fit in there. */
 				 .msg_controllen =
 					 CMSG_LEN(VMM_PROTOCOL_DESCRIPTORS_MAX * sizeof(int))};
 	ssize_t length;
