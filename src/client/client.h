@@ -8,6 +8,8 @@
 #ifndef VMM_CLIENT_CLIENT_H
 #define VMM_CLIENT_CLIENT_H
 
+#include <stdatomic.h>
+
 #include <vidmm/client.h>
 #include "wire/wire.h"
 
@@ -36,6 +38,11 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 /* A D3DKMT function, by its number in the table. */
 vmm_status vmm_client_d3dkmt(struct vidmm_connection *connection, uint32_t operation,
 			     void *argument);
+/* That of the program's D3DKMT functions (src/host/elsewhere.c); one that ends is it no more. */
+extern _Atomic(struct vidmm_connection *) vmm_client_attached;
+/* Attaches one to the host that the environment names, unless there is one. What vidmm_connect says. */
+vmm_status vmm_client_attach_named(struct vidmm_connection **connection) VMM_MUST_CHECK;
+
 /* Executes what came on the view socket, and calls for notices: for who has no thread that does (options.sent). */
 void vmm_client_look(struct vidmm_connection *connection);
 

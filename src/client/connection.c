@@ -22,6 +22,8 @@
 #define OBJECT_NAME_INVALID   VMM_OBJECT_NAME_INVALID
 #define OBJECT_NAME_NOT_FOUND VMM_OBJECT_NAME_NOT_FOUND
 
+_Atomic(struct vidmm_connection *) vmm_client_attached;
+
 /* ---- all connections, for fork() ---- */
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -126,8 +128,11 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
 						  .kind = VMM_MESSAGE_FAREWELL};
 
+	struct vidmm_connection *attached = connection;
+
 	if (!connection)
 		return;
+	atomic_compare_exchange_strong(&vmm_client_attached, &attached, NULL);
 	vmm_client_forget_devices(connection);
 	if (!vmm_client_lost(connection))
 		(void)!vmm_ok(vmm_client_send(connection, connection->first->fd, &farewell,
@@ -339,6 +344,21 @@ vidmm_status vidmm_connect(const char *given, const char *name,
 	(*connection)->options.more = connect_again;
 	(*connection)->options.more_context = *connection;
 	return VMM_OK;
+}
+
+vmm_status vmm_client_attach_named(struct vidmm_connection **connection)
+{
+	static pthread_mutex_t first_call = PTHREAD_MUTEX_INITIALIZER;
+	vmm_status status = VMM_OK;
+
+	pthread_mutex_lock(&first_call);
+	*connection = atomic_load(&vmm_client_attached);
+	if (!*connection)
+		status = vidmm_connect(NULL, NULL, connection);
+	if (vmm_ok(status))
+		atomic_store(&vmm_client_attached, *connection);
+	pthread_mutex_unlock(&first_call);
+	return status;
 }
 
 uint32_t vidmm_connection_process_id(const struct vidmm_connection *connection)

@@ -73,23 +73,15 @@ static vmm_status make(const struct vmm_allocation *allocation, const struct vmm
 }
 
 /*
- * For a client that is apart: what the miniport has unswizzled goes on in a private object, until it has taken the range back. A
- * window in which others' lies cannot be had.
+ * A client that is apart sees what is its own alone: a range that shows it where it lies, not one whose window is elsewhere, in
+ * memory of the device that others use before and after.
  */
-static vmm_status make_private(struct vmm_swizzling_range *range,
-			       const struct vmm_os_memory *window, uint64_t offset,
-			       uint64_t size_bytes)
+static bool may_be_shown(const struct vmm_instance *owner, const struct vmm_os_memory *window,
+			 uint64_t offset, uint64_t size_bytes)
 {
-	const struct vmm_instance *owner = range->owner;
-	vmm_status status;
-
-	if (vmm_likely(!owner->allocation->viewer) || range->own ||
-	    vmm_os_private_shows(owner->backing.own, window, offset, size_bytes) ||
-	    (owner->own && vmm_os_private_shows(owner->own->object, window, offset, size_bytes)))
-		return VMM_OK;
-	status = vmm_os_private_lay(window, offset, size_bytes, true, &range->own);
-	return status == VMM_INVALID_PARAMETER ? STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED
-					       : status;
+	return vmm_likely(!owner->allocation->viewer) ||
+	       vmm_os_private_shows(owner->backing.own, window, offset, size_bytes) ||
+	       (owner->own && vmm_os_private_shows(owner->own->object, window, offset, size_bytes));
 }
 
 vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
@@ -102,9 +94,9 @@ vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzl
 		return VMM_OK;
 	window = window_of(memory, range->owner, range->physical, size, &offset);
 	vmm_assert(window);
-	status = make_private(range, window, offset, size);
-	if (vmm_ok(status))
-		status = make(range->owner->allocation, window, offset, size, &range->alternate);
+	if (!may_be_shown(range->owner, window, offset, size))
+		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+	status = make(range->owner->allocation, window, offset, size, &range->alternate);
 	if (!vmm_ok(status))
 		return status;
 	range->alternate->range = (uint32_t)(range - memory->ranges);

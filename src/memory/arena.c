@@ -147,7 +147,7 @@ vmm_status vmm_backing_create_for(struct vmm_memory *memory,
 	if (!vmm_ok(status))
 		return status;
 	const struct vmm_os_memory *pages = vmm_backing_memory(memory, backing, &offset);
-	status = vmm_os_private_lay(pages, offset, size_bytes, false, &backing->own);
+	status = vmm_os_private_lay(pages, offset, size_bytes, &backing->own);
 	if (!vmm_ok(status))
 		vmm_backing_destroy(memory, backing);
 	return status;

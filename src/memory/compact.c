@@ -39,7 +39,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	struct vmm_instance *instance = vmm_range_owner(segment->heap, plan->from);
 	uint64_t to = vmm_range_offset(segment->heap, plan->to);
 	struct vmm_private *own = instance->own;
-	vmm_status status = vmm_private_enter(memory, instance, to);
+	vmm_status status = vmm_private_enter(memory, instance, to, true);
 
 	if (vmm_ok(status))
 		status = vmm_paging_notify(memory, instance, false); /* PAG-25 */

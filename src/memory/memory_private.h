@@ -153,7 +153,6 @@ struct vmm_swizzling_range {
 	/* what the miniport answered */
 	uint64_t physical, size_bytes;
 	bool changed; /* not what it was asked for: for alternate addresses alone (SWZ-03) */
-	struct vmm_os_private *own;      /* over its window, for a client that is apart; or NULL */
 	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
@@ -281,15 +280,18 @@ struct vmm_paging_part {
 };
 
 /* ---- private.c: what a client in another address space may be shown (docs/adr/0001-real-processes.md) ---- */
-/* The instance has got, but not used, its place; what was private there for others is gone when it returns. */
+/*
+ * The instance has got, but not used, its place at that offset of its segment: nothing private of others is there afterwards.
+ * VMM_PENDING: paging still reads that, unless the caller would have it waited for.
+ */
 vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
-				    uint64_t offset);
+				    uint64_t offset, bool wait);
 static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
-					   uint64_t offset)
+					   uint64_t offset, bool wait)
 {
 	return vmm_likely(!instance->allocation->viewer && vmm_list_empty(&memory->privates))
 		       ? VMM_OK
-		       : vmm_private_enter_slowly(memory, instance, offset);
+		       : vmm_private_enter_slowly(memory, instance, offset, wait);
 }
 /* It leaves its place; what has been written into paging buffers so far may still read it. NULL: nothing. */
 void vmm_private_leave(struct vmm_memory *memory, struct vmm_private *own);

@@ -32,7 +32,7 @@ void vmm_private_collect_slowly(struct vmm_memory *memory, bool all)
 }
 
 /* Nothing of others lies over the range any more. */
-static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to)
+static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to, bool wait)
 {
 	struct vmm_adapter *adapter = memory->adapter;
 	struct vmm_list *link, *next;
@@ -44,6 +44,8 @@ static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to)
 			continue;
 		if (!vmm_timeline_done(adapter, adapter->paging_timeline, own->sequence)) {
 			vmm_memory_flush_locked(adapter);
+			if (!wait)
+				return VMM_PENDING;
 			vmm_status status = memory->engine->wait_locked(
 				adapter, adapter->paging_timeline, own->sequence, VIDMM_WAIT_SPACE);
 			if (!vmm_ok(status))
@@ -55,7 +57,7 @@ static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to)
 }
 
 vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
-				    uint64_t offset)
+				    uint64_t offset, bool wait)
 {
 	const struct vmm_allocation *a = instance->allocation;
 	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
@@ -64,8 +66,8 @@ vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instan
 	if (!segment->cpu_memory)
 		return VMM_OK;
 	uint64_t from = segment->cpu_offset + offset;
-	vmm_status status = clear(memory, from, from + vmm_footprint_bytes(segment, a));
-	if (!vmm_ok(status) || !a->viewer || vmm_link_copies(a) > 1)
+	vmm_status status = clear(memory, from, from + vmm_footprint_bytes(segment, a), wait);
+	if (status != VMM_OK || !a->viewer || vmm_link_copies(a) > 1)
 		return status;
 	own = vmm_calloc(1, sizeof(*own));
 	if (!own)
@@ -73,7 +75,7 @@ vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instan
 	vmm_list_init(&own->link);
 	own->from = from;
 	own->to = from + a->size_bytes;
-	status = vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, false, &own->object);
+	status = vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, &own->object);
 	if (!vmm_ok(status)) {
 		vmm_free(own);
 		return status;

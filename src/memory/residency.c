@@ -467,11 +467,14 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 		return status;
 	enter_segment(memory, instance, search->segment, &room);
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
-	status = vmm_private_enter(memory, instance, room.offset);
-	if (vmm_ok(status)) {
-		vmm_coherence_to_gpu(memory, instance, from);
-		status = bring_content(memory, instance, from);
+	status = vmm_private_enter(memory, instance, room.offset, false);
+	if (status != VMM_OK) {
+		leave_segment(memory, instance);
+		instance->place = (uint8_t)from;
+		return status;
 	}
+	vmm_coherence_to_gpu(memory, instance, from);
+	status = bring_content(memory, instance, from);
 	if (vmm_ok(status))
 		status = vmm_paging_notify(memory, instance, true); /* PAG-25, VA-14 */
 	if (!vmm_ok(status)) {

@@ -77,8 +77,6 @@ static void release_for(struct vmm_memory *memory, uint32_t id, const struct vmm
 	/* What it answers changes nothing: port has said what was wrong with it. */
 	(void)!vmm_port_release_swizzling_range(memory->adapter->port, &args);
 	forget_alternate(range);
-	vmm_os_private_take(range->own);
-	range->own = NULL;
 	range_event(memory, range->owner, for_whom ? VIDMM_RANGE_RECLAIMED : VIDMM_RANGE_RELEASED,
 		    id, for_whom ? for_whom->handle : 0);
 	range->owner->range_count--;

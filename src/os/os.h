@@ -244,11 +244,11 @@ struct vmm_os_viewer {
  */
 struct vmm_os_private;
 /*
- * `keep`: with the content that the range has. VMM_INVALID_PARAMETER: another one lies there. VMM_NO_MEMORY: also when
+ * VMM_INVALID_PARAMETER: another one lies there. VMM_NO_MEMORY: also when
  * descriptors or mappings have run out.
  */
 vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      bool keep, struct vmm_os_private **object) VMM_MUST_CHECK;
+			      struct vmm_os_private **object) VMM_MUST_CHECK;
 /* Does all of the range show that object? NULL shows nothing. */
 bool vmm_os_private_shows(const struct vmm_os_private *object, const struct vmm_os_memory *memory,
 			  uint64_t offset, uint64_t length);

@@ -41,29 +41,13 @@ static void set_range(const struct vmm_os_private *o, struct vmm_os_private *to)
 		over[page] = to;
 }
 
-/* By the file, so that what is not there stays not there. */
-static bool copy_content(const struct vmm_os_private *o)
-{
-	const char *from = o->memory.base + o->offset;
-	uint64_t done = 0;
-
-	while (done < o->length) {
-		ssize_t count = pwrite(o->fd, from + done, o->length - done, (off_t)done);
-
-		if (count <= 0)
-			return false;
-		done += (uint64_t)count;
-	}
-	return true;
-}
-
-static vmm_status lay(struct vmm_os_private *o, bool keep)
+static vmm_status lay(struct vmm_os_private *o)
 {
 	vmm_status status = vmm_os_open_object("vidmm private", o->length, &o->fd);
 
 	if (!vmm_ok(status))
 		return status;
-	if (vmm_os_seal_size(o->fd) && (!keep || copy_content(o)) &&
+	if (vmm_os_seal_size(o->fd) &&
 	    vmm_os_map_over(o->memory.base + o->offset, o->length, o->fd, 0, 0))
 		return VMM_OK;
 	close(o->fd);
@@ -71,7 +55,7 @@ static vmm_status lay(struct vmm_os_private *o, bool keep)
 }
 
 vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      bool keep, struct vmm_os_private **object)
+			      struct vmm_os_private **object)
 {
 	struct vmm_os_private *o;
 	vmm_status status;
@@ -86,7 +70,7 @@ vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offse
 	if (!o)
 		return VMM_NO_MEMORY;
 	*o = (struct vmm_os_private){.memory = *memory, .offset = offset, .length = length};
-	status = lay(o, keep);
+	status = lay(o);
 	if (!vmm_ok(status)) {
 		vmm_free(o);
 		return status;

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include <vidmm/serve.h>
-#include <d3dkmthk.h>
 #include "host/host_private.h"
 #include "packet/packet.h"
 #include "serve/views.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C. What is wrong with the table is said by its line."""
+"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C HERE.H, or table.py OPERATIONS.TSV PREFIX NAMES.H. What is wrong with the table is said by its line."""
 
 import re
 import sys
@@ -116,15 +116,16 @@ def describe(path, things):
         if int(fields[1]) != FIRST[fields[0]] + len(of_kind):
             sys.exit(f'{path}:{number}: numbers are given one after the other, and never again')
         if fields[0] == 'unbuilt':
-            of_kind.append((int(fields[1]), fields[2], type_name, True, name, False))
+            of_kind.append((int(fields[1]), fields[2], type_name, True, name, False, ''))
             continue
-        if fields[4] not in ('in', 'inout'):
+        if fields[4] not in ('in', 'inout', 'const-inout'):
             sys.exit(f'{path}:{number}: in or inout?')
         if fields[5:] not in ([], ['carried']):
             sys.exit(f'{path}:{number}: carried or nothing')
-        of_kind.append((int(fields[1]), fields[2], type_name, fields[4] == 'inout', name, len(fields) == 6))
+        constant = 'const ' if fields[4] != 'inout' and fields[0] != 'runtime' else ''
+        of_kind.append((int(fields[1]), fields[2], type_name, fields[4] != 'in', name, len(fields) == 6, constant))
     lines.append('const struct vmm_wire_operation vmm_wire_operations[] = {')
-    for number, function, _, back, name, _ in sum(calls.values(), []):
+    for number, function, _, back, name, *_ in sum(calls.values(), []):
         lines.append(f'\t{{.number = {number}, .name = "{function}", .back = {"true" if back else "false"}, '
                      f'.argument = &record_{name}}},')
     lines.append('};')
@@ -135,18 +136,30 @@ def describe(path, things):
     return lines, calls
 
 
+def rename(calls, prefix, path):
+    """Macros by which whoever includes them speaks of other functions than those that are exported."""
+    with open(path, 'w', encoding='utf-8') as out:
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n')
+        for _, function, *_ in calls['operation']:
+            out.write(f'#define {function} {prefix}{function}\n')
+
+
 def main():
-    path, header, source = sys.argv[1:]
+    path, *outs = sys.argv[1:]
     lines, calls = describe(path, read(path))
+    if len(outs) == 2:
+        rename(calls, *outs)
+        return
+    header, source, here = outs
+    rename(calls, 'vmm_here_', here)
     with open(header, 'w', encoding='utf-8') as out:
         out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument); unbuilt: with its *. */\n')
         for name, kind, wanted in (('VMM_WIRE_OPERATIONS', 'operation', False), ('VMM_WIRE_CARRIED', 'operation', True),
                                    ('VMM_WIRE_CALLBACKS', 'callback', False), ('VMM_WIRE_UNBUILT', 'unbuilt', False),
                                    ('VMM_WIRE_RUNTIME', 'runtime', False)):
             out.write(f'#define {name}(X)')
-            for number, function, argument, back, _, carried in calls[kind]:
+            for number, function, argument, _, _, carried, constant in calls[kind]:
                 if carried == wanted:
-                    constant = '' if back or kind == 'runtime' else 'const '
                     out.write(f' \\\n\tX({number}, {function}, {constant}{argument})')
             out.write('\n')
         out.write('enum {\n')

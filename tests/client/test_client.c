@@ -350,6 +350,66 @@ static void a_child_has_no_connection(void **state)
 	stop(&w);
 }
 
+/* ---- where the D3DKMT functions go ---- */
+
+static uint32_t adapters_seen(void)
+{
+	D3DKMT_ENUMADAPTERS args = {0};
+
+	return NT_SUCCESS(D3DKMTEnumAdapters(&args)) ? args.NumAdapters : 0;
+}
+
+static void *in_a_thread(void *argument)
+{
+	struct world *w = argument;
+
+	assert_null(vidmm_connection_enter(w->connection));
+	assert_int_equal(adapters_seen(), 1);
+	assert_ptr_equal(vidmm_connection_enter(NULL), w->connection);
+	return NULL;
+}
+
+/* To the process or the connection that was attached last; on a thread that entered one, to that. */
+static void functions_go_where_the_program_says(void **state)
+{
+	struct world w;
+	struct vidmm_process *process;
+	pthread_t thread;
+
+	(void)state;
+	start(&w);
+	assert_int_equal(vidmm_process_open(w.host.host, "local", &process), 0);
+	assert_int_equal(adapters_seen(), 0); /* nobody is attached */
+	vidmm_connection_attach(w.connection);
+	assert_int_equal(adapters_seen(), 1);
+	struct vidmm_client_info info;
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	uint64_t requests = info.requests;
+	vidmm_d3dkmt_attach(process);
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests); /* it stayed here */
+	assert_int_equal(pthread_create(&thread, NULL, in_a_thread, &w), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 1);
+	vidmm_connection_attach(w.connection);
+	assert_null(vidmm_d3dkmt_enter(process));
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 1);
+	(void)vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 2);
+	vidmm_connection_attach(NULL);
+	assert_int_equal(adapters_seen(), 0);
+	vidmm_connection_attach(w.connection);
+	vidmm_process_close(process);
+	stop(&w);
+	assert_int_equal(adapters_seen(), 0); /* with the connection the attachment went */
+}
+
 /* ---- nobody there ---- */
 
 static void nobody_serves_there(void **state)
@@ -388,6 +448,7 @@ int main(void)
 		cmocka_unit_test(who_waits_comes_back),
 		cmocka_unit_test(who_waits_holds_nobody_up),
 		cmocka_unit_test(a_child_has_no_connection),
+		cmocka_unit_test(functions_go_where_the_program_says),
 		cmocka_unit_test(nobody_serves_there),
 	};
 

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/apart.h"
+#include "support/test.h"
+#include "host/host_private.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { REFUSED = -2, UNTRIED = -1, OBJECTS = 1 << 16 };
+
+/* Which object was mapped for writing for whom, by inode: those of memfds do not come again. */
+static struct object {
+	uint64_t inode;
+	uint32_t owner;
+} objects[OBJECTS];
+static uint32_t object_count, viewer_count;
+static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct object *slot_of(uint64_t inode)
+{
+	uint64_t at = inode;
+
+	while (objects[at % OBJECTS].inode && objects[at % OBJECTS].inode != inode)
+		at++;
+	return &objects[at % OBJECTS];
+}
+
+/* What is given to one is given to nobody else, then or later. */
+static void claim(const struct apart_viewer *viewer, uint64_t inode)
+{
+	pthread_mutex_lock(&objects_lock);
+	if (object_count == OBJECTS / 2) {
+		memset(objects, 0, sizeof(objects));
+		object_count = 0;
+	}
+	struct object *o = slot_of(inode);
+	object_count += !o->inode;
+	vmm_assert(!o->inode || o->owner == viewer->id);
+	*o = (struct object){.inode = inode, .owner = viewer->id};
+	pthread_mutex_unlock(&objects_lock);
+}
+
+static struct apart_viewer *of(struct vmm_os_viewer *viewer)
+{
+	return vmm_container_of(viewer, struct apart_viewer, viewer);
+}
+
+/* The range in which all of it lies; lock held. */
+static struct apart_range *find(struct apart_viewer *viewer, const char *address, uint64_t length)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &viewer->ranges) {
+		struct apart_range *r = vmm_container_of(link, struct apart_range, link);
+
+		if (address >= r->address && address + length <= r->address + r->size_bytes)
+			return r;
+	}
+	return NULL;
+}
+
+static vmm_status reserve(struct vmm_os_viewer *v, uint64_t size_bytes, char **address)
+{
+	struct apart_viewer *viewer = of(v);
+	struct apart_range *range = calloc(1, sizeof(*range));
+	char *at = mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0);
+
+	vmm_assert(range);
+	if (at == MAP_FAILED) {
+		free(range);
+		return VMM_NO_MEMORY;
+	}
+	range->address = at;
+	range->size_bytes = size_bytes;
+	pthread_mutex_lock(&viewer->lock);
+	vmm_list_push_back(&viewer->ranges, &range->link);
+	viewer->live++;
+	pthread_mutex_unlock(&viewer->lock);
+	*address = at;
+	return VMM_OK;
+}
+
+static void wake(const struct apart_viewer *viewer, const char *address, uint64_t length)
+{
+	struct uffdio_range range = {.start = (uint64_t)(uintptr_t)address, .len = length};
+
+	if (viewer->userfault_fd >= 0)
+		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_WAKE, &range) == 0);
+}
+
+/* What a client may be given: of a size that stays, and no more than can be read where it may not be written. */
+static void check(int fd, uint64_t length, uint64_t offset, bool writable)
+{
+	struct stat info;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	vmm_assert(seals >= 0 && (seals & F_SEAL_SHRINK));
+	vmm_assert(fstat(fd, &info) == 0 && offset <= (uint64_t)info.st_size &&
+		   length <= (uint64_t)info.st_size - offset);
+	if (writable)
+		return;
+	vmm_assert((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && (seals & F_SEAL_FUTURE_WRITE));
+}
+
+static vmm_status map(struct vmm_os_viewer *v, char *address, uint64_t length, int fd,
+		      uint64_t offset, bool writable)
+{
+	struct apart_viewer *viewer = of(v);
+	int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	struct stat info;
+
+	check(fd, length, offset, writable);
+	pthread_mutex_lock(&viewer->lock);
+	struct apart_range *range = find(viewer, address, length);
+	vmm_assert(range);
+	vmm_assert(fstat(fd, &info) == 0);
+	if (writable)
+		claim(viewer, info.st_ino);
+	/* The bare system call, as in os_memory.c: others go on using the range. */
+	char *at = (char *)syscall(SYS_mmap, address, length, access, MAP_SHARED | MAP_FIXED, fd,
+				   (off_t)offset);
+	vmm_assert(at == address);
+	wake(viewer, address, length);
+	range->frozen &= length != range->size_bytes;
+	viewer->maps++;
+	if (viewer->last_fd >= 0)
+		close(viewer->last_fd);
+	viewer->last_fd = dup(fd);
+	viewer->last_offset = offset;
+	viewer->last_length = length;
+	viewer->last_writable = writable;
+	viewer->last_address = address;
+	pthread_mutex_unlock(&viewer->lock);
+	return VMM_OK;
+}
+
+static void unmap(struct vmm_os_viewer *v, char *address, uint64_t length)
+{
+	struct apart_viewer *viewer = of(v);
+
+	pthread_mutex_lock(&viewer->lock);
+	struct apart_range *range = find(viewer, address, length);
+	vmm_assert(range);
+	vmm_assert(mmap(address, length, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == address);
+	wake(viewer, address, length);
+	range->frozen = false;
+	pthread_mutex_unlock(&viewer->lock);
+}
+
+static void release(struct vmm_os_viewer *v, char *address, uint64_t size_bytes)
+{
+	struct apart_viewer *viewer = of(v);
+
+	pthread_mutex_lock(&viewer->lock);
+	struct apart_range *range = find(viewer, address, size_bytes);
+	vmm_assert(range && range->address == address && range->size_bytes == size_bytes);
+	vmm_list_remove(&range->link);
+	viewer->live--;
+	munmap(address, size_bytes);
+	pthread_mutex_unlock(&viewer->lock);
+	free(range);
+}
+
+static int userfault(struct apart_viewer *viewer)
+{
+	struct uffdio_api api = {.api = UFFD_API,
+				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+					     UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
+
+	if (viewer->userfault_fd != UNTRIED)
+		return viewer->userfault_fd;
+	viewer->userfault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (viewer->userfault_fd >= 0 && ioctl(viewer->userfault_fd, UFFDIO_API, &api)) {
+		close(viewer->userfault_fd);
+		viewer->userfault_fd = REFUSED;
+	}
+	return viewer->userfault_fd < 0 ? (viewer->userfault_fd = REFUSED) : viewer->userfault_fd;
+}
+
+static vmm_status freeze(struct vmm_os_viewer *v, char *address, uint64_t length)
+{
+	struct apart_viewer *viewer = of(v);
+	struct uffdio_register request = {
+		.range = {.start = (uint64_t)(uintptr_t)address, .len = length},
+		.mode = UFFDIO_REGISTER_MODE_WP};
+	struct uffdio_writeprotect protect = {.range = request.range,
+					      .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+	vmm_status status = VMM_NOT_SUPPORTED;
+
+	if (viewer->virtual_time)
+		return VMM_OK;
+	pthread_mutex_lock(&viewer->lock);
+	struct apart_range *range = find(viewer, address, length);
+	vmm_assert(range);
+	if (!viewer->cannot_freeze && userfault(viewer) >= 0) {
+		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_REGISTER, &request) == 0);
+		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_WRITEPROTECT, &protect) == 0);
+		range->frozen = true;
+		viewer->freezes++;
+		status = VMM_OK;
+	}
+	pthread_mutex_unlock(&viewer->lock);
+	return status;
+}
+
+static void thaw(struct vmm_os_viewer *v, char *address, uint64_t length)
+{
+	struct apart_viewer *viewer = of(v);
+	struct uffdio_range at = {.start = (uint64_t)(uintptr_t)address, .len = length};
+	struct uffdio_writeprotect protect = {.range = at};
+
+	pthread_mutex_lock(&viewer->lock);
+	struct apart_range *range = find(viewer, address, length);
+	vmm_assert(range);
+	if (range->frozen) {
+		(void)!ioctl(viewer->userfault_fd, UFFDIO_WRITEPROTECT, &protect);
+		vmm_assert(ioctl(viewer->userfault_fd, UFFDIO_UNREGISTER, &at) == 0);
+		wake(viewer, address, length);
+	}
+	range->frozen = false;
+	pthread_mutex_unlock(&viewer->lock);
+}
+
+static const struct vmm_os_viewer_ops ops = {.reserve = reserve,
+					     .map = map,
+					     .unmap = unmap,
+					     .release = release,
+					     .freeze = freeze,
+					     .thaw = thaw};
+
+void apart_begin(struct apart_viewer *viewer, bool virtual_time)
+{
+	*viewer = (struct apart_viewer){.viewer = {.ops = &ops},
+					.virtual_time = virtual_time,
+					.userfault_fd = UNTRIED,
+					.last_fd = -1};
+	pthread_mutex_init(&viewer->lock, NULL);
+	vmm_list_init(&viewer->ranges);
+	pthread_mutex_lock(&objects_lock);
+	viewer->id = ++viewer_count;
+	pthread_mutex_unlock(&objects_lock);
+}
+
+void apart_end(struct apart_viewer *viewer)
+{
+	vmm_assert(viewer->live == 0 && vmm_list_empty(&viewer->ranges));
+	if (viewer->userfault_fd >= 0)
+		close(viewer->userfault_fd);
+	if (viewer->last_fd >= 0)
+		close(viewer->last_fd);
+	pthread_mutex_destroy(&viewer->lock);
+}
+
+/* ---- every process of a test ---- */
+
+vidmm_status __real_vidmm_process_open(struct vidmm_host *host, const char *name,
+				       struct vidmm_process **process);
+vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,
+				       struct vidmm_process **process);
+void __real_vidmm_process_close(struct vidmm_process *process);
+void __wrap_vidmm_process_close(struct vidmm_process *process);
+
+vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,
+				       struct vidmm_process **process)
+{
+	struct apart_viewer *viewer;
+
+	if (!getenv("VIDMM_APART") || !host || !process)
+		return __real_vidmm_process_open(host, name, process);
+	viewer = calloc(1, sizeof(*viewer));
+	vmm_assert(viewer);
+	apart_begin(viewer, vmm_os_kind(host->world.os) == VMM_OS_SIM);
+	vmm_status status = vmm_host_process_open_apart(host, name, &viewer->viewer, process);
+	if (!vmm_ok(status)) {
+		apart_end(viewer);
+		free(viewer);
+	}
+	return status;
+}
+
+void __wrap_vidmm_process_close(struct vidmm_process *process)
+{
+	struct vmm_os_viewer *viewer = process ? vidmm_core_process(process)->viewer : NULL;
+
+	__real_vidmm_process_close(process);
+	if (!viewer || viewer->ops != &ops || !getenv("VIDMM_APART"))
+		return;
+	apart_end(of(viewer));
+	free(of(viewer));
+}
+
+/*
+ * Tests that ask for what is different for a process in another address space, by a part of their names; the rest of the suite must
+ * not tell the two apart.
+ */
+static const char *const different[] = {
+	/* Existing memory by its address is refused (STATUS_NOT_SUPPORTED): it comes as a section. */
+	"alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others",
+	"creating_what_is_kept_in_system_memory",
+	/* A swizzling range whose window is not the allocation's own place is not used: the fallback is. */
+	"swz_24_the_miniport_may_choose_size_and_place",
+	"swz_24_also_of_memory_that_the_cpu_does_not_see",
+	"lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look",
+	"swz_24_an_address_of_its_own_shows_the_picture_too",
+	"swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost",
+	/* Space of a segment is given away when what lay there has left, not before. */
+	"spl_13_memory_in_flight_is_waited_for",
+};
+
+int __real__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t count,
+				   CMFixtureFunction setup, CMFixtureFunction teardown);
+int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t count,
+				   CMFixtureFunction setup, CMFixtureFunction teardown);
+
+static bool is_different(const char *name)
+{
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(different); i++)
+		if (strstr(name, different[i]))
+			return true;
+	return false;
+}
+
+int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t count,
+				   CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+	struct CMUnitTest *same = calloc(count + 1, sizeof(*same));
+	size_t kept = 0;
+
+	vmm_assert(same);
+	for (size_t i = 0; i < count; i++)
+		if (!getenv("VIDMM_APART") || !is_different(tests[i].name))
+			same[kept++] = tests[i];
+	int failed = __real__cmocka_run_group_tests(name, same, kept, setup, teardown);
+	free(same);
+	return failed;
+}
