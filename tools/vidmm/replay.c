@@ -280,6 +280,16 @@ enum replay_status replay_run(const struct replay_options *options, struct repla
 	return result->status;
 }
 
+bool replay_knows(const struct replay_options *options, size_t offset)
+{
+	if (!options->connect)
+		return true;
+	if (offset == offsetof(struct replay_result, peak_live_bytes))
+		return options->input_count == 1;
+	return offset < offsetof(struct replay_result, patches) ||
+	       offset >= offsetof(struct replay_result, blocks_checked);
+}
+
 void replay_result_finish(struct replay_result *result)
 {
 	free(result->headers);

@@ -30,7 +30,7 @@ enum replay_status world_start(struct world *world)
 	pthread_mutex_init(&world->lock, NULL);
 	if (world->options->verify != REPLAY_VERIFY_NONE)
 		world->block_bytes = world->options->verify == REPLAY_VERIFY_FULL ? 4096 : 65536;
-	world->place = &door_here;
+	world->place = world->options->connect ? &door_there : &door_here;
 	world->exchange = world->crew.exchange ? world->crew.exchange : exchange_create(false);
 	if (!world->exchange) {
 		world_message(world, "out of memory");
