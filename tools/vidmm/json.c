@@ -138,6 +138,27 @@ static const char *backend_of(const struct replay_options *options)
 	return options->host_kind == VIDMM_HOST_SIM ? "sim" : "linux";
 }
 
+static void add_memory(json_t *object, const struct options *options, const struct run *run)
+{
+	static const char *const keys[] = {"vram_bytes", "vram_percent", "vram_percent_of",
+					   "aperture_bytes"};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]) && options->replay.connect; i++)
+		json_object_set_new(object, keys[i], json_null());
+	if (options->replay.connect)
+		return;
+	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
+	json_object_set_new(object, "vram_percent",
+			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
+	json_object_set_new(object, "vram_percent_of",
+			    run->memory.bytes
+				    ? json_null()
+				    : json_string(run->memory.largest ? "largest" : "peak"));
+	json_object_set_new(object, "aperture_bytes",
+			    json_integer((json_int_t)options->replay.aperture_bytes));
+}
+
 static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const statuses[] = {"clean", "findings", "usage", "bad input",
@@ -158,15 +179,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "gpu_time",
 			    json_string(options->replay.gpu_time ? "model" : "none"));
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
-	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
-	json_object_set_new(object, "vram_percent",
-			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
-	json_object_set_new(object, "vram_percent_of",
-			    run->memory.bytes
-				    ? json_null()
-				    : json_string(run->memory.largest ? "largest" : "peak"));
-	json_object_set_new(object, "aperture_bytes",
-			    json_integer((json_int_t)options->replay.aperture_bytes));
+	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
 	json_object_set_new(object, "segments", segments_of(result));
 	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), options,

@@ -93,6 +93,7 @@ enum replay_status umd_context_end(struct umd *umd, uint32_t number)
 enum replay_status umd_drain(struct umd *umd)
 {
 	struct umd_buffer marker = {.size_bytes = UMD_PAGE_BYTES, .key = UMD_NO_KEY};
+	const uint64_t renders = umd->world->result->renders;
 	enum replay_status status = REPLAY_CLEAN;
 	uint32_t i;
 
@@ -106,5 +107,7 @@ enum replay_status umd_drain(struct umd *umd)
 		if (status == REPLAY_CLEAN)
 			status = umd_wait_idle(umd, &marker, true);
 	}
+	/* No doing of the recorded program's. */
+	umd->world->result->renders = renders;
 	return status == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &marker) : status;
 }
