@@ -74,7 +74,7 @@ static enum replay_status size_runs(struct options *options, struct talk *talk, 
 	for (i = 0; i < options->run_count && status == REPLAY_CLEAN; i++) {
 		runs[i].memory = options->runs[i];
 		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
-		if (options->runs[i].bytes)
+		if (options->runs[i].bytes || options->replay.connect)
 			continue;
 		talk->progress.what = "measuring";
 		if (measure.peak_live_bytes == 0)
