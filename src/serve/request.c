@@ -132,11 +132,14 @@ struct request {
 
 static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
 {
-	struct vmm_process *before = vmm_kmt_serve(vidmm_core_process(session->process));
+	/* Where threads are coroutines of one, it is their own word that says for whom they work. */
+	struct vmm_process *(*work_for)(struct vmm_process *) =
+		session->server->hooks.stepped ? vmm_kmt_enter : vmm_kmt_serve;
+	struct vmm_process *before = work_for(vidmm_core_process(session->process));
 	void *device = vmm_serve_device(session, request->head.device);
 	int32_t status = request->function(session, device, argument);
 
-	(void)vmm_kmt_serve(before);
+	(void)work_for(before);
 	return status;
 }
 
