@@ -143,6 +143,29 @@ vmm_status vmm_workers_start(struct vidmm_server *server) VMM_MUST_CHECK;
 void vmm_workers_end(struct vidmm_server *server);
 void vmm_channel_arm(struct vmm_channel *channel);
 
+/* What an epoll event is about, is done. */
+void vmm_worker_handle(struct vmm_worker *worker, uint64_t data);
+void vmm_worker_destroy(struct vmm_worker *worker);
+
+/* ---- step.c: worlds with one thread (sim) ---- */
+/*
+ * A server without threads: whoever sends it something calls vmm_server_step, which does what there is to do. A call that blocks
+ * holds the caller, as it would within one process. `shown` hears of each view instruction when it has been sent, under locks of the core.
+ */
+struct vmm_server_hooks {
+	bool stepped;
+	void (*shown)(void *context, struct vmm_os_viewer *viewer);
+	/* A notice has been sent; no lock is held. */
+	void (*noticed)(void *context, struct vmm_os_viewer *viewer);
+	void *context;
+};
+vmm_status vmm_server_create_hooked(struct vidmm_host *host,
+				    const struct vidmm_server_options *options,
+				    const struct vmm_server_hooks *hooks,
+				    struct vidmm_server **server) VMM_MUST_CHECK;
+void vmm_server_step(struct vidmm_server *server);
+void vmm_server_steps_finish(struct vidmm_server *server);
+
 /* ---- server.c ---- */
 struct vmm_listener {
 	struct vidmm_server *server;
@@ -153,7 +176,9 @@ struct vmm_listener {
 struct vidmm_server {
 	struct vidmm_host *host;
 	struct vidmm_server_options options;
-	int epoll, deaths, end; /* end: an eventfd */
+	struct vmm_server_hooks hooks;
+	struct vmm_list spare_steps; /* workers without a thread; guarded by lock */
+	int epoll, deaths, end;      /* end: an eventfd */
 	int spare; /* a descriptor that can be done without, so that a client can be turned away */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;

@@ -144,6 +144,8 @@ static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view
 		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_VIEW, .descriptors = fd >= 0};
 	message.u.view.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
+	if (views->config.shown)
+		views->config.shown(views->config.shown_context, &views->viewer);
 	return message.u.view.number;
 }
 
@@ -298,7 +300,7 @@ static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint6
 	struct uffdio_register request = {.range = {.start = address, .len = length},
 					  .mode = UFFDIO_REGISTER_MODE_WP};
 
-	if (views->dead)
+	if (views->dead || views->config.alone)
 		return VMM_OK; /* it has no more to say */
 	if (fd < 0 || !is_made_locked(views, address))
 		return VMM_NOT_SUPPORTED;

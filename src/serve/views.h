@@ -23,6 +23,10 @@ struct vmm_views_config {
 	int epoll;         /* tells `data` when the socket can be written to again */
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
+	bool alone; /* nobody stores while something moves: freezing needs nothing */
+	/* Hears of each instruction that has been sent, with the lock; NULL: nobody. */
+	void (*shown)(void *context, struct vmm_os_viewer *viewer);
+	void *shown_context;
 };
 
 struct vmm_views {

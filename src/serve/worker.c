@@ -25,7 +25,7 @@ void vmm_channel_arm(struct vmm_channel *channel)
 
 /* ---- threads ---- */
 
-static void destroy(struct vmm_worker *worker)
+void vmm_worker_destroy(struct vmm_worker *worker)
 {
 	vmm_packet_finish(&worker->packet);
 	vmm_wire_finish(&worker->call);
@@ -47,11 +47,11 @@ static void join_ended(struct vidmm_server *server)
 		if (!worker)
 			return;
 		pthread_join(worker->thread, NULL);
-		destroy(worker);
+		vmm_worker_destroy(worker);
 	}
 }
 
-static void handle(struct vmm_worker *worker, uint64_t data)
+void vmm_worker_handle(struct vmm_worker *worker, uint64_t data)
 {
 	struct vidmm_server *server = worker->server;
 	void *what = (void *)(uintptr_t)(data & ~(uint64_t)VMM_SOURCE_MASK);
@@ -104,7 +104,7 @@ static void *work(void *argument)
 			break;
 		}
 		if (count > 0)
-			handle(worker, event.data.u64);
+			vmm_worker_handle(worker, event.data.u64);
 	}
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count--;
@@ -150,7 +150,7 @@ static bool add(struct vidmm_server *server)
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	if (!started)
-		destroy(worker);
+		vmm_worker_destroy(worker);
 	return started;
 }
 
@@ -160,7 +160,7 @@ bool vmm_worker_leave(struct vmm_worker *worker)
 
 	if (worker->left)
 		return false;
-	if (atomic_fetch_sub(&server->waiting, 1) <= 1 && !add(server)) {
+	if (!server->hooks.stepped && atomic_fetch_sub(&server->waiting, 1) <= 1 && !add(server)) {
 		atomic_fetch_add(&server->waiting, 1);
 		return false;
 	}
@@ -171,7 +171,8 @@ bool vmm_worker_leave(struct vmm_worker *worker)
 void vmm_worker_return(struct vmm_worker *worker)
 {
 	worker->left = false;
-	atomic_fetch_add(&worker->server->waiting, 1);
+	if (!worker->server->hooks.stepped)
+		atomic_fetch_add(&worker->server->waiting, 1);
 }
 
 vmm_status vmm_workers_start(struct vidmm_server *server)
@@ -276,7 +277,8 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 
 static bool asks_at_once(struct vmm_channel *channel, uint64_t now_ns)
 {
-	return channel->session && now_ns - channel->answered_ns < AT_ONCE_NS;
+	return channel->session && !channel->server->hooks.stepped &&
+	       now_ns - channel->answered_ns < AT_ONCE_NS;
 }
 
 /* One message, or none. False: the channel has come to its end. */
