@@ -219,7 +219,7 @@ static NTSTATUS make_objects(struct creation *c)
 
 	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < c->request->count; i++) {
-		struct vmm_allocation *a = c->allocations[i] = vmm_calloc(1, sizeof(*a));
+		struct vmm_allocation *a = c->allocations[i] = vmm_pool_take(c->memory);
 
 		if (!a) {
 			status = STATUS_NO_MEMORY;
@@ -358,7 +358,7 @@ static void undo_objects(struct creation *c)
 			c->device->adapter->allocation_count--;
 			vmm_account_put(c->allocations[i]->account);
 		}
-		vmm_free(c->allocations[i]);
+		vmm_pool_give(c->memory, c->allocations[i]);
 	}
 	vmm_paging_unlock(c->device->adapter);
 }

@@ -94,7 +94,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
 	vmm_account_put(allocation->account);
-	vmm_free(allocation);
+	vmm_pool_give(memory, allocation);
 }
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
@@ -141,7 +141,7 @@ static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
 		if (ref != &a->own)
 			vmm_free(ref);
 		vmm_account_put(a->account);
-		vmm_free(a);
+		vmm_pool_give(memory, a);
 	}
 }
 

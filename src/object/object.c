@@ -9,6 +9,8 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->os = os;
 	world->nt = nt;
 	world->observe = observe;
+	atomic_init(&world->sync_numbers, 0);
+	atomic_init(&world->sync_owner_numbers, 0);
 	world->next_process_id = 0;
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
