@@ -43,6 +43,10 @@ struct _D3DDDI_DEVICECALLBACKS;
 VIDMM_API const struct _D3DDDI_DEVICECALLBACKS *vidmm_remote_device_callbacks(
 	struct vidmm_remote_device *device);
 VIDMM_API void *vidmm_remote_device_handle(struct vidmm_remote_device *device);
+/* The driver's function is called on a thread of the library's, with no lock held. */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_remote_device_set_trim(struct vidmm_remote_device *device, void *umd_device,
+			     vidmm_trim_residency_set_fn *trim_residency_set);
 VIDMM_API VIDMM_MUST_CHECK vidmm_status
 vidmm_remote_resource_set_shared(struct vidmm_remote_device *device, void *runtime_resource);
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_resource_share(

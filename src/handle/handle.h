@@ -50,6 +50,8 @@ struct vmm_handle_table {
 	_Atomic(struct vmm_handle_entry *) entries;
 	_Atomic uint32_t capacity;
 	uint32_t used;
+	uint32_t limit;           /* of `used`; 0: none */
+	_Atomic uint32_t refused; /* creations, because of it; read without the lock */
 	uint32_t kind;
 	uint32_t free_head, free_tail; /* FIFO of slots; UINT32_MAX none */
 	/* The smaller ones of before, into which somebody without the lock may still look. */
@@ -59,7 +61,7 @@ struct vmm_handle_table {
 
 void vmm_handle_table_init(struct vmm_handle_table *table, enum vmm_handle_kind kind);
 void vmm_handle_table_finish(struct vmm_handle_table *table); /* asserts that it is empty */
-/* 0 when out of memory or out of indices. */
+/* 0 when out of memory, out of indices or at the limit. */
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type,
 			   void *object) VMM_MUST_CHECK;
 /* Asserts that it is live. True: it was shown, so that somebody may have its address without the lock. */

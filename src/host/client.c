@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes, devices and what the runtime does for a user-mode driver. */
+#include "host/elsewhere.h"
 #include "host/host_private.h"
 
 vidmm_status vidmm_process_open(struct vidmm_host *host, const char *name,
@@ -106,11 +107,13 @@ uint32_t vidmm_process_id(const struct vidmm_process *process)
 
 void vidmm_d3dkmt_attach(struct vidmm_process *process)
 {
+	vmm_elsewhere_attach_here();
 	vmm_kmt_attach(vidmm_core_process(process));
 }
 
 struct vidmm_process *vidmm_d3dkmt_enter(struct vidmm_process *process)
 {
+	vmm_elsewhere_enter_here(process != NULL);
 	return (struct vidmm_process *)vmm_kmt_enter(vidmm_core_process(process));
 }
 

@@ -190,6 +190,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
+	a->account = vmm_account_get(c->device->process->account);
 	a->shared = c->resource && c->resource->shared;
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
@@ -356,6 +357,7 @@ static void undo_objects(struct creation *c)
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
 			vmm_list_remove(&c->allocations[i]->all);
 			c->device->adapter->allocation_count--;
+			vmm_account_put(c->allocations[i]->account);
 		}
 		vmm_pool_give(c->memory, c->allocations[i]);
 	}

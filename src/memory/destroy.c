@@ -93,6 +93,7 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 					    false);
 	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
+	vmm_account_put(allocation->account);
 	vmm_pool_give(memory, allocation);
 }
 
@@ -144,6 +145,7 @@ static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
 		free_kmd_resource(adapter, a->kmd_resource);
 		if (ref != &a->own)
 			vmm_free(ref);
+		vmm_account_put(a->account);
 		vmm_pool_give(memory, a);
 	}
 }

@@ -74,6 +74,7 @@ void vmm_process_destroy(struct vmm_process *process)
 	vmm_handle_for_each(&process->handles, drop_handle, &process->handles);
 	vmm_handle_table_finish(&process->handles);
 	vmm_os_mutex_finish(&process->lock);
+	vmm_account_put(process->account);
 	vmm_free(process);
 }
 

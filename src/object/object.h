@@ -199,6 +199,24 @@ struct vmm_device_name {
 
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
+/*
+ * What a process has taken of the host's memory, and may take (src/serve). Its own, its allocations' and that of each backing store
+ * that was charged to it. No lock.
+ */
+struct vmm_account {
+	_Atomic uint32_t references;
+	_Atomic uint32_t refused; /* charges */
+	_Atomic uint64_t bytes;
+	uint64_t limit_bytes; /* 0: none; constant */
+};
+struct vmm_account *vmm_account_create(uint64_t limit_bytes); /* NULL: no memory */
+/* All of them take NULL, of a process that nobody counts for. */
+struct vmm_account *vmm_account_get(struct vmm_account *account);
+void vmm_account_put(struct vmm_account *account);
+/* False: it would be beyond the limit, and is not charged. */
+bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CHECK;
+void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
+
 struct vmm_process {
 	_Atomic bool reserves;  /* memory of some adapter (PRI-14) */
 	_Atomic bool addresses; /* it has GPU virtual addresses on some adapter */
@@ -206,8 +224,9 @@ struct vmm_process {
 	uint32_t id;
 	char name[32];
 	struct vmm_os_viewer
-		*viewer;          /* who carries out its views; NULL: it is in this one; constant */
-	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
+		*viewer; /* who carries out its views; NULL: it is in this one; constant */
+	struct vmm_account *account; /* NULL: nobody counts; constant once it has handles */
+	struct vmm_os_mutex lock;    /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
 	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
@@ -339,6 +358,7 @@ struct vmm_backing {
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
 	struct vmm_os_private
 		*own; /* what lies over the pages, for a client that is apart; NULL: nothing */
+	struct vmm_account *account; /* that its bytes are charged to, or NULL */
 };
 
 struct vmm_allocation;
@@ -494,7 +514,8 @@ struct vmm_allocation {
 	void *kmd_allocation;
 	struct vmm_os_viewer
 		*viewer; /* of its creator, if that is apart and the CPU may see it; paging lock */
-	uint32_t owner;  /* process that created it; it may be gone, its id comes never again */
+	struct vmm_account *account; /* of its creator; constant */
+	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	bool shared, primary;
 	uint32_t source_id; /* VidPnSourceId of a primary */

@@ -65,6 +65,7 @@ static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_m
 		return ask_descriptor(call, at + member->at);
 	case VMM_WIRE_DESCRIPTOR_OUT:
 	case VMM_WIRE_INTO:
+	case VMM_WIRE_UNREAD:
 		vmm_wire_set_slot(call, at + member->at, VMM_WIRE_NULL);
 		return VMM_OK;
 	case VMM_WIRE_PRESENCE:
@@ -93,6 +94,8 @@ vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operat
 	call->operation = operation;
 	call->request.length = 0;
 	call->count = call->descriptor_count = 0;
+	if (!argument || !operation->argument->bytes)
+		return VMM_OK;
 	if (!vmm_wire_append(&call->request, argument, operation->argument->bytes))
 		return VMM_NO_MEMORY;
 	return ask_record(call, operation->argument, 0);
@@ -213,6 +216,8 @@ static vmm_status settle_record(struct vmm_wire_call *call, const struct vmm_wir
 vmm_status vmm_wire_accept(struct vmm_wire_call *call, const uint8_t *answer, uint32_t bytes,
 			   void *argument)
 {
+	if (!argument || !call->operation->argument->bytes)
+		return bytes ? VMM_INVALID_PARAMETER : VMM_OK;
 	vmm_status status = fill(call, answer, bytes);
 
 	call->next = 0;

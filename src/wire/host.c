@@ -62,6 +62,7 @@ static vmm_status receive_member(struct vmm_wire_call *call, const struct vmm_wi
 		return receive_descriptor(call, at + member->at);
 	case VMM_WIRE_DESCRIPTOR_OUT:
 	case VMM_WIRE_INTO:
+	case VMM_WIRE_UNREAD:
 		return vmm_wire_slot(call, at + member->at) == VMM_WIRE_NULL
 			       ? VMM_OK
 			       : VMM_INVALID_PARAMETER;
@@ -100,6 +101,11 @@ vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_op
 	call->count = 0;
 	call->foreign = false;
 	*bytes = (struct vmm_wire_bytes){0};
+	if (!call->request.length) { /* what there is of it, is not of the client's */
+		vmm_free(call->request.data);
+		call->request = (struct vmm_wire_bytes){0};
+		return VMM_OK;
+	}
 	if (call->descriptor_count > VMM_WIRE_DESCRIPTORS_MAX || call->request.length < end)
 		return VMM_INVALID_PARAMETER;
 	vmm_status status = receive_record(call, operation->argument, 0, &end);
@@ -177,6 +183,10 @@ static void forget_record(struct vmm_wire_call *call, const struct vmm_wire_reco
 vmm_status vmm_wire_answer(struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
 {
 	call->next = call->descriptor_count = 0;
+	if (!call->request.data) {
+		answer->length = 0;
+		return VMM_OK;
+	}
 	forget_record(call, call->operation->argument, 0);
 	answer->length = 0;
 	if (call->operation->back &&

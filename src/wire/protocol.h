@@ -70,21 +70,23 @@ struct vmm_message_refused {
 	char why[116]; /* for people; ends with 0 */
 };
 
-/* Payload: what vmm_wire_ask made. */
+/* Payload: what vmm_wire_ask made; none for a call with NULL for its argument. */
 struct vmm_message_request {
 	struct vmm_message_head head;
 	uint32_t operation; /* operations.tsv */
-	uint32_t
-		device; /* of a device callback: what the operation that made the device gave; else 0 */
-	uint64_t tag; /* comes back with the answer */
+	uint32_t device;    /* of a device callback: what device_create gave; else 0 */
+	uint64_t tag;       /* comes back with the answer */
 };
 
 /* Payload: what vmm_wire_answer made, unless `answered` is 0. */
 struct vmm_message_answer {
 	struct vmm_message_head head;
 	int32_t status; /* NTSTATUS or HRESULT, of the call itself */
-	uint32_t
-		answered; /* 0: the host refused the request before it came to a call; status says why */
+	/*
+	 * 0: the host refused the request before it came to a call; status, an NTSTATUS, says why. A payload that vmm_wire_receive refuses
+	 * is refused so, and does not end the connection: client and host may not have agreed what a union held (sync_values).
+	 */
+	uint32_t answered;
 	uint64_t tag;
 	uint64_t
 		views; /* the client has executed all instructions up to this number before the call returns */
@@ -92,11 +94,29 @@ struct vmm_message_answer {
 
 enum vmm_view_what { VMM_VIEW_MAP = 1, VMM_VIEW_UNMAP, VMM_VIEW_RELEASE };
 
+/* What comes on the view socket has numbers in the order of sending, notices too: 1, 2, 3 ... */
 struct vmm_message_view {
-	struct vmm_message_head head;     /* MAP: one descriptor */
-	uint64_t number;                  /* 1, 2, 3 ... */
+	struct vmm_message_head head; /* MAP: one descriptor */
+	uint64_t number;
 	uint32_t what, writable;          /* enum vmm_view_what */
 	uint64_t address, length, offset; /* MAP: [offset, +length) of the descriptor's object */
+};
+
+enum vmm_notice_what {
+	VMM_NOTICE_TRIM_DEVICE = 1, /* a vidmm_trim_residency_set_fn: device_set_trim */
+	VMM_NOTICE_TRIM /* a PFND3DKMT_TRIMNOTIFICATIONCALLBACK: D3DKMTRegisterTrimNotification */
+};
+
+/*
+ * The client's library calls the function, on a thread of its own; the host does not wait for that. After the answer to the end of a
+ * registration no notice of it is sent; the client waits for one under way.
+ */
+struct vmm_message_notice {
+	struct vmm_message_head head;
+	uint64_t number;
+	uint32_t what, flags;       /* enum vmm_notice_what; D3DDDI_TRIMRESIDENCYSET_FLAGS */
+	uint64_t function, context; /* as the client gave them; numbers to the host */
+	uint64_t bytes;             /* NumBytesToTrim */
 };
 
 struct vmm_message_client {

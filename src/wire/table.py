@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C. What is wrong with the table is said by its line."""
+"""The C form of operations.tsv: table.py OPERATIONS.TSV OUT.H OUT.C HERE.H, or table.py OPERATIONS.TSV PREFIX NAMES.H. What is wrong with the table is said by its line."""
 
 import re
 import sys
 
 RECORD_KINDS = {'descriptor': 'DESCRIPTOR', 'code': 'CODE', 'descriptor-out': 'DESCRIPTOR_OUT', 'address': 'ADDRESS',
-                'memory': 'MEMORY', 'token': 'TOKEN', 'presence': 'PRESENCE'}
+                'memory': 'MEMORY', 'token': 'TOKEN', 'presence': 'PRESENCE', 'unread': 'UNREAD'}
+
+# What a line may begin with: the first of its numbers.
+FIRST = {'operation': 1, 'callback': 1001, 'unbuilt': 1501, 'runtime': 2001}
+COLUMNS = {'operation': (5, 6), 'unbuilt': (4,)}
 
 
 class Bad(Exception):
@@ -49,7 +53,11 @@ def member(type_name, fields, records):
     for condition in when.split('+') if when != '-' else []:
         bits = re.fullmatch(r'([\w.]+)&(0x[0-9A-Fa-f]+)=(\w+)', condition)
         values = re.fullmatch(r'values>=([12]):(\w+)', condition)
-        if bits:
+        given = re.fullmatch(r'(null|set):(\w+)', condition)
+        if given:
+            parts.append(f'.given_at = offsetof({type_name}, {given[2]}), '
+                         f'.given = {"VMM_WIRE_IF_SET" if given[1] == "set" else "VMM_WIRE_IF_NULL"}')
+        elif bits:
             parts.append(f'.when_at = offsetof({type_name}, {bits[1]}), .when_mask = {bits[2]}u, .when_value = {bits[3]}u')
         elif values:
             parts.append(f'.when_values = {values[1]}, .when_objects = offsetof({type_name}, {values[2]})')
@@ -74,7 +82,7 @@ def read(path):
                     things[-1][2].append((number, fields[1:]))
                 elif fields[0] == 'record' and len(fields) == 2:
                     things.append((number, fields, []))
-                elif fields[0] == 'operation' and len(fields) in (5, 6):
+                elif fields[0] in FIRST and len(fields) in COLUMNS.get(fields[0], (5,)):
                     things.append((number, fields, []))
                 else:
                     raise Bad('what is that?')
@@ -84,8 +92,8 @@ def read(path):
 
 
 def describe(path, things):
-    """The C source's lines."""
-    records, operations, lines = set(), [], []
+    """The C source's lines; the calls, by what their lines begin with."""
+    records, calls, lines = set(), {kind: [] for kind in FIRST}, []
     for number, fields, members in things:
         type_name = fields[1] if fields[0] == 'record' else fields[3]
         name = identifier(fields[1] if fields[0] == 'record' else fields[2])
@@ -97,38 +105,67 @@ def describe(path, things):
                 sys.exit(f'{path}:{at}: {bad}')
         if initializers:
             lines += [f'static const struct vmm_wire_member members_{name}[] = {{', *initializers, '};']
+        size = '0' if fields[0] == 'unbuilt' else f'sizeof({type_name})'
         lines += [f'static const struct vmm_wire_record record_{name} = {{',
-                  f'\t.bytes = sizeof({type_name}), .members = {f"members_{name}" if initializers else "NULL"}, '
+                  f'\t.bytes = {size}, .members = {f"members_{name}" if initializers else "NULL"}, '
                   f'.count = {len(initializers)},', '};']
         if fields[0] == 'record':
             records.add(type_name)
             continue
-        if int(fields[1]) != len(operations) + 1:
+        of_kind = calls[fields[0]]
+        if int(fields[1]) != FIRST[fields[0]] + len(of_kind):
             sys.exit(f'{path}:{number}: numbers are given one after the other, and never again')
-        if fields[4] not in ('in', 'inout'):
+        if fields[0] == 'unbuilt':
+            of_kind.append((int(fields[1]), fields[2], type_name, True, name, False, ''))
+            continue
+        if fields[4] not in ('in', 'inout', 'const-inout'):
             sys.exit(f'{path}:{number}: in or inout?')
         if fields[5:] not in ([], ['carried']):
             sys.exit(f'{path}:{number}: carried or nothing')
-        operations.append((fields[2], type_name, fields[4] == 'inout', name, len(fields) == 6))
+        constant = 'const ' if fields[4] != 'inout' and fields[0] != 'runtime' else ''
+        of_kind.append((int(fields[1]), fields[2], type_name, fields[4] != 'in', name, len(fields) == 6, constant))
     lines.append('const struct vmm_wire_operation vmm_wire_operations[] = {')
-    for number, (function, _, back, name, _) in enumerate(operations, 1):
+    for number, function, _, back, name, *_ in sum(calls.values(), []):
         lines.append(f'\t{{.number = {number}, .name = "{function}", .back = {"true" if back else "false"}, '
                      f'.argument = &record_{name}}},')
-    lines += ['};', f'const uint32_t vmm_wire_operation_count = {len(operations)};']
-    return lines, operations
+    lines.append('};')
+    lines.append('const struct vmm_wire_numbers vmm_wire_numbers[] = {')
+    for kind, first in FIRST.items():
+        lines.append(f'\t{{{first}, {len(calls[kind])}}},')
+    lines += ['};', f'const uint32_t vmm_wire_operation_count = {sum(map(len, calls.values()))};']
+    return lines, calls
+
+
+def rename(calls, prefix, path):
+    """Macros by which whoever includes them speaks of other functions than those that are exported."""
+    with open(path, 'w', encoding='utf-8') as out:
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n')
+        for _, function, *_ in calls['operation']:
+            out.write(f'#define {function} {prefix}{function}\n')
 
 
 def main():
-    path, header, source = sys.argv[1:]
-    lines, operations = describe(path, read(path))
+    path, *outs = sys.argv[1:]
+    lines, calls = describe(path, read(path))
+    if len(outs) == 2:
+        rename(calls, *outs)
+        return
+    header, source, here = outs
+    rename(calls, 'vmm_here_', here)
     with open(header, 'w', encoding='utf-8') as out:
-        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument) */\n')
-        for name, wanted in ('VMM_WIRE_OPERATIONS', False), ('VMM_WIRE_CARRIED', True):
+        out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. X(number, function, argument); unbuilt: with its *. */\n')
+        for name, kind, wanted in (('VMM_WIRE_OPERATIONS', 'operation', False), ('VMM_WIRE_CARRIED', 'operation', True),
+                                   ('VMM_WIRE_CALLBACKS', 'callback', False), ('VMM_WIRE_UNBUILT', 'unbuilt', False),
+                                   ('VMM_WIRE_RUNTIME', 'runtime', False)):
             out.write(f'#define {name}(X)')
-            for number, (function, argument, _, _, carried) in enumerate(operations, 1):
+            for number, function, argument, _, _, carried, constant in calls[kind]:
                 if carried == wanted:
-                    out.write(f' \\\n\tX({number}, {function}, {argument})')
+                    out.write(f' \\\n\tX({number}, {function}, {constant}{argument})')
             out.write('\n')
+        out.write('enum {\n')
+        for number, function, *_ in sum(calls.values(), []):
+            out.write(f'\tVMM_WIRE_{function} = {number},\n')
+        out.write('};\n')
     with open(source, 'w', encoding='utf-8') as out:
         out.write('/* SPDX-License-Identifier: MIT */\n/* Made from operations.tsv. */\n#include "wire/wire_private.h"\n\n')
         out.write('\n'.join(lines) + '\n')

@@ -4,9 +4,14 @@
 
 const struct vmm_wire_operation *vmm_wire_operation(uint32_t number)
 {
-	if (number - 1 >= vmm_wire_operation_count)
-		return NULL;
-	return &vmm_wire_operations[number - 1];
+	const struct vmm_wire_operation *of_kind = vmm_wire_operations;
+
+	for (uint32_t i = 0; i < VMM_WIRE_KINDS; i++) {
+		if (number - vmm_wire_numbers[i].first < vmm_wire_numbers[i].count)
+			return &of_kind[number - vmm_wire_numbers[i].first];
+		of_kind += vmm_wire_numbers[i].count;
+	}
+	return NULL;
 }
 
 const struct vmm_wire_operation *vmm_wire_operation_named(const char *name)
@@ -53,6 +58,9 @@ bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_me
 	if (member->when_mask)
 		memcpy(&value, call->request.data + at + member->when_at, sizeof(value));
 	if ((value & member->when_mask) != member->when_value)
+		return false;
+	if (member->given &&
+	    !vmm_wire_slot(call, at + member->given_at) != (member->given == VMM_WIRE_IF_NULL))
 		return false;
 	return !member->when_values ||
 	       (uint32_t)values_of(call, at + member->when_objects) >= member->when_values;

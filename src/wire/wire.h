@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire: D3DKMT calls as bytes, so that whoever calls and whoever does it need not share memory. Which member of which
- * argument is more than a value stands in operations.tsv. Pure: no threads, no descriptors are touched, no handle is looked up.
+ * wire: calls as bytes, so that whoever calls and whoever does it need not share memory: D3DKMT functions, device callbacks, and what
+ * include/vidmm has beside them (runtime). Which member of which argument is more than a value stands in operations.tsv. Pure: no threads, no descriptors are touched, no handle is looked up.
  *
  *   client                                    host
  *   vmm_wire_ask      -> request, descriptors -> vmm_wire_receive, the call itself
@@ -26,9 +26,46 @@ struct vmm_wire_priority_class {
 	uint32_t priority_class;
 };
 
+/* The runtime's calls. A device is what device_create gave; 0 for none. Pointers and HANDLEs are 8 bytes, as everywhere. */
+struct vmm_wire_device_create {
+	uint32_t adapter; /* its place among the host's, from 0 */
+	uint32_t device;  /* out */
+};
+struct vmm_wire_device {
+	uint32_t device;
+};
+struct vmm_wire_device_set_trim {
+	uint32_t device, reserved;
+	void *function, *context; /* come back in notices (protocol.h); function NULL: no more */
+};
+struct vmm_wire_resource_set_shared {
+	uint32_t device, reserved;
+	void *resource; /* the runtime's own name for it */
+};
+struct vmm_wire_resource_share {
+	uint32_t device, km_resource;
+	uint32_t global_handle; /* out */
+};
+struct vmm_wire_resource_open {
+	uint32_t device, global_handle;
+	uint32_t km_resource;      /* out */
+	uint32_t allocation_count; /* in: room, out: how many */
+	uint32_t *allocations;
+};
+struct vmm_wire_nt_handle_name {
+	void *handle;
+	uint16_t *name;
+	uint32_t units, reserved;
+};
+struct vmm_wire_sync_values {
+	uint32_t handle;
+	uint32_t values; /* out: enum vmm_wire_values; none also for what is no object */
+};
+
 struct vmm_wire_record;
 struct vmm_wire_operation {
-	uint32_t number; /* from 1, for ever */
+	uint32_t
+		number; /* D3DKMT functions from 1, callbacks from 1001 (1501: unbuilt), the runtime's calls from 2001; for ever */
 	const char *name;
 	bool back; /* the argument itself is written to */
 	const struct vmm_wire_record *argument;
@@ -79,14 +116,14 @@ struct vmm_wire_call {
 void vmm_wire_finish(struct vmm_wire_call *call);
 
 /*
- * The request, in call->request, of an argument. An array that is longer than any function takes is not sent; the host then
+ * The request, in call->request, of an argument; for NULL, which functions refuse, one of no bytes. An array that is longer than any function takes is not sent; the host then
  * has its count and no array. VMM_INVALID_PARAMETER: too many descriptors; VMM_NO_MEMORY: also when it is larger than
  * VMM_WIRE_BYTES_MAX.
  */
 vmm_status vmm_wire_ask(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,
 			const void *argument) VMM_MUST_CHECK;
 /*
- * On the host: takes the bytes (data may be NULL then) and makes them the argument, in place. call->descriptors are those that came.
+ * On the host: takes the bytes (data may be NULL then) and makes them the argument, in place; of none it is NULL. call->descriptors are those that came.
  * VMM_INVALID_PARAMETER: malformed; no well-meant client sends that.
  */
 vmm_status vmm_wire_receive(struct vmm_wire_call *call, const struct vmm_wire_operation *operation,

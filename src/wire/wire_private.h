@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wddm/d3dkmthk.h"
+#include "wddm/d3dumddi.h"
 #include "wire/wire.h"
 
 enum vmm_wire_kind {
@@ -16,8 +17,10 @@ enum vmm_wire_kind {
 	VMM_WIRE_MEMORY,
 	VMM_WIRE_CODE,
 	VMM_WIRE_TOKEN,
-	VMM_WIRE_PRESENCE
+	VMM_WIRE_PRESENCE,
+	VMM_WIRE_UNREAD
 };
+enum vmm_wire_given { VMM_WIRE_ALWAYS, VMM_WIRE_IF_NULL, VMM_WIRE_IF_SET };
 
 /* A pointer, or a HANDLE, of an argument or of a record. */
 struct vmm_wire_member {
@@ -33,6 +36,9 @@ struct vmm_wire_member {
 	const char *into; /* the operation's member */
 	/* Only if (the 32 bits at when_at & when_mask) == when_value; mask 0: always. */
 	uint32_t when_at, when_mask, when_value;
+	/* And only if the pointer or HANDLE at given_at is NULL, or is not. */
+	uint32_t given_at;
+	enum vmm_wire_given given;
 	/* And only if the first object of the array at when_objects has at least those values; 0: always. */
 	uint32_t when_values, when_objects;
 };
@@ -41,6 +47,12 @@ struct vmm_wire_record {
 	const struct vmm_wire_member *members;
 };
 
+/* Of one kind: they follow each other in the table. */
+struct vmm_wire_numbers {
+	uint32_t first, count;
+};
+#define VMM_WIRE_KINDS 4u
+extern const struct vmm_wire_numbers vmm_wire_numbers[VMM_WIRE_KINDS];
 extern const struct vmm_wire_operation vmm_wire_operations[];
 extern const uint32_t vmm_wire_operation_count;
 

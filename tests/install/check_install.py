@@ -5,6 +5,7 @@
     check_install.py BUILD EMBEDDER.C COMPILER [ARG...]
 """
 
+import ctypes
 import glob
 import os
 import re
@@ -64,6 +65,14 @@ class Installed:
         run = subprocess.run([*program, 'caps', '--driver', driver], capture_output=True, text=True, check=False)
         return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
 
+    def dxcore(self):
+        """What a program that looks for libdxcore.so finds in it; the complaint."""
+        try:
+            library = ctypes.CDLL(os.path.join(self.lib, 'vidmm', 'libdxcore.so'))
+            return '' if library.D3DKMTEnumAdapters2(None) < 0 else 'D3DKMTEnumAdapters2 takes NULL'
+        except (OSError, AttributeError) as error:
+            return str(error)
+
     def exports(self):
         run = subprocess.run(['nm', '-D', '--defined-only', os.path.join(self.lib, 'libvidmm.so')],
                              capture_output=True, text=True, check=False)
@@ -87,6 +96,8 @@ def cases(installed, source, compiler):
     sources = glob.glob(os.path.join(os.path.dirname(source), '..', '..', 'drivers', 'softgpu', '*.c'))
     said = installed.starts_driver(compiler, sources)
     yield 'a driver builds, and the installed program starts it', 'it starts' in said, said
+    complaint = installed.dxcore()
+    yield 'libdxcore.so has the D3DKMT functions', not complaint, complaint
     yield 'vidmm_version is exported', 'vidmm_version' in exports, ' '.join(exports)
     yield 'the services of miniports are exported', SERVICES <= set(exports), ' '.join(SERVICES - set(exports))
     yield 'nothing else is exported', not strange, ' '.join(strange)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/apart.h"
+#include "support/through.h"
 #include "support/test.h"
 #include "host/host_private.h"
 
@@ -293,6 +294,8 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 {
 	struct apart_viewer *viewer;
 
+	if (through_wanted() && host && process)
+		return through_open(host, name, process);
 	if (!getenv("VIDMM_APART") || !host || !process)
 		return __real_vidmm_process_open(host, name, process);
 	viewer = calloc(1, sizeof(*viewer));
@@ -308,6 +311,8 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 
 void __wrap_vidmm_process_close(struct vidmm_process *process)
 {
+	if (through_wanted() && through_close(process))
+		return;
 	struct vmm_os_viewer *viewer = process ? vidmm_core_process(process)->viewer : NULL;
 
 	__real_vidmm_process_close(process);
@@ -383,7 +388,9 @@ int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *te
 
 	vmm_assert(same);
 	for (size_t i = 0; i < count; i++)
-		if (!getenv("VIDMM_APART") || !is_different(tests[i].name))
+		if (!(getenv("VIDMM_APART") && is_different(tests[i].name)) &&
+		    !(through_wanted() &&
+		      (is_different(tests[i].name) || through_differs(tests[i].name))))
 			same[kept++] = tests[i];
 	int failed = __real__cmocka_run_group_tests(name, same, kept, setup, teardown);
 	free(same);

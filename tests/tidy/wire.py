@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The table of src/wire against the code: no exported function and no pointer of an argument is missing in it."""
+"""The table of src/wire against the code: no exported function, no callback that is built and no pointer of an argument is missing in
+it."""
 
 import re
 
 TABLE = 'src/wire/operations.tsv'
 EXPORT = re.compile(r'^KMT_API NTSTATUS APIENTRY\s+(D3DKMT\w+)\(', re.M)
+CALLBACK = re.compile(r'^\ttable->(pfn\w+Cb) = |^\ttable\.(pfn\w+Cb) = ', re.M)
+UNBUILT = re.compile(r'^NOT_BUILT\((pfn\w+Cb),', re.M)
 STRUCTURE = re.compile(r'^typedef (?:struct|union) \w+ \{\n(.*?)^\} (\w+);', re.M | re.S)
 POINTER = re.compile(r'^\t(?:D3DKMT_PTR\([^,]*, (\w+)\)|(?:HANDLE|PVOID|PFN\w+) (\w+)|[\w ]+\*+ ?(\w+));', re.M)
 UNION = re.compile(r'^\tunion \{\n(.*?)^\t\};', re.M | re.S)
@@ -40,7 +43,7 @@ def read_table(text):
     things, members = {}, set()
     for line in text.splitlines():
         fields = line.split('\t')
-        if fields[0] in ('record', 'operation'):
+        if fields[0] in ('record', 'operation', 'callback', 'runtime'):
             members = set()
             things[fields[1] if fields[0] == 'record' else fields[2]] = (fields[1] if fields[0] == 'record' else fields[3],
                                                                          members)
@@ -52,7 +55,15 @@ def read_table(text):
 def check_wire(files):
     table, known, problems = read_table(files.get(TABLE, '')), structures(files), []
     exported = {name for path, text in files.items() if path.startswith('src/doors/kmt/') for name in EXPORT.findall(text)}
-    listed = {name for name in table if re.search('[a-z]', name)}
+    built = {first or second for path, text in files.items()
+             if path.startswith('src/doors/umd/') and not path.endswith('/unbuilt.c') for first, second in CALLBACK.findall(text)}
+    listed = {name for name in table if name.startswith('D3DKMT') and re.search('[a-z]', name)}
+    callbacks = {name for name in table if name.startswith('pfn')}
+    unbuilt = set(UNBUILT.findall(files.get('src/doors/umd/unbuilt.c', '')))
+    said_unbuilt = {line.split('\t')[2] for line in files.get(TABLE, '').splitlines() if line.startswith('unbuilt\t')}
+    problems += [f'{TABLE}: {name} is unbuilt in only one of the table and the door' for name in sorted(unbuilt ^ said_unbuilt)]
+    problems += [f'{TABLE}: {name} is built and not in the table' for name in sorted(built - callbacks)]
+    problems += [f'{TABLE}: {name} is not built' for name in sorted(callbacks - built)]
     problems += [f'{TABLE}: {name} is exported and not in the table' for name in sorted(exported - set(table))]
     problems += [f'{TABLE}: {name} is not exported' for name in sorted(listed - exported)]
     for name, (argument, members) in table.items():

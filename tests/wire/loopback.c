@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every D3DKMT call of a program goes out as a request and comes back as an answer, within this process: linked with
- * --wrap for each function of the table, the conformance suite then says whether anything got lost on the way.
+ * Every D3DKMT call and device callback of a program goes out as a request and comes back as an answer, within this process: linked
+ * with --wrap for each function of the table and for the door's table of callbacks, the conformance suite then says whether anything got lost on the way.
  * Client memory and functions pass as they are; a host that does not share the address space must not take them.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "doors/kmt/kmt_private.h"
+#include "doors/umd/umd.h"
 #include "sync/packet.h"
 #include "wddm/d3dkmthk.h"
 #include "wire/wire.h"
 #include "wire_table.h"
 
-typedef NTSTATUS (*call_fn)(void *argument);
+typedef int32_t (*call_fn)(HANDLE device, void *argument);
 
 #define REAL(number, function, argument)        \
 	NTSTATUS __real_##function(argument *); \
@@ -59,17 +60,24 @@ static bool sent(const struct vmm_wire_bytes *from, struct vmm_wire_bytes *to)
 /* A host asks its table of handles, a client its own notes; here both are in one process. */
 static enum vmm_wire_values values_of(void *context, uint32_t handle)
 {
-	struct vmm_process *process = vmm_kmt_process();
+	struct vmm_process *process = context;
 
-	(void)context;
 	return process ? (enum vmm_wire_values)vmm_sync_values_of(process, handle)
 		       : VMM_WIRE_VALUES_NONE;
 }
 
-static NTSTATUS there_and_back(const struct vmm_wire_operation *operation, void *argument,
-			       call_fn call)
+struct trip {
+	const struct vmm_wire_operation *operation;
+	struct vmm_process *process;
+	HANDLE device; /* of a callback */
+	call_fn call;
+};
+
+static int32_t there_and_back(const struct trip *trip, void *argument)
 {
-	struct vmm_wire_call client = {.values = values_of}, host = {.values = values_of};
+	struct vmm_wire_call client = {.values = values_of, .context = trip->process};
+	struct vmm_wire_call host = client;
+	const struct vmm_wire_operation *operation = trip->operation;
 	struct vmm_wire_bytes bytes = {0}, answer = {0}, arrived = {0};
 	on_the_way = true;
 	NTSTATUS status = vmm_wire_ask(&client, operation, argument), result = status;
@@ -83,7 +91,7 @@ static NTSTATUS there_and_back(const struct vmm_wire_operation *operation, void 
 	vmm_free(bytes.data);
 	if (NT_SUCCESS(status)) {
 		on_the_way = false;
-		result = call(vmm_wire_argument(&host));
+		result = trip->call(trip->device, vmm_wire_argument(&host));
 		on_the_way = true;
 		status = vmm_wire_answer(&host, &answer);
 	}
@@ -101,23 +109,31 @@ static NTSTATUS there_and_back(const struct vmm_wire_operation *operation, void 
 	return NT_SUCCESS(status) ? result : status;
 }
 
-#define LOOP(number, function, argument)                                                 \
-	static NTSTATUS do_##function(void *given)                                       \
-	{                                                                                \
-		return __real_##function(given);                                         \
-	}                                                                                \
-	NTSTATUS __wrap_##function(argument *given)                                      \
-	{                                                                                \
-		if (!given)                                                              \
-			return __real_##function(given);                                 \
-		return there_and_back(vmm_wire_operation(number), given, do_##function); \
+static NTSTATUS kmt_trip(const struct vmm_wire_operation *operation, void *argument, call_fn call)
+{
+	const struct trip trip = {operation, vmm_kmt_process(), NULL, call};
+
+	return there_and_back(&trip, argument);
+}
+
+#define LOOP(number, function, argument)                                              \
+	static NTSTATUS do_##function(HANDLE device, void *given)                     \
+	{                                                                             \
+		(void)device;                                                         \
+		return __real_##function(given);                                      \
+	}                                                                             \
+	NTSTATUS __wrap_##function(argument *given)                                   \
+	{                                                                             \
+		return kmt_trip(vmm_wire_operation(number), (void *)(uintptr_t)given, \
+				do_##function);                                       \
 	}
 VMM_WIRE_OPERATIONS(LOOP)
 
-static NTSTATUS do_share(void *given)
+static NTSTATUS do_share(HANDLE device, void *given)
 {
 	D3DKMT_SHAREOBJECTS *args = given;
 
+	(void)device;
 	return __real_D3DKMTShareObjects(args->ObjectCount, args->ObjectHandleArray,
 					 args->pObjectAttributes, args->DesiredAccess,
 					 args->pSharedNtHandle);
@@ -134,13 +150,14 @@ NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
 	args.pObjectAttributes = attributes;
 	args.DesiredAccess = access;
 	args.pSharedNtHandle = handle;
-	return there_and_back(vmm_wire_operation_named("D3DKMTShareObjects"), &args, do_share);
+	return kmt_trip(vmm_wire_operation_named("D3DKMTShareObjects"), &args, do_share);
 }
 
-static NTSTATUS do_set_class(void *given)
+static NTSTATUS do_set_class(HANDLE device, void *given)
 {
 	struct vmm_wire_priority_class *args = given;
 
+	(void)device;
 	return __real_D3DKMTSetProcessSchedulingPriorityClass(
 		args->process, (D3DKMT_SCHEDULINGPRIORITYCLASS)args->priority_class);
 }
@@ -150,14 +167,15 @@ NTSTATUS __wrap_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
 {
 	struct vmm_wire_priority_class args = {process, (uint32_t) class};
 
-	return there_and_back(vmm_wire_operation_named("D3DKMTSetProcessSchedulingPriorityClass"),
-			      &args, do_set_class);
+	return kmt_trip(vmm_wire_operation_named("D3DKMTSetProcessSchedulingPriorityClass"), &args,
+			do_set_class);
 }
 
-static NTSTATUS do_get_class(void *given)
+static NTSTATUS do_get_class(HANDLE device, void *given)
 {
 	struct vmm_wire_priority_class *args = given;
 	D3DKMT_SCHEDULINGPRIORITYCLASS class = (D3DKMT_SCHEDULINGPRIORITYCLASS)args->priority_class;
+	(void)device;
 	NTSTATUS status = __real_D3DKMTGetProcessSchedulingPriorityClass(args->process, &class);
 
 	args->priority_class = (uint32_t) class;
@@ -171,9 +189,49 @@ NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 		return __real_D3DKMTGetProcessSchedulingPriorityClass(process, class);
 	struct vmm_wire_priority_class args = {process, (uint32_t) * class};
 	NTSTATUS status =
-		there_and_back(vmm_wire_operation_named("D3DKMTGetProcessSchedulingPriorityClass"),
-			       &args, do_get_class);
+		kmt_trip(vmm_wire_operation_named("D3DKMTGetProcessSchedulingPriorityClass"), &args,
+			 do_get_class);
 
 	*class = (D3DKMT_SCHEDULINGPRIORITYCLASS)args.priority_class;
 	return status;
+}
+
+/* ---- the device callbacks ---- */
+
+const D3DDDI_DEVICECALLBACKS *__real_vmm_umd_callbacks(void);
+const D3DDDI_DEVICECALLBACKS *__wrap_vmm_umd_callbacks(void);
+
+/* What is said of a handle that is none, or of one on which there is no call, says the call itself. */
+static int32_t callback_trip(const struct vmm_wire_operation *operation, HANDLE handle,
+			     void *argument, call_fn call)
+{
+	struct vmm_visit visit;
+	struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, handle);
+	const struct trip trip = {operation, device ? device->process : NULL, handle, call};
+
+	if (device)
+		vmm_live_leave(&visit);
+	return there_and_back(&trip, argument);
+}
+
+#define LOOP_CALLBACK(number, member, argument)                                                    \
+	static int32_t do_##member(HANDLE device, void *given)                                     \
+	{                                                                                          \
+		return __real_vmm_umd_callbacks()->member(device, given);                          \
+	}                                                                                          \
+	static HRESULT APIENTRY loop_##member(HANDLE device, argument *given)                      \
+	{                                                                                          \
+		return callback_trip(vmm_wire_operation(number), device, (void *)(uintptr_t)given, \
+				     do_##member);                                                 \
+	}
+VMM_WIRE_CALLBACKS(LOOP_CALLBACK)
+
+const D3DDDI_DEVICECALLBACKS *__wrap_vmm_umd_callbacks(void)
+{
+	static D3DDDI_DEVICECALLBACKS table;
+
+	table = *__real_vmm_umd_callbacks();
+#define FILL(number, member, argument) table.member = loop_##member;
+	VMM_WIRE_CALLBACKS(FILL)
+	return &table;
 }

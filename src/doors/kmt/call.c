@@ -5,6 +5,7 @@
 enum { PROCESS_SLOT = 5 }; /* of the thread; see os.h */
 
 static _Atomic(struct vmm_process *) attached;
+static _Thread_local struct vmm_process *served;
 
 void vmm_kmt_attach(struct vmm_process *process)
 {
@@ -35,9 +36,21 @@ struct vmm_process *vmm_kmt_enter(struct vmm_process *process)
 	return before;
 }
 
+struct vmm_process *vmm_kmt_serve(struct vmm_process *process)
+{
+	struct vmm_process *before = served;
+
+	served = process;
+	return before;
+}
+
 struct vmm_process *vmm_kmt_process(void)
 {
-	struct vmm_process *process = atomic_load(&attached);
+	struct vmm_process *process = served;
+
+	if (process)
+		return process;
+	process = atomic_load(&attached);
 
 	if (!process)
 		return NULL;

@@ -10,14 +10,14 @@
 #ifndef VMM_DOORS_KMT_H
 #define VMM_DOORS_KMT_H
 
-#include <d3dkmthk.h>
-#include "object/object.h"
+/*
+ * The functions' names in here are their public ones; their symbols are vmm_here_D3DKMT..., because the exported ones
+ * (src/host/elsewhere.c) may go to another program. Include this before d3dkmthk.h.
+ */
+#include "wire_here.h"
 
-/* NULL: none any more. */
-void vmm_kmt_attach(struct vmm_process *process);
-/* For the calling thread; NULL: the attached one again. Returns what it was. */
-struct vmm_process *vmm_kmt_enter(struct vmm_process *process);
-/* The process ends. */
-void vmm_kmt_forget(struct vmm_process *process);
+#include <d3dkmthk.h>
+#include "doors/kmt/attach.h"
+#include "object/object.h"
 
 #endif

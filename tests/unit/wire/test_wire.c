@@ -46,17 +46,29 @@ static void finish(struct trip *t)
 static void a_number_is_a_function_for_ever(void **state)
 {
 	(void)state;
+	uint32_t known = 0;
+
 	assert_null(vmm_wire_operation(0));
-	assert_null(vmm_wire_operation(vmm_wire_operation_count + 1));
 	assert_null(vmm_wire_operation(UINT32_MAX));
 	assert_null(vmm_wire_operation_named("D3DKMTNothing"));
-	for (uint32_t i = 1; i <= vmm_wire_operation_count; i++) {
-		assert_int_equal(vmm_wire_operation(i)->number, i);
-		assert_ptr_equal(vmm_wire_operation_named(vmm_wire_operation(i)->name),
-				 vmm_wire_operation(i));
+	for (uint32_t i = 1; i < 4000; i++) {
+		const struct vmm_wire_operation *operation = vmm_wire_operation(i);
+
+		if (!operation)
+			continue;
+		known++;
+		assert_int_equal(operation->number, i);
+		assert_ptr_equal(vmm_wire_operation_named(operation->name), operation);
 	}
+	assert_int_equal(known, vmm_wire_operation_count);
 	assert_string_equal(vmm_wire_operation(1)->name, "D3DKMTOpenAdapterFromLuid");
 	assert_string_equal(vmm_wire_operation(24)->name, "D3DKMTLock");
+	assert_null(vmm_wire_operation(1000));
+	assert_string_equal(vmm_wire_operation(1001)->name, "pfnAllocateCb");
+	assert_string_equal(vmm_wire_operation(1007)->name, "pfnLockCb");
+	assert_string_equal(vmm_wire_operation(1501)->name, "pfnSetDisplayModeCb");
+	assert_null(vmm_wire_operation(2000));
+	assert_string_equal(vmm_wire_operation(2001)->name, "device_create");
 }
 
 static void records_with_arrays_of_their_own(void **state)
@@ -304,6 +316,75 @@ static void a_const_argument_does_not_come_back(void **state)
 	finish(&t);
 }
 
+static void no_argument_is_a_request_of_no_bytes(void **state)
+{
+	struct trip t;
+
+	(void)state;
+	ask(&t, "pfnLockCb", NULL);
+	assert_int_equal(t.client.request.length, 0);
+	assert_int_equal(receive(&t), VMM_OK);
+	assert_null(vmm_wire_argument(&t.host));
+	assert_int_equal(answer(&t, NULL), VMM_OK);
+	assert_int_equal(t.answer.length, 0);
+	assert_int_equal(vmm_wire_accept(&t.client, (const uint8_t *)"12345678", 8, NULL),
+			 VMM_INVALID_PARAMETER);
+	finish(&t);
+}
+
+/* ALF-36: with a resource the list is not even looked at, so it need not be one. */
+static void what_is_not_read_is_not_sent(void **state)
+{
+	D3DKMT_HANDLE handle = 7;
+	D3DDDICB_DEALLOCATE args = {.NumAllocations = 1};
+
+	(void)state;
+	for (int resource = 0; resource < 2; resource++) {
+		struct trip t;
+
+		args.hResource = resource ? &args : NULL;
+		args.HandleList = resource ? (D3DKMT_HANDLE *)(uintptr_t)0x10 : &handle;
+		ask(&t, "pfnDeallocateCb", &args);
+		assert_int_equal(receive(&t), VMM_OK);
+		D3DDDICB_DEALLOCATE *there = vmm_wire_argument(&t.host);
+		assert_ptr_equal(there->hResource, args.hResource);
+		if (resource)
+			assert_null(there->HandleList);
+		else
+			assert_int_equal(*there->HandleList, 7);
+		finish(&t);
+	}
+	/* One that comes nevertheless is no request. */
+	struct trip t;
+	ask(&t, "pfnDeallocateCb", &args);
+	t.client.request.data[offsetof(D3DDDICB_DEALLOCATE, HandleList)] = VMM_WIRE_SENT;
+	assert_int_equal(receive(&t), VMM_INVALID_PARAMETER);
+	finish(&t);
+}
+
+/* PRI-03: one priority for a resource, else one for each handle; a list beside a resource goes along, to be refused. */
+static void how_many_there_are_depends_on_another_pointer(void **state)
+{
+	D3DKMT_HANDLE handles[3] = {7, 8, 9};
+	UINT priorities[3] = {1, 2, 3};
+	D3DDDICB_SETPRIORITY args = {.HandleList = handles, .NumAllocations = 3};
+
+	(void)state;
+	for (uint32_t resource = 0; resource < 2; resource++) {
+		struct trip t;
+
+		args.hResource = resource ? &args : NULL;
+		args.pPriorities = resource ? priorities + 2 : priorities;
+		ask(&t, "pfnSetPriorityCb", &args);
+		assert_int_equal(receive(&t), VMM_OK);
+		assert_int_equal(t.host.spans[1].bytes, resource ? 4 : 12);
+		D3DDDICB_SETPRIORITY *there = vmm_wire_argument(&t.host);
+		assert_int_equal(there->pPriorities[0], resource ? 3 : 1);
+		assert_int_equal(there->HandleList[2], 9);
+		finish(&t);
+	}
+}
+
 static void a_call_for_which_there_is_no_memory(void **state)
 {
 	uint8_t data[16] = {0};
@@ -340,6 +421,9 @@ int main(void)
 		cmocka_unit_test(what_is_too_long_is_a_count_without_an_array),
 		cmocka_unit_test(malformed_requests_are_refused),
 		cmocka_unit_test(a_const_argument_does_not_come_back),
+		cmocka_unit_test(no_argument_is_a_request_of_no_bytes),
+		cmocka_unit_test(what_is_not_read_is_not_sent),
+		cmocka_unit_test(how_many_there_are_depends_on_another_pointer),
 		cmocka_unit_test(a_call_for_which_there_is_no_memory),
 	};
 

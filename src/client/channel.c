@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Channels: one for each thread that is inside a call, made when more are than ever before. */
+#include "client/client_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+static int wait_for_room(int fd)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+	while (poll(&room, 1, -1) < 0 && errno == EINTR)
+		;
+	return room.revents & POLLOUT ? 0 : EPIPE;
+}
+
+vmm_status vmm_client_send(struct vidmm_connection *connection, int fd, const void *head,
+			   size_t head_bytes, const struct vmm_wire_bytes *body, const int *fds,
+			   uint32_t fd_count)
+{
+	int error = vmm_message_send(fd, head, head_bytes, body, fds, fd_count);
+
+	while (error == EAGAIN) {
+		error = wait_for_room(fd);
+		if (!error)
+			error = vmm_message_send(fd, head, head_bytes, body, fds, fd_count);
+	}
+	if (error == EBADF && fd_count)
+		return VMM_INVALID_HANDLE; /* one of the caller's */
+	if (error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS)
+		return VMM_NO_MEMORY;
+	if (error) {
+		vmm_client_lose(connection);
+		return VMM_DEVICE_REMOVED;
+	}
+	if (connection->options.sent)
+		connection->options.sent(connection->options.sent_context, fd);
+	return VMM_OK;
+}
+
+vmm_status vmm_client_receive(struct vidmm_connection *connection,
+			      struct vmm_channel_to_host *channel)
+{
+	if (vmm_packet_await(channel->fd, &channel->packet) == VMM_RECEIVED)
+		return VMM_OK;
+	vmm_client_lose(connection);
+	return VMM_DEVICE_REMOVED;
+}
+
+struct vmm_channel_to_host *vmm_client_channel_create(int fd)
+{
+	struct vmm_channel_to_host *channel = vmm_calloc(1, sizeof(*channel));
+
+	if (channel && vmm_packet_room(&channel->packet)) {
+		channel->fd = fd;
+		return channel;
+	}
+	vmm_free(channel);
+	close(fd);
+	return NULL;
+}
+
+void vmm_client_channel_destroy(struct vmm_channel_to_host *channel)
+{
+	if (!channel)
+		return;
+	if (channel->fd >= 0)
+		close(channel->fd);
+	vmm_packet_finish(&channel->packet);
+	vmm_wire_finish(&channel->call);
+	vmm_free(channel);
+}
+
+vmm_status vmm_client_await_welcome(struct vidmm_connection *connection,
+				    struct vmm_channel_to_host *channel,
+				    struct vmm_message_welcome *welcome)
+{
+	const struct vmm_packet *packet = &channel->packet;
+	struct vmm_message_refused refused;
+	vmm_status status = vmm_client_receive(connection, channel);
+
+	if (!vmm_ok(status))
+		return status;
+	vmm_packet_close_fds(&channel->packet);
+	if (packet->u.head.kind == VMM_MESSAGE_WELCOME && packet->bytes == sizeof(*welcome)) {
+		memcpy(welcome, &packet->u, VMM_PACKET_HEAD);
+		memcpy((char *)welcome + VMM_PACKET_HEAD, packet->body.data,
+		       sizeof(*welcome) - VMM_PACKET_HEAD);
+		return welcome->version == VMM_PROTOCOL_VERSION ? VMM_OK : VMM_NOT_SUPPORTED;
+	}
+	if (packet->u.head.kind != VMM_MESSAGE_REFUSED || packet->bytes != sizeof(refused))
+		return VMM_INVALID_PARAMETER;
+	memcpy(&refused, &packet->u, VMM_PACKET_HEAD);
+	return vmm_ok(refused.status) ? VMM_UNSUCCESSFUL : refused.status;
+}
+
+/* One more for the connection, which counts it already. */
+static vmm_status join(struct vidmm_connection *connection, struct vmm_channel_to_host **result)
+{
+	struct vmm_message_join message = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_JOIN},
+		.session = {connection->session[0], connection->session[1]},
+	};
+	struct vmm_message_welcome welcome;
+	int fd = connection->options.more
+			 ? connection->options.more(connection->options.more_context)
+			 : -1;
+
+	if (fd < 0)
+		return VMM_INSUFFICIENT_RESOURCES;
+	struct vmm_channel_to_host *channel = vmm_client_channel_create(fd);
+	if (!channel)
+		return VMM_NO_MEMORY;
+	vmm_status status =
+		vmm_client_send(connection, channel->fd, &message, sizeof(message), NULL, NULL, 0);
+	if (vmm_ok(status))
+		status = vmm_client_await_welcome(connection, channel, &welcome);
+	if (vmm_ok(status))
+		*result = channel;
+	else
+		vmm_client_channel_destroy(channel);
+	return status;
+}
+
+vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
+				   struct vmm_channel_to_host **result)
+{
+	if (vmm_client_lost(connection))
+		return VMM_DEVICE_REMOVED;
+	pthread_mutex_lock(&connection->pool_lock);
+	struct vmm_channel_to_host *channel = connection->idle;
+	bool more = !channel && connection->channel_count < connection->channels_max;
+
+	if (channel)
+		connection->idle = channel->next;
+	connection->channel_count += more;
+	pthread_mutex_unlock(&connection->pool_lock);
+	*result = channel;
+	if (channel)
+		return VMM_OK;
+	if (!more)
+		return VMM_INSUFFICIENT_RESOURCES;
+	vmm_status status = join(connection, result);
+	if (!vmm_ok(status)) {
+		pthread_mutex_lock(&connection->pool_lock);
+		connection->channel_count--;
+		pthread_mutex_unlock(&connection->pool_lock);
+	}
+	return vmm_client_lost(connection) ? VMM_DEVICE_REMOVED : status;
+}
+
+void vmm_client_put_channel(struct vidmm_connection *connection,
+			    struct vmm_channel_to_host *channel)
+{
+	pthread_mutex_lock(&connection->pool_lock);
+	channel->next = connection->idle;
+	connection->idle = channel;
+	pthread_mutex_unlock(&connection->pool_lock);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VMM_CLIENT_PRIVATE_H
+#define VMM_CLIENT_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "client/client.h"
+#include "packet/packet.h"
+#include "wire_table.h"
+
+/* A connected socket, of one thread for the time of a call. */
+struct vmm_channel_to_host {
+	int fd;
+	struct vmm_packet packet;
+	struct vmm_wire_call call;
+	bool looked; /* the request depends on what is known of an object */
+	struct vmm_channel_to_host *next;
+};
+
+/* A function of the program's that the host may have called; known to the host by its number. */
+struct vmm_registration {
+	struct vmm_list link;
+	uint64_t number;
+	uint32_t what, device; /* enum vmm_notice_what; as the call named it */
+	void *function, *context, *handle;
+};
+struct vmm_notice {
+	struct vmm_list link;
+	struct vmm_message_notice message;
+};
+
+#define VMM_CLIENT_VALUES 1024u
+
+struct vidmm_connection {
+	/* Constant. */
+	struct vmm_client_options options;
+	char name[64];
+	char path[108]; /* of the host's socket, when options.more is the library's own */
+	uint32_t process_id, channels_max;
+	uint64_t session[2];
+	char *window; /* of views */
+	uint64_t window_bytes;
+	int view_socket, userfault,
+		nothing; /* -1: none. nothing: stands for what is no descriptor */
+	pthread_t thread;
+	bool threaded;
+
+	/* Set once: the host is gone, or this is a child of fork(). */
+	_Atomic bool lost;
+	bool forked;
+	struct vmm_list link; /* of all connections; guarded by the lock of connection.c */
+
+	pthread_mutex_t pool_lock; /* guards the next three */
+	struct vmm_channel_to_host *idle;
+	struct vmm_channel_to_host *first; /* closing it ends the session */
+	uint32_t channel_count;
+
+	pthread_mutex_t view_lock; /* who executes instructions; guards view_packet */
+	struct vmm_packet view_packet;
+	_Atomic uint64_t views; /* executed: all up to this number */
+
+	pthread_mutex_t notice_lock; /* guards the rest but `values` */
+	pthread_cond_t notice_done;
+	struct vmm_list notices, registrations;
+	uint64_t last_registration;
+	uint64_t calling; /* the registration whose function is being called; 0: none */
+	pthread_t caller;
+
+	/* What objects take, as far as it was asked: the handle, and 1 more than enum vmm_wire_values. */
+	_Atomic uint64_t values[VMM_CLIENT_VALUES];
+};
+
+static inline bool vmm_client_lost(const struct vidmm_connection *connection)
+{
+	return atomic_load_explicit(&connection->lost, memory_order_acquire);
+}
+void vmm_client_lose(struct vidmm_connection *connection);
+
+/* ---- channel.c ---- */
+/* One message there and one back, which is in channel->packet. VMM_DEVICE_REMOVED: the host is gone. */
+vmm_status vmm_client_send(struct vidmm_connection *connection, int fd, const void *head,
+			   size_t head_bytes, const struct vmm_wire_bytes *body, const int *fds,
+			   uint32_t fd_count) VMM_MUST_CHECK;
+vmm_status vmm_client_receive(struct vidmm_connection *connection,
+			      struct vmm_channel_to_host *channel) VMM_MUST_CHECK;
+struct vmm_channel_to_host *vmm_client_channel_create(int fd);
+void vmm_client_channel_destroy(struct vmm_channel_to_host *channel);
+vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
+				   struct vmm_channel_to_host **channel) VMM_MUST_CHECK;
+void vmm_client_put_channel(struct vidmm_connection *connection,
+			    struct vmm_channel_to_host *channel);
+/* The first answer on a channel: VMM_OK for a welcome, which is in its packet. */
+vmm_status vmm_client_await_welcome(struct vidmm_connection *connection,
+				    struct vmm_channel_to_host *channel,
+				    struct vmm_message_welcome *welcome) VMM_MUST_CHECK;
+
+/* ---- views.c ---- */
+bool vmm_client_window_reserve(struct vidmm_connection *connection);
+void vmm_client_window_release(struct vidmm_connection *connection);
+/* Executes the instructions up to that number. */
+vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t number) VMM_MUST_CHECK;
+/* All that came. False: the socket is closed. */
+bool vmm_client_execute_views(struct vidmm_connection *connection);
+bool vmm_client_thread_start(struct vidmm_connection *connection);
+
+/* ---- notice.c ---- */
+void vmm_client_take_notice(struct vidmm_connection *connection,
+			    const struct vmm_message_notice *message);
+/* Calls the functions of the notices that came. */
+void vmm_client_call_notices(struct vidmm_connection *connection);
+/* 0: no memory. */
+uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
+			     void *function, void *context);
+void vmm_client_registered(struct vidmm_connection *connection, uint64_t number, void *handle);
+/* No call is under way when it returns, but the one from inside which it is called. */
+void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number);
+/* What `handle` (not NULL), or else the device, is registered as; 0: nothing. */
+uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uint32_t device,
+			 const void *handle);
+void vmm_client_forget_notices(struct vidmm_connection *connection);
+
+/* ---- device.c ---- */
+void vmm_client_forget_devices(const struct vidmm_connection *connection);
+
+#endif

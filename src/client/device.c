@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices of a host, and the callbacks that a user-mode driver gets with one. A device is a number that names a slot and one use of
+ * it, so that a dead or an invented one is recognised without touching what it may once have named; 1 to 65535 at once.
+ */
+#include "client/client_private.h"
+
+#include <d3dkmthk.h>
+#include <d3dumddi.h>
+
+#define SLOTS  65536u
+/* No device of this process's own has a number like that (object/live.h). */
+#define REMOTE ((uint64_t)1 << 62)
+
+struct slot {
+	_Atomic uint64_t handle; /* 0: free */
+	_Atomic(struct vidmm_connection *) connection;
+	_Atomic uint32_t device; /* the host's number */
+	uint32_t generation, next_free;
+};
+static struct slot slots[SLOTS]; /* index 0 ends the list */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t first_free, never_used = 1;
+
+static uint64_t add(struct vidmm_connection *connection, uint32_t device)
+{
+	uint64_t handle = 0;
+
+	pthread_mutex_lock(&slots_lock);
+	uint32_t index = first_free ? first_free : never_used < SLOTS ? never_used++ : 0;
+	if (index) {
+		struct slot *slot = &slots[index];
+
+		first_free = first_free ? slot->next_free : 0;
+		slot->generation = slot->generation < UINT32_MAX ? slot->generation + 1 : 1;
+		atomic_store(&slot->connection, connection);
+		atomic_store(&slot->device, device);
+		handle = REMOTE | (uint64_t)slot->generation << 16 | index;
+		atomic_store_explicit(&slot->handle, handle, memory_order_release);
+	}
+	pthread_mutex_unlock(&slots_lock);
+	return handle;
+}
+
+static bool drop(uint64_t handle)
+{
+	struct slot *slot = &slots[handle % SLOTS];
+
+	pthread_mutex_lock(&slots_lock);
+	bool there = handle && atomic_load(&slot->handle) == handle;
+	if (there) {
+		atomic_store(&slot->handle, 0);
+		slot->next_free = first_free;
+		first_free = (uint32_t)(handle % SLOTS);
+	}
+	pthread_mutex_unlock(&slots_lock);
+	return there;
+}
+
+/* NULL: no live device. */
+static struct vidmm_connection *find(const void *device, uint32_t *number)
+{
+	uint64_t handle = (uint64_t)(uintptr_t)device;
+	const struct slot *slot = &slots[handle % SLOTS];
+
+	if (!handle || atomic_load_explicit(&slot->handle, memory_order_acquire) != handle)
+		return NULL;
+	struct vidmm_connection *connection = atomic_load(&slot->connection);
+	*number = atomic_load(&slot->device);
+	/* Another may have the slot meanwhile. */
+	return atomic_load(&slot->handle) == handle ? connection : NULL;
+}
+
+void vmm_client_forget_devices(const struct vidmm_connection *connection)
+{
+	for (uint32_t i = 1; i < never_used; i++) {
+		uint64_t handle = atomic_load(&slots[i].handle);
+
+		if (handle && atomic_load(&slots[i].connection) == connection)
+			(void)drop(handle);
+	}
+}
+
+static vmm_status runtime(struct vidmm_connection *connection, uint32_t operation, void *args)
+{
+	int32_t result;
+	vmm_status status = vmm_client_call(connection, operation, 0, args, &result);
+
+	return vmm_ok(status) ? result : status;
+}
+
+vidmm_status vidmm_remote_device_create(struct vidmm_connection *connection, uint32_t adapter,
+					struct vidmm_remote_device **device)
+{
+	struct vmm_wire_device_create args = {.adapter = adapter};
+
+	if (!connection || !device)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = runtime(connection, VMM_WIRE_device_create, &args);
+	if (!vmm_ok(status))
+		return status;
+	uint64_t handle = add(connection, args.device);
+	if (handle) {
+		*device = (struct vidmm_remote_device *)(uintptr_t)handle;
+		return status;
+	}
+	struct vmm_wire_device created = {.device = args.device};
+	(void)runtime(connection, VMM_WIRE_device_destroy, &created);
+	return VMM_INSUFFICIENT_RESOURCES;
+}
+
+void vidmm_remote_device_destroy(struct vidmm_remote_device *device)
+{
+	struct vmm_wire_device args;
+	struct vidmm_connection *connection = find(device, &args.device);
+	uint64_t number;
+
+	if (!connection || !drop((uint64_t)(uintptr_t)device))
+		return;
+	(void)runtime(connection, VMM_WIRE_device_destroy, &args);
+	while ((number = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device, NULL)) !=
+	       0)
+		vmm_client_unregister(connection, number);
+}
+
+void *vidmm_remote_device_handle(struct vidmm_remote_device *device)
+{
+	return device;
+}
+
+vidmm_status vidmm_remote_device_set_trim(struct vidmm_remote_device *device, void *umd_device,
+					  vidmm_trim_residency_set_fn *function)
+{
+	struct vmm_wire_device_set_trim args = {0};
+	struct vidmm_connection *connection = find(device, &args.device);
+	uint64_t number = 0;
+
+	if (!connection)
+		return VMM_INVALID_PARAMETER;
+	uint64_t before = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device, NULL);
+	if (function) {
+		number = vmm_client_register(connection, VMM_NOTICE_TRIM_DEVICE, args.device,
+					     (void *)(uintptr_t)function, umd_device);
+		if (!number)
+			return VMM_NO_MEMORY;
+	}
+	args.function = (void *)(uintptr_t)function;
+	args.context = (void *)(uintptr_t)number;
+	vmm_status status = runtime(connection, VMM_WIRE_device_set_trim, &args);
+	uint64_t over = vmm_ok(status) ? before : number;
+	if (over)
+		vmm_client_unregister(connection, over);
+	return status;
+}
+
+vidmm_status vidmm_remote_resource_set_shared(struct vidmm_remote_device *device,
+					      void *runtime_resource)
+{
+	struct vmm_wire_resource_set_shared args = {.resource = runtime_resource};
+	struct vidmm_connection *connection = find(device, &args.device);
+
+	if (!connection)
+		return VMM_INVALID_PARAMETER;
+	return runtime(connection, VMM_WIRE_resource_set_shared, &args);
+}
+
+vidmm_status vidmm_remote_resource_share(struct vidmm_remote_device *device, uint32_t km_resource,
+					 uint32_t *global_handle)
+{
+	struct vmm_wire_resource_share args = {.km_resource = km_resource};
+	struct vidmm_connection *connection = find(device, &args.device);
+
+	if (!connection || !global_handle)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = runtime(connection, VMM_WIRE_resource_share, &args);
+	if (vmm_ok(status))
+		*global_handle = args.global_handle;
+	return status;
+}
+
+vidmm_status vidmm_remote_resource_open(struct vidmm_remote_device *device, uint32_t global_handle,
+					uint32_t *km_resource, uint32_t *allocations,
+					uint32_t *allocation_count)
+{
+	struct vmm_wire_resource_open args = {.global_handle = global_handle};
+	struct vidmm_connection *connection = find(device, &args.device);
+
+	if (!connection || !km_resource || !allocations || !allocation_count)
+		return VMM_INVALID_PARAMETER;
+	args.allocations = allocations;
+	args.allocation_count = *allocation_count;
+	vmm_status status = runtime(connection, VMM_WIRE_resource_open, &args);
+	*allocation_count = args.allocation_count;
+	if (vmm_ok(status))
+		*km_resource = args.km_resource;
+	return status;
+}
+
+/* ---- the callbacks ---- */
+
+/* What the way to the host itself can come to; what a call gave is translated over there. */
+static HRESULT result_of(vmm_status status)
+{
+	switch (status) {
+	case VMM_DEVICE_REMOVED:
+		return D3DDDIERR_DEVICEREMOVED;
+	case VMM_NO_MEMORY:
+		return E_OUTOFMEMORY;
+	case VMM_INVALID_PARAMETER:
+		return E_INVALIDARG;
+	case VMM_NOT_SUPPORTED:
+		return E_NOTIMPL;
+	default:
+		return E_FAIL;
+	}
+}
+
+static HRESULT callback(const void *handle, uint32_t operation, const void *argument)
+{
+	uint32_t device;
+	struct vidmm_connection *connection = find(handle, &device);
+	int32_t result;
+
+	if (!connection)
+		return E_INVALIDARG;
+	vmm_status status = vmm_client_call(connection, operation, device,
+					    (void *)(uintptr_t)argument, &result);
+	return vmm_ok(status) ? result : result_of(status);
+}
+
+#define REQUEST(number, member, argument)                                  \
+	static HRESULT APIENTRY do_##member(HANDLE device, argument *args) \
+	{                                                                  \
+		return callback(device, number, args);                     \
+	}
+VMM_WIRE_CALLBACKS(REQUEST)
+
+/* What these do, they do over there, too: nothing, and an event says so. */
+#define UNBUILT(number, member, type)                                   \
+	static HRESULT APIENTRY do_##member(HANDLE device, type unsent) \
+	{                                                               \
+		(void)unsent;                                           \
+		return callback(device, number, NULL);                  \
+	}
+VMM_WIRE_UNBUILT(UNBUILT)
+
+static const D3DDDI_DEVICECALLBACKS callbacks = {
+#define ROW(number, member, argument) .member = do_##member,
+	VMM_WIRE_CALLBACKS(ROW) VMM_WIRE_UNBUILT(ROW)
+#undef ROW
+};
+
+const struct _D3DDDI_DEVICECALLBACKS *vidmm_remote_device_callbacks(
+	struct vidmm_remote_device *device)
+{
+	(void)device;
+	return &callbacks;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* D3DKMT functions over a connection. */
+#include "client/client_private.h"
+
+#include <d3dkmthk.h>
+
+static NTSTATUS call(struct vidmm_connection *connection, uint32_t operation, void *argument)
+{
+	int32_t result;
+	vmm_status status = vmm_client_call(connection, operation, 0, argument, &result);
+
+	return vmm_ok(status) ? result : status;
+}
+
+/* The host gets a number in the place of the context; the program's function is called by it. */
+static NTSTATUS register_trim(struct vidmm_connection *connection, uint32_t operation,
+			      D3DKMT_REGISTERTRIMNOTIFICATION *given)
+{
+	if (!given)
+		return call(connection, operation, NULL);
+	D3DKMT_REGISTERTRIMNOTIFICATION args = *given;
+	uint64_t number =
+		vmm_client_register(connection, VMM_NOTICE_TRIM, args.hDevice,
+				    (void *)(uintptr_t)args.Callback, (void *)args.Context);
+	if (!number)
+		return STATUS_NO_MEMORY;
+	args.Context = (void *)(uintptr_t)number;
+	NTSTATUS status = call(connection, operation, &args);
+	if (NT_SUCCESS(status)) {
+		vmm_client_registered(connection, number, args.Handle);
+		given->Handle = args.Handle;
+	} else {
+		vmm_client_unregister(connection, number);
+	}
+	return status;
+}
+
+static NTSTATUS unregister_trim(struct vidmm_connection *connection, uint32_t operation,
+				D3DKMT_UNREGISTERTRIMNOTIFICATION *args)
+{
+	void *handle = args ? args->Handle : NULL;
+	uint64_t number = handle ? vmm_client_find(connection, VMM_NOTICE_TRIM, 0, handle) : 0;
+	NTSTATUS status = call(connection, operation, args);
+
+	if (NT_SUCCESS(status) && number)
+		vmm_client_unregister(connection, number);
+	return status;
+}
+
+/* Its notifications end with it. */
+static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t operation,
+			       D3DKMT_DESTROYDEVICE *args)
+{
+	uint32_t device = args ? args->hDevice : 0;
+	NTSTATUS status = call(connection, operation, args);
+	uint64_t number;
+
+	while (NT_SUCCESS(status) &&
+	       (number = vmm_client_find(connection, VMM_NOTICE_TRIM, device, NULL)) != 0)
+		vmm_client_unregister(connection, number);
+	return status;
+}
+
+vmm_status vmm_client_d3dkmt(struct vidmm_connection *connection, uint32_t operation,
+			     void *argument)
+{
+	switch (operation) {
+	case VMM_WIRE_D3DKMTRegisterTrimNotification:
+		return register_trim(connection, operation, argument);
+	case VMM_WIRE_D3DKMTUnregisterTrimNotification:
+		return unregister_trim(connection, operation, argument);
+	case VMM_WIRE_D3DKMTDestroyDevice:
+		return destroy_device(connection, operation, argument);
+	default:
+		return call(connection, operation, argument);
+	}
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of the program's that the host has called: each has a number, which is what the host knows of it. A notice names the
+ * number; the library's thread calls the function, one at a time, with no lock held. Who ends a registration drops what has come
+ * for it, and waits for a call under way unless it is made from inside that.
+ */
+#include "client/client_private.h"
+
+#include <d3dkmthk.h>
+#include <d3dumddi.h>
+
+static struct vmm_registration *find_locked(struct vidmm_connection *connection, uint64_t number)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, &connection->registrations) {
+		struct vmm_registration *registration =
+			vmm_container_of(pos, struct vmm_registration, link);
+
+		if (registration->number == number)
+			return registration;
+	}
+	return NULL;
+}
+
+uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
+			     void *function, void *context)
+{
+	struct vmm_registration *registration = vmm_calloc(1, sizeof(*registration));
+
+	if (!registration)
+		return 0;
+	*registration = (struct vmm_registration){
+		.what = what, .device = device, .function = function, .context = context};
+	pthread_mutex_lock(&connection->notice_lock);
+	registration->number = ++connection->last_registration;
+	uint64_t number = registration->number;
+	vmm_list_push_back(&connection->registrations, &registration->link);
+	pthread_mutex_unlock(&connection->notice_lock);
+	return number;
+}
+
+void vmm_client_registered(struct vidmm_connection *connection, uint64_t number, void *handle)
+{
+	pthread_mutex_lock(&connection->notice_lock);
+	struct vmm_registration *registration = find_locked(connection, number);
+	if (registration)
+		registration->handle = handle;
+	pthread_mutex_unlock(&connection->notice_lock);
+}
+
+uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uint32_t device,
+			 const void *handle)
+{
+	struct vmm_list *pos;
+	uint64_t number = 0;
+
+	pthread_mutex_lock(&connection->notice_lock);
+	vmm_list_for_each (pos, &connection->registrations) {
+		const struct vmm_registration *registration =
+			vmm_container_of(pos, struct vmm_registration, link);
+
+		if (registration->what == what &&
+		    (handle ? registration->handle == handle : registration->device == device))
+			number = registration->number;
+	}
+	pthread_mutex_unlock(&connection->notice_lock);
+	return number;
+}
+
+void vmm_client_unregister(struct vidmm_connection *connection, uint64_t number)
+{
+	struct vmm_list *pos, *next;
+
+	pthread_mutex_lock(&connection->notice_lock);
+	struct vmm_registration *registration = find_locked(connection, number);
+	if (registration) {
+		vmm_list_remove(&registration->link);
+		vmm_free(registration);
+	}
+	for (pos = connection->notices.next; pos != &connection->notices; pos = next) {
+		struct vmm_notice *notice = vmm_container_of(pos, struct vmm_notice, link);
+
+		next = pos->next;
+		if (notice->message.context != number)
+			continue;
+		vmm_list_remove(pos);
+		vmm_free(notice);
+	}
+	while (connection->calling == number && number &&
+	       !pthread_equal(connection->caller, pthread_self()))
+		pthread_cond_wait(&connection->notice_done, &connection->notice_lock);
+	pthread_mutex_unlock(&connection->notice_lock);
+}
+
+void vmm_client_take_notice(struct vidmm_connection *connection,
+			    const struct vmm_message_notice *message)
+{
+	struct vmm_notice *notice = vmm_calloc(1, sizeof(*notice));
+
+	if (!notice)
+		return; /* a trim is asked for again while it is needed */
+	notice->message = *message;
+	pthread_mutex_lock(&connection->notice_lock);
+	vmm_list_push_back(&connection->notices, &notice->link);
+	pthread_mutex_unlock(&connection->notice_lock);
+}
+
+static void call(const struct vmm_registration *registration,
+		 const struct vmm_message_notice *message)
+{
+	if (registration->what == VMM_NOTICE_TRIM_DEVICE) {
+		const D3DDDIARG_TRIMRESIDENCYSET args = {.TrimFlags.Value = message->flags,
+							 .NumBytesToTrim = message->bytes};
+
+		/* Nobody can do anything about a driver that does not want to. */
+		(void)((PFND3DDDI_TRIMRESIDENCYSET)(uintptr_t)registration->function)(
+			registration->context, &args);
+	} else {
+		D3DKMT_TRIMNOTIFICATION args = {.Flags.Value = message->flags,
+						.NumBytesToTrim = message->bytes};
+
+		args.Context = registration->context;
+		((PFND3DKMT_TRIMNOTIFICATIONCALLBACK)(uintptr_t)registration->function)(&args);
+	}
+}
+
+void vmm_client_call_notices(struct vidmm_connection *connection)
+{
+	pthread_mutex_lock(&connection->notice_lock);
+	/* One at a time: in a world with one thread the next may come from inside a function. */
+	while (!connection->calling && !vmm_list_empty(&connection->notices)) {
+		struct vmm_notice *notice =
+			vmm_container_of(connection->notices.next, struct vmm_notice, link);
+		const struct vmm_registration *known =
+			find_locked(connection, notice->message.context);
+
+		vmm_list_remove(&notice->link);
+		if (known) {
+			const struct vmm_registration registration = *known;
+
+			connection->calling = registration.number;
+			connection->caller = pthread_self();
+			pthread_mutex_unlock(&connection->notice_lock);
+			call(&registration, &notice->message);
+			pthread_mutex_lock(&connection->notice_lock);
+			connection->calling = 0;
+			pthread_cond_broadcast(&connection->notice_done);
+		}
+		vmm_free(notice);
+	}
+	pthread_mutex_unlock(&connection->notice_lock);
+}
+
+void vmm_client_forget_notices(struct vidmm_connection *connection)
+{
+	while (!vmm_list_empty(&connection->notices)) {
+		struct vmm_list *link = connection->notices.next;
+
+		vmm_list_remove(link);
+		vmm_free(vmm_container_of(link, struct vmm_notice, link));
+	}
+	while (!vmm_list_empty(&connection->registrations)) {
+		struct vmm_list *link = connection->registrations.next;
+
+		vmm_list_remove(link);
+		vmm_free(vmm_container_of(link, struct vmm_registration, link));
+	}
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * View instructions: what the host shows where, in the range that was reserved for it. A thread that had an answer executes those
+ * that were sent before it; the library's own thread those without a call, which is how a store that sleeps on a frozen page gets on.
+ */
+#include "client/client_private.h"
+
+#include <errno.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* As much as there is of it: it costs nothing until something is mapped there. */
+#define WINDOW_MAX         ((uint64_t)1 << 40)
+#define WINDOW_MIN         ((uint64_t)1 << 28)
+/* A page that comes along with its neighbours is a tenth of the fault that its first touch would be. */
+#define POPULATE_BYTES_MAX ((uint64_t)1 << 20)
+
+#define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+bool vmm_client_window_reserve(struct vidmm_connection *connection)
+{
+	for (uint64_t bytes = WINDOW_MAX; bytes >= WINDOW_MIN; bytes /= 2) {
+		char *window = mmap(NULL, bytes, PROT_NONE, RESERVED, -1, 0);
+
+		if (window == MAP_FAILED)
+			continue;
+		connection->window = window;
+		connection->window_bytes = bytes;
+		return true;
+	}
+	return false;
+}
+
+void vmm_client_window_release(struct vidmm_connection *connection)
+{
+	if (connection->window)
+		munmap(connection->window, connection->window_bytes);
+	connection->window = NULL;
+}
+
+static bool is_in_window(const struct vidmm_connection *connection,
+			 const struct vmm_message_view *view)
+{
+	uint64_t window = (uint64_t)(uintptr_t)connection->window;
+
+	return view->length && (view->address | view->length | view->offset) % VMM_PAGE_SIZE == 0 &&
+	       view->address >= window && view->length <= connection->window_bytes &&
+	       view->address - window <= connection->window_bytes - view->length;
+}
+
+static bool map(const struct vmm_message_view *view, int fd)
+{
+	int flags = MAP_FIXED, protection = PROT_NONE;
+	void *address = (void *)(uintptr_t)view->address;
+
+	if (view->what == VMM_VIEW_MAP) {
+		protection = view->writable ? PROT_READ | PROT_WRITE : PROT_READ;
+		flags |= MAP_SHARED | (view->length <= POPULATE_BYTES_MAX ? MAP_POPULATE : 0);
+	} else {
+		flags |= RESERVED;
+		fd = -1;
+	}
+	return mmap(address, view->length, protection, flags, fd,
+		    view->what == VMM_VIEW_MAP ? (off_t)view->offset : 0) == address;
+}
+
+/* Who stored into a frozen page sleeps until here; the store starts again and lands in what is there now. */
+static void wake(const struct vidmm_connection *connection, const struct vmm_message_view *view)
+{
+	struct uffdio_range range = {.start = view->address, .len = view->length};
+
+	if (connection->userfault >= 0)
+		(void)ioctl(connection->userfault, UFFDIO_WAKE, &range);
+}
+
+static bool execute_view(const struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	struct vmm_message_view view;
+
+	if (packet->bytes != sizeof(view))
+		return false;
+	memcpy(&view, &packet->u, VMM_PACKET_HEAD);
+	memcpy((char *)&view + VMM_PACKET_HEAD, packet->body.data, sizeof(view) - VMM_PACKET_HEAD);
+	if (!is_in_window(connection, &view) || view.what < VMM_VIEW_MAP ||
+	    view.what > VMM_VIEW_RELEASE ||
+	    packet->fd_count != (view.what == VMM_VIEW_MAP ? 1u : 0u))
+		return false;
+	if (!map(&view, packet->fd_count ? packet->fds[0] : -1))
+		return false;
+	wake(connection, &view);
+	return true;
+}
+
+static bool execute_notice(struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	struct vmm_message_notice notice;
+
+	if (packet->bytes != sizeof(notice))
+		return false;
+	memcpy(&notice, &packet->u, VMM_PACKET_HEAD);
+	memcpy((char *)&notice + VMM_PACKET_HEAD, packet->body.data,
+	       sizeof(notice) - VMM_PACKET_HEAD);
+	vmm_client_take_notice(connection, &notice);
+	return true;
+}
+
+/* With the view lock: one that came. */
+static bool execute(struct vidmm_connection *connection)
+{
+	struct vmm_packet *packet = &connection->view_packet;
+	uint64_t number = packet->u.words[2];
+	bool good = number == atomic_load(&connection->views) + 1;
+
+	if (good)
+		good = packet->u.head.kind == VMM_MESSAGE_VIEW ? execute_view(connection, packet)
+		       : packet->u.head.kind == VMM_MESSAGE_NOTICE
+			       ? execute_notice(connection, packet)
+			       : false;
+	vmm_packet_close_fds(packet);
+	if (good)
+		atomic_store_explicit(&connection->views, number, memory_order_release);
+	return good;
+}
+
+vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t number)
+{
+	bool good = true;
+
+	if (atomic_load_explicit(&connection->views, memory_order_acquire) >= number)
+		return VMM_OK;
+	pthread_mutex_lock(&connection->view_lock);
+	while (good && atomic_load(&connection->views) < number)
+		good = vmm_packet_await(connection->view_socket, &connection->view_packet) ==
+			       VMM_RECEIVED &&
+		       execute(connection);
+	pthread_mutex_unlock(&connection->view_lock);
+	if (good)
+		return VMM_OK;
+	vmm_client_lose(connection);
+	return VMM_DEVICE_REMOVED;
+}
+
+bool vmm_client_execute_views(struct vidmm_connection *connection)
+{
+	enum vmm_received received;
+
+	pthread_mutex_lock(&connection->view_lock);
+	do
+		received = vmm_packet_receive(connection->view_socket, &connection->view_packet);
+	while (received == VMM_RECEIVED && execute(connection));
+	pthread_mutex_unlock(&connection->view_lock);
+	return received == VMM_RECEIVED_NOTHING;
+}
+
+void vmm_client_look(struct vidmm_connection *connection)
+{
+	if (vmm_client_lost(connection))
+		return;
+	if (!vmm_client_execute_views(connection))
+		vmm_client_lose(connection);
+	vmm_client_call_notices(connection);
+}
+
+static void *look_on(void *argument)
+{
+	struct vidmm_connection *connection = argument;
+	struct pollfd come = {.fd = connection->view_socket, .events = POLLIN};
+
+	while (!vmm_client_lost(connection)) {
+		if (poll(&come, 1, -1) < 0 && errno != EINTR)
+			break;
+		vmm_client_look(connection);
+	}
+	return NULL;
+}
+
+/* The program's signals are its own threads' business; faults stay deliverable. */
+bool vmm_client_thread_start(struct vidmm_connection *connection)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF};
+	sigset_t blocked, before;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	connection->threaded = !pthread_create(&connection->thread, NULL, look_on, connection);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (connection->threaded)
+		pthread_setname_np(connection->thread, "vidmm-client");
+	return connection->threaded;
+}

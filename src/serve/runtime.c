@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* What include/vidmm has beside the interface, for clients: devices by small numbers, sharing, names. */
+#include "serve/serve_private.h"
+
+#include "sync/packet.h"
+
+void *vmm_serve_device(struct vmm_session *session, uint32_t number)
+{
+	return number - 1 < VMM_SERVE_DEVICES_MAX ? atomic_load(&session->devices[number - 1])
+						  : NULL;
+}
+
+static bool keep_device(struct vmm_session *session, void *device, uint32_t *number)
+{
+	for (uint32_t i = 0; i < VMM_SERVE_DEVICES_MAX; i++) {
+		void *free_one = NULL;
+
+		if (atomic_compare_exchange_strong(&session->devices[i], &free_one, device)) {
+			*number = i + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_device_create *args)
+{
+	struct vmm_adapter *adapter = vmm_adapter_nth(&session->server->host->world, args->adapter);
+	struct vidmm_device *device;
+
+	if (!adapter)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = vidmm_device_create(
+		session->process, vmm_container_of(adapter, struct vidmm_adapter, core), &device);
+	vmm_adapter_put(adapter);
+	if (!vmm_ok(status))
+		return status;
+	if (keep_device(session, device, &args->device))
+		return VMM_OK;
+	vidmm_device_destroy(device);
+	return VMM_INSUFFICIENT_RESOURCES;
+}
+
+int32_t vmm_serve_device_destroy(struct vmm_session *session, const struct vmm_wire_device *args)
+{
+	uint32_t number = args->device;
+	void *device = number - 1 < VMM_SERVE_DEVICES_MAX
+			       ? atomic_exchange(&session->devices[number - 1], NULL)
+			       : NULL;
+
+	/* The registration with the device's number goes with the session, or with the next device of that number. */
+	vidmm_device_destroy(device);
+	return device ? VMM_OK : VMM_INVALID_PARAMETER;
+}
+
+int32_t vmm_serve_device_set_trim(struct vmm_session *session,
+				  const struct vmm_wire_device_set_trim *args)
+{
+	void *device = vmm_serve_device(session, args->device);
+
+	return device ? vmm_serve_set_trim(session, device, (uint64_t)(uintptr_t)args->function,
+					   (uint64_t)(uintptr_t)args->context)
+		      : VMM_INVALID_PARAMETER;
+}
+
+int32_t vmm_serve_resource_set_shared(struct vmm_session *session,
+				      const struct vmm_wire_resource_set_shared *args)
+{
+	return vidmm_resource_set_shared(vmm_serve_device(session, args->device), args->resource);
+}
+
+int32_t vmm_serve_resource_share(struct vmm_session *session, struct vmm_wire_resource_share *args)
+{
+	return vidmm_resource_share(vmm_serve_device(session, args->device), args->km_resource,
+				    &args->global_handle);
+}
+
+int32_t vmm_serve_resource_open(struct vmm_session *session, struct vmm_wire_resource_open *args)
+{
+	return vidmm_resource_open(vmm_serve_device(session, args->device), args->global_handle,
+				   &args->km_resource, args->allocations, &args->allocation_count);
+}
+
+int32_t vmm_serve_nt_handle_name(struct vmm_session *session, struct vmm_wire_nt_handle_name *args)
+{
+	return vidmm_nt_handle_name(session->server->host, (int)(intptr_t)args->handle, args->name,
+				    &args->units);
+}
+
+int32_t vmm_serve_sync_values(struct vmm_session *session, struct vmm_wire_sync_values *args)
+{
+	args->values =
+		(uint32_t)vmm_sync_values_of(vidmm_core_process(session->process), args->handle);
+	return VMM_OK;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* The server: made, given sockets, ended. */
+#include "serve/serve_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { CHANNELS = 64, HANDLES = 1000000, UNREAD_BYTES = 1 << 20, CLIENTS = 1024, ACCEPTS = 16 };
+
+void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	if (!server->options.log)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	server->options.log(server->options.log_context, line);
+}
+
+void vmm_serve_gone(struct vidmm_server *server)
+{
+	/* With the lock, so that who waits does not free the server under the wake. */
+	vmm_os_mutex_lock(&server->lock);
+	atomic_fetch_add(&server->gone, 1);
+	vmm_os_wake(vmm_serve_os(server), &server->gone, UINT32_MAX);
+	vmm_os_mutex_unlock(&server->lock);
+}
+
+bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event event = {.events = events, .data = {.u64 = data}};
+
+	return !epoll_ctl(epoll, operation, fd, &event);
+}
+
+static void take_limits(struct vidmm_server *server, const struct vidmm_server_options *options)
+{
+	struct vidmm_client_limits *limits = &server->options.limits;
+
+	server->options = *options;
+	if (!limits->channels)
+		limits->channels = CHANNELS;
+	if (!limits->handles)
+		limits->handles = HANDLES;
+	if (!limits->unread_bytes)
+		limits->unread_bytes = UNREAD_BYTES;
+	if (!server->options.clients_max)
+		server->options.clients_max = CLIENTS;
+}
+
+static void close_all(struct vidmm_server *server)
+{
+	const int fds[] = {server->epoll, server->deaths, server->end, server->spare};
+
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static bool open_all(struct vidmm_server *server)
+{
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	server->deaths = epoll_create1(EPOLL_CLOEXEC);
+	server->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return server->epoll >= 0 && server->deaths >= 0 && server->end >= 0 &&
+	       server->spare >= 0 &&
+	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->deaths, EPOLLIN | EPOLLONESHOT,
+			       VMM_SOURCE_DEATHS) &&
+	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->end, EPOLLIN, VMM_SOURCE_END);
+}
+
+vmm_status vmm_server_create_hooked(struct vidmm_host *host,
+				    const struct vidmm_server_options *options,
+				    const struct vmm_server_hooks *hooks,
+				    struct vidmm_server **result)
+{
+	struct vidmm_server *server = vmm_calloc(1, sizeof(*server));
+	vmm_status status = VMM_NO_MEMORY;
+
+	if (!server)
+		return status;
+	server->host = host;
+	server->hooks = *hooks;
+	vmm_list_init(&server->spare_steps);
+	take_limits(server, options);
+	vmm_list_init(&server->sessions);
+	vmm_list_init(&server->strangers);
+	vmm_list_init(&server->listeners);
+	vmm_list_init(&server->ended);
+	vmm_os_mutex_init(&server->lock, host->world.os, VMM_RANK_SERVER, "server");
+	if (open_all(server))
+		status = hooks->stepped ? VMM_OK : vmm_workers_start(server);
+	if (vmm_ok(status)) {
+		*result = server;
+		return VMM_OK;
+	}
+	close_all(server);
+	vmm_os_mutex_finish(&server->lock);
+	vmm_free(server);
+	return status;
+}
+
+vidmm_status vidmm_server_create(struct vidmm_host *host,
+				 const struct vidmm_server_options *options,
+				 struct vidmm_server **result)
+{
+	const struct vmm_server_hooks none = {0};
+
+	if (!host || !options || !result || options->struct_size != sizeof(*options))
+		return VMM_INVALID_PARAMETER;
+	if (vmm_os_kind(host->world.os) != VMM_OS_LINUX)
+		return VMM_NOT_SUPPORTED;
+	return vmm_server_create_hooked(host, options, &none, result);
+}
+
+static bool nobody_left(struct vidmm_server *server)
+{
+	vmm_os_mutex_lock(&server->lock);
+	bool nobody = !server->session_count && !server->stranger_count;
+	vmm_os_mutex_unlock(&server->lock);
+	return nobody;
+}
+
+void vidmm_server_destroy(struct vidmm_server *server)
+{
+	if (!server)
+		return;
+	struct vmm_os *os = vmm_serve_os(server);
+
+	atomic_store(&server->stopping, true);
+	for (;;) {
+		uint32_t gone = atomic_load(&server->gone);
+
+		vmm_session_end_all(server, "is cut off: the host ends");
+		if (nobody_left(server))
+			break;
+		if (server->hooks.stepped) {
+			vmm_server_step(server);
+			vmm_os_yield(os);
+		} else {
+			(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER,
+					   "end of clients", 0);
+		}
+	}
+	vmm_workers_end(server);
+	vmm_server_steps_finish(server);
+	while (!vmm_list_empty(&server->listeners)) {
+		struct vmm_listener *listener =
+			vmm_container_of(server->listeners.next, struct vmm_listener, link);
+
+		vmm_list_remove(&listener->link);
+		close(listener->fd);
+		vmm_free(listener);
+	}
+	close_all(server);
+	vmm_os_mutex_finish(&server->lock);
+	vmm_free(server);
+}
+
+/* ---- sockets ---- */
+
+vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd)
+{
+	if (!server || fd < 0)
+		return VMM_INVALID_PARAMETER;
+	return vmm_channel_open(server, fd);
+}
+
+vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
+{
+	int listens = 0, type = 0;
+	socklen_t length = sizeof(int);
+
+	if (!server || fd < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) ||
+	    !listens || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) ||
+	    type != SOCK_SEQPACKET)
+		return VMM_INVALID_PARAMETER;
+	struct vmm_listener *listener = vmm_calloc(1, sizeof(*listener));
+	if (!listener)
+		return VMM_NO_MEMORY;
+	*listener = (struct vmm_listener){.server = server, .fd = fd};
+	int flags = fcntl(fd, F_GETFL);
+	(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_push_back(&server->listeners, &listener->link);
+	vmm_os_mutex_unlock(&server->lock);
+	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
+			    (uint64_t)(uintptr_t)listener | VMM_SOURCE_LISTENER))
+		return VMM_OK;
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_remove(&listener->link);
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_free(listener);
+	return VMM_NO_MEMORY;
+}
+
+/* No descriptors are left: who waits is taken with the spare one and let go, or it would be reported for ever. */
+static void turn_away(struct vidmm_server *server, int listener)
+{
+	vmm_os_mutex_lock(&server->lock);
+	close(server->spare);
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_serve_log(server, "refused: the host has no descriptors left");
+}
+
+void vmm_listener_accept(struct vmm_listener *listener)
+{
+	struct vidmm_server *server = listener->server;
+
+	for (uint32_t i = 0; i < ACCEPTS && !atomic_load(&server->stopping); i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			(void)!vmm_ok(vmm_channel_open(server, fd));
+		else if (errno == EMFILE || errno == ENFILE)
+			turn_away(server, listener->fd);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			break;
+	}
+	(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, listener->fd, EPOLLIN | EPOLLONESHOT,
+			      (uint64_t)(uintptr_t)listener | VMM_SOURCE_LISTENER);
+}

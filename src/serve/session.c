@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Clients and their channels: how they come, and how they go.
+ *
+ * A channel belongs to whoever handles it: its epoll registration fires once, and is armed again when the handler is through. So
+ * who wants a channel gone only shuts its socket down; its handler then sees the end and closes it. A session stays as long as
+ * somebody holds it: its channels, and who looks at it just now.
+ */
+#include "serve/serve_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { STRANGERS_MAX = 64 };
+
+/* ---- who holds a session ---- */
+
+static void finish(struct vmm_session *session)
+{
+	struct vidmm_server *server = session->server;
+	struct vidmm_process *process = session->process;
+
+	vmm_os_mutex_lock(&server->lock);
+	session->process = NULL;
+	vmm_os_mutex_unlock(&server->lock);
+	vidmm_process_close(process);
+	vmm_serve_forget_registrations(session);
+	vmm_views_finish(&session->views);
+	vmm_os_mutex_finish(&session->registration_lock);
+	vmm_os_mutex_lock(&server->lock);
+	if (session->listed) {
+		vmm_list_remove(&session->link);
+		server->session_count--;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_free(session);
+	vmm_serve_gone(server);
+}
+
+static void put(struct vmm_session *session)
+{
+	struct vidmm_server *server = session->server;
+
+	vmm_os_mutex_lock(&server->lock);
+	bool last = --session->holders == 0;
+	vmm_os_mutex_unlock(&server->lock);
+	if (last)
+		finish(session);
+}
+
+static struct vmm_session *find(struct vidmm_server *server, uint64_t number)
+{
+	struct vmm_session *found = NULL;
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (session->number != number || !session->holders)
+			continue;
+		session->holders++;
+		found = session;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	return found;
+}
+
+/* ---- channels ---- */
+
+static bool is_packet_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t length = sizeof(int);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_SEQPACKET;
+}
+
+static void shut(struct vmm_list *channels)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, channels)
+		shutdown(vmm_container_of(pos, struct vmm_channel, link)->fd, SHUT_RDWR);
+}
+
+static bool refuse(int fd, vmm_status status, const char *why)
+{
+	struct vmm_message_refused message = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_REFUSED},
+		.status = status,
+	};
+
+	snprintf(message.why, sizeof(message.why), "%s", why);
+	(void)vmm_message_send(fd, &message, sizeof(message), NULL, NULL, 0);
+	return false;
+}
+
+/* Who connects and says nothing cannot keep others out: the oldest of too many goes. */
+static bool add_stranger(struct vidmm_server *server, struct vmm_channel *channel)
+{
+	vmm_os_mutex_lock(&server->lock);
+	bool taken = !atomic_load(&server->stopping);
+	if (taken) {
+		if (server->stranger_count++ >= STRANGERS_MAX)
+			shutdown(vmm_container_of(server->strangers.next, struct vmm_channel, link)
+					 ->fd,
+				 SHUT_RDWR);
+		vmm_list_push_back(&server->strangers, &channel->link);
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	return taken;
+}
+
+vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
+{
+	static const struct timeval moment = {.tv_usec = VMM_SERVE_MOMENT_US};
+	struct vmm_channel *channel = vmm_calloc(1, sizeof(*channel));
+	socklen_t length = sizeof(channel->peer);
+	vmm_status status = VMM_INVALID_PARAMETER;
+
+	if (!channel) {
+		close(fd);
+		return VMM_NO_MEMORY;
+	}
+	channel->server = server;
+	channel->fd = fd;
+	if (!is_packet_socket(fd) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment)))
+		goto out_channel;
+	status = VMM_ACCESS_DENIED;
+	if (server->options.uid_only && channel->peer.uid != geteuid()) {
+		vmm_serve_log(server, "refused: a program of user %u", channel->peer.uid);
+		(void)refuse(fd, status, "this host serves programs of its own user alone");
+		goto out_channel;
+	}
+	status = VMM_CANCELLED;
+	if (!add_stranger(server, channel))
+		goto out_channel;
+	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
+			    (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL))
+		return VMM_OK;
+	vmm_channel_close(channel);
+	return VMM_NO_MEMORY;
+out_channel:
+	close(fd);
+	vmm_free(channel);
+	return status;
+}
+
+void vmm_channel_close(struct vmm_channel *channel)
+{
+	struct vidmm_server *server = channel->server;
+	struct vmm_session *session = channel->session;
+
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_remove(&channel->link);
+	if (session) {
+		session->channel_count--;
+		session->requests += atomic_load(&channel->requests);
+		if (channel->first)
+			session->first = NULL;
+	} else {
+		server->stranger_count--;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	close(channel->fd);
+	vmm_free(channel);
+	if (session)
+		put(session);
+	else
+		vmm_serve_gone(server);
+}
+
+/* With the lock: from a stranger's to one of the session. */
+static void adopt(struct vmm_session *session, struct vmm_channel *channel)
+{
+	vmm_list_remove(&channel->link);
+	session->server->stranger_count--;
+	vmm_list_push_back(&session->channels, &channel->link);
+	session->channel_count++;
+	session->holders++;
+	channel->session = session;
+}
+
+/* ---- coming ---- */
+
+static bool welcome(const struct vmm_channel *channel)
+{
+	const struct vmm_session *session = channel->session;
+	const struct vmm_message_welcome message = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_WELCOME},
+		.version = VMM_PROTOCOL_VERSION,
+		.process_id = session->process_id,
+		.session = {session->token[0], session->token[1]},
+		.channels_max = channel->server->options.limits.channels,
+	};
+
+	return !vmm_message_send(channel->fd, &message, sizeof(message), NULL, NULL, 0);
+}
+
+static bool is_userfault(int fd)
+{
+	char path[32], name[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(path, name, sizeof(name) - 1);
+	if (length < 0)
+		return false;
+	name[length] = 0;
+	return !strcmp(name, "anon_inode:[userfaultfd]");
+}
+
+/* NULL: all is well with it. */
+static const char *check_hello(const struct vmm_message_hello *hello,
+			       const struct vmm_packet *packet)
+{
+	uint64_t end;
+
+	if (hello->version != VMM_PROTOCOL_VERSION)
+		return "it speaks another version of the protocol";
+	if (hello->flags)
+		return "it sets flags that mean nothing";
+	if (hello->window_address % VMM_PAGE_SIZE || hello->window_bytes % VMM_PAGE_SIZE ||
+	    vmm_add_overflows(hello->window_address, hello->window_bytes, &end) ||
+	    end > VMM_SERVE_ADDRESS_END)
+		return "its window is no range of whole pages of a program";
+	if (!memchr(hello->name, 0, sizeof(hello->name)))
+		return "its name does not end";
+	if (packet->fd_count < 1 || packet->fd_count > 2 || !is_packet_socket(packet->fds[0]))
+		return "it gives no view socket";
+	if (packet->fd_count == 2 && !is_userfault(packet->fds[1]))
+		return "what it gives as a userfaultfd is none";
+	return NULL;
+}
+
+static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
+		       const struct vmm_message_hello *hello)
+{
+	struct vidmm_server *server = session->server;
+	const struct vmm_views_config config = {
+		.os = vmm_serve_os(server),
+		.socket = packet->fds[0],
+		.userfault = packet->fd_count > 1 ? packet->fds[1] : -1,
+		.epoll = server->epoll,
+		.data = session->number << VMM_SOURCE_BITS | VMM_SOURCE_VIEWS,
+		.window_address = hello->window_address,
+		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
+		.unread_bytes = server->options.limits.unread_bytes,
+		.alone = server->hooks.stepped,
+		.shown = server->hooks.shown,
+		.shown_context = server->hooks.context,
+	};
+
+	if (!vmm_ok(vmm_views_init(&session->views, &config)))
+		return false;
+	packet->fd_count = 0; /* they are the session's */
+	return true;
+}
+
+/* Before it has anything. */
+static bool limit(struct vmm_session *session)
+{
+	const struct vidmm_client_limits *limits = &session->server->options.limits;
+	struct vmm_process *process = vidmm_core_process(session->process);
+
+	process->handles.limit = limits->handles;
+	process->account = vmm_account_create(limits->memory_bytes);
+	return process->account;
+}
+
+static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet *packet,
+				  const struct vmm_message_hello *hello)
+{
+	struct vidmm_server *server = channel->server;
+	struct vmm_session *session = vmm_calloc(1, sizeof(*session));
+
+	if (!session)
+		return NULL;
+	session->server = server;
+	session->number = atomic_fetch_add(&server->last_session, 1) + 1;
+	session->pid = (uint32_t)channel->peer.pid;
+	session->uid = channel->peer.uid;
+	vmm_list_init(&session->channels);
+	vmm_list_init(&session->link);
+	vmm_list_init(&session->registrations);
+	/* It goes into lists and lines of text. */
+	for (uint32_t i = 0; i + 1 < sizeof(session->name) && hello->name[i]; i++)
+		session->name[i] =
+			hello->name[i] < ' ' || hello->name[i] > '~' ? '?' : hello->name[i];
+	if (getrandom(session->token, sizeof(session->token), 0) != sizeof(session->token) ||
+	    !init_views(session, packet, hello))
+		goto out_session;
+	if (!vmm_ok(vmm_host_process_open_apart(server->host, session->name, &session->views.viewer,
+						&session->process)))
+		goto out_views;
+	session->process_id = vidmm_process_id(session->process);
+	if (!limit(session))
+		goto out_process;
+	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
+			  "registrations");
+	return session;
+out_process:
+	vidmm_process_close(session->process);
+out_views:
+	vmm_views_finish(&session->views);
+out_session:
+	vmm_free(session);
+	return NULL;
+}
+
+/* Into the list; false: there are too many. */
+static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
+{
+	struct vidmm_server *server = session->server;
+
+	vmm_os_mutex_lock(&server->lock);
+	bool room = server->session_count < server->options.clients_max &&
+		    !atomic_load(&server->stopping);
+	if (room) {
+		session->listed = true;
+		server->session_count++;
+		vmm_list_push_back(&server->sessions, &session->link);
+		adopt(session, channel);
+		session->first = channel;
+		channel->first = true;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	return room;
+}
+
+bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
+{
+	struct vidmm_server *server = channel->server;
+	struct vmm_message_hello hello;
+
+	if (packet->bytes != sizeof(hello) || packet->u.head.bytes)
+		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed: no hello");
+	memcpy(&hello, &packet->u, VMM_PACKET_HEAD);
+	memcpy((char *)&hello + VMM_PACKET_HEAD, packet->body.data,
+	       sizeof(hello) - VMM_PACKET_HEAD);
+	const char *why = check_hello(&hello, packet);
+	if (why) {
+		vmm_serve_log(server, "refused: pid %d: %s", channel->peer.pid, why);
+		return refuse(channel->fd, VMM_INVALID_PARAMETER, why);
+	}
+	struct vmm_session *session = create(channel, packet, &hello);
+	if (!session)
+		return refuse(channel->fd, VMM_NO_MEMORY, "the host has no memory");
+	if (!enlist(session, channel)) {
+		vmm_serve_log(server, "refused: %s (pid %u): there are %u clients", session->name,
+			      session->pid, server->options.clients_max);
+		finish(session);
+		return refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES, "too many clients");
+	}
+	vmm_serve_log(server, "client %u came: %s (pid %u, user %u)", session->process_id,
+		      session->name, session->pid, session->uid);
+	if (!vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
+			     session->number << 1) ||
+	    !vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, session->views.config.socket,
+			     EPOLLRDHUP | EPOLLONESHOT, session->number << 1 | 1) ||
+	    !welcome(channel)) {
+		vmm_session_end(session, "cut off: it cannot be served");
+		return false;
+	}
+	return true;
+}
+
+bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
+{
+	const struct vmm_message_join *join = &packet->u.join;
+	struct vidmm_server *server = channel->server;
+	vmm_status status = VMM_ACCESS_DENIED;
+	struct vmm_list *pos;
+
+	if (packet->bytes != sizeof(*join) || join->head.bytes || packet->fd_count)
+		return refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed: no join");
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if ((session->token[0] ^ join->session[0]) |
+			    (session->token[1] ^ join->session[1]) ||
+		    session->uid != channel->peer.uid || atomic_load(&session->ended) ||
+		    !session->first)
+			continue;
+		status = session->channel_count < server->options.limits.channels
+				 ? VMM_OK
+				 : VMM_INSUFFICIENT_RESOURCES;
+		if (vmm_ok(status))
+			adopt(session, channel);
+		break;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	if (status == VMM_INSUFFICIENT_RESOURCES)
+		return refuse(channel->fd, status, "it has as many channels as it may have");
+	if (!vmm_ok(status))
+		return refuse(channel->fd, status, "there is no such session");
+	return welcome(channel);
+}
+
+/* ---- going ---- */
+
+void vmm_session_end(struct vmm_session *session, const char *why)
+{
+	struct vidmm_server *server = session->server;
+
+	if (atomic_exchange(&session->ended, true))
+		return;
+	vmm_serve_log(server, "client %u %s", session->process_id, why);
+	vmm_os_mutex_lock(&server->lock);
+	shut(&session->channels);
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_views_end(&session->views, NULL);
+	/* Holders keep the process: who ends a session is one of them. */
+	vmm_process_abandon(session->process);
+}
+
+void vmm_session_end_all(struct vidmm_server *server, const char *why)
+{
+	for (;;) {
+		struct vmm_session *next = NULL;
+		struct vmm_list *pos;
+
+		vmm_os_mutex_lock(&server->lock);
+		vmm_list_for_each (pos, &server->sessions) {
+			struct vmm_session *session =
+				vmm_container_of(pos, struct vmm_session, link);
+
+			if (session->holders && !atomic_load(&session->ended)) {
+				next = session;
+				next->holders++;
+				break;
+			}
+		}
+		if (!next)
+			shut(&server->strangers);
+		vmm_os_mutex_unlock(&server->lock);
+		if (!next)
+			return;
+		vmm_session_end(next, why);
+		put(next);
+	}
+}
+
+/*
+ * A first channel that nobody handles is left to its handler, who comes now and reads what was sent last. One inside a call has
+ * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c.
+ */
+static void hung_up(struct vmm_session *session, bool view)
+{
+	atomic_store(&session->hung_up, true);
+	vmm_os_mutex_lock(&session->server->lock);
+	bool alone = view || (session->first && atomic_load(&session->first->inside));
+	vmm_os_mutex_unlock(&session->server->lock);
+	if (alone && view)
+		vmm_session_end(session, vmm_views_why(&session->views));
+	else if (alone)
+		vmm_session_end(session, "has gone, inside a call");
+}
+
+void vmm_session_flush(struct vidmm_server *server, uint64_t number)
+{
+	struct vmm_session *session = find(server, number);
+
+	if (!session)
+		return;
+	vmm_views_flush(&session->views);
+	put(session);
+}
+
+void vmm_session_deaths(struct vidmm_server *server)
+{
+	struct epoll_event events[16];
+	int count;
+
+	while ((count = epoll_wait(server->deaths, events, VMM_ARRAY_LENGTH(events), 0)) > 0)
+		for (int i = 0; i < count; i++) {
+			struct vmm_session *session = find(server, events[i].data.u64 >> 1);
+
+			if (!session)
+				continue;
+			hung_up(session, events[i].data.u64 & 1);
+			put(session);
+		}
+}
+
+/* ---- who is there ---- */
+
+static void describe(struct vmm_session *session, struct vidmm_client_info *info)
+{
+	struct vmm_process *process = vidmm_core_process(session->process);
+	struct vmm_list *pos;
+
+	*info = (struct vidmm_client_info){
+		.process_id = session->process_id,
+		.pid = session->pid,
+		.uid = session->uid,
+		.channels = session->channel_count,
+		.requests = session->requests,
+		.memory_bytes = atomic_load(&process->account->bytes),
+	};
+	memcpy(info->name, session->name, sizeof(info->name));
+	vmm_list_for_each (pos, &session->channels) {
+		struct vmm_channel *channel = vmm_container_of(pos, struct vmm_channel, link);
+
+		info->requests += atomic_load(&channel->requests);
+		info->requests_in_flight += atomic_load(&channel->inside);
+	}
+	vmm_os_mutex_lock(&process->lock);
+	vmm_list_for_each (pos, &process->devices)
+		info->devices++;
+	info->handles = process->handles.used;
+	vmm_os_mutex_unlock(&process->lock);
+}
+
+uint32_t vidmm_server_clients(struct vidmm_server *server, struct vidmm_client_info *clients,
+			      uint32_t room)
+{
+	uint32_t count = 0;
+	struct vmm_list *pos;
+
+	if (!server)
+		return 0;
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (!session->process || atomic_load(&session->ended))
+			continue;
+		if (count < room)
+			describe(session, &clients[count]);
+		count++;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	return count;
+}
+
+static bool list_fits(struct vmm_wire_bytes *list, const struct vidmm_client_info *clients,
+		      uint32_t count)
+{
+	struct vmm_message_client *records = vmm_calloc(count ? count : 1, sizeof(*records));
+
+	if (!records)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		records[i] = (struct vmm_message_client){
+			.process_id = clients[i].process_id,
+			.pid = clients[i].pid,
+			.uid = clients[i].uid,
+			.channels = clients[i].channels,
+			.requests_in_flight = clients[i].requests_in_flight,
+			.devices = clients[i].devices,
+			.memory_bytes = clients[i].memory_bytes,
+			.handles = clients[i].handles,
+			.requests = clients[i].requests,
+		};
+		memcpy(records[i].name, clients[i].name, sizeof(records[i].name));
+	}
+	*list = (struct vmm_wire_bytes){.data = (uint8_t *)records,
+					.length = (uint32_t)(count * sizeof(*records))};
+	return true;
+}
+
+bool vmm_session_list(struct vmm_channel *channel)
+{
+	struct vidmm_server *server = channel->server;
+	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_LIST};
+	uint32_t room = server->options.clients_max;
+	struct vidmm_client_info *clients = vmm_calloc(room, sizeof(*clients));
+	struct vmm_wire_bytes list = {0};
+	int fd = -1;
+
+	if (channel->peer.uid != geteuid() && channel->peer.uid != 0) {
+		vmm_free(clients);
+		return refuse(channel->fd, VMM_ACCESS_DENIED, "the host's own user may ask that");
+	}
+	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, room))) {
+		head.bytes = list.length;
+		if (list.length > VMM_PROTOCOL_INLINE_MAX)
+			fd = vmm_message_memfd(&list);
+		head.descriptors = fd >= 0;
+		if (list.length <= VMM_PROTOCOL_INLINE_MAX || fd >= 0)
+			(void)vmm_message_send(channel->fd, &head, sizeof(head),
+					       fd < 0 ? &list : NULL, &fd, fd >= 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	vmm_free(list.data);
+	vmm_free(clients);
+	return false;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses in a client's window, and the messages that have it map them. */
+#include "serve/serve_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "range/range.h"
+#include "serve/view_records.h"
+
+/* The client may be forking or moving mappings just now, or say so for ever. */
+enum { PROTECT_TRIES = 64 };
+
+struct vmm_view_message {
+	struct vmm_view_message *next;
+	union {
+		struct vmm_message_head head;
+		struct vmm_message_view view;
+		struct vmm_message_notice notice;
+	} u;
+	uint32_t bytes;
+	int fd; /* -1: none */
+};
+
+static struct vmm_views *of(struct vmm_os_viewer *viewer)
+{
+	return vmm_container_of(viewer, struct vmm_views, viewer);
+}
+
+static uint64_t number_of(const char *address)
+{
+	return (uint64_t)(uintptr_t)address;
+}
+
+/* ---- sending ---- */
+
+static void end_locked(struct vmm_views *views, const char *why)
+{
+	views->dead = true;
+	if (!views->why)
+		views->why = why;
+	/* Whoever looks after hang-ups takes it from here. */
+	shutdown(views->config.socket, SHUT_RDWR);
+}
+
+static void watch_locked(struct vmm_views *views)
+{
+	struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT,
+				    .data = {.u64 = views->config.data}};
+
+	if (epoll_ctl(views->config.epoll, EPOLL_CTL_MOD, views->config.socket, &event))
+		end_locked(views, "is cut off: its view socket cannot be watched");
+}
+
+static int send_now(const struct vmm_views *views, const struct vmm_view_message *message)
+{
+	return vmm_message_send(views->config.socket, &message->u, message->bytes, NULL,
+				&message->fd, message->fd >= 0);
+}
+
+static const char *why_not(int error)
+{
+	return error == ETOOMANYREFS ? "is cut off: too many descriptors are on their way" : NULL;
+}
+
+/* No room: it goes later, unless too much does already. */
+static void keep_locked(struct vmm_views *views, const struct vmm_view_message *message)
+{
+	struct vmm_view_message *kept = NULL;
+
+	if (views->waiting_bytes + sizeof(*kept) <= views->config.unread_bytes)
+		kept = vmm_calloc(1, sizeof(*kept));
+	if (!kept) {
+		end_locked(views, "is cut off: it does not read its view socket");
+		return;
+	}
+	*kept = *message;
+	if (message->fd >= 0) {
+		kept->fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
+		if (kept->fd < 0) {
+			vmm_free(kept);
+			end_locked(views, "is cut off: the host has no descriptors left");
+			return;
+		}
+	}
+	*views->last = kept;
+	views->last = &kept->next;
+	views->waiting_bytes += sizeof(*kept);
+	if (views->first == kept)
+		watch_locked(views);
+}
+
+static void send_locked(struct vmm_views *views, const struct vmm_view_message *message)
+{
+	int error = views->dead ? 0 : views->first ? EAGAIN : send_now(views, message);
+
+	if (error == EAGAIN)
+		keep_locked(views, message);
+	else if (error)
+		end_locked(views, why_not(error));
+}
+
+static struct vmm_view_message *take_first_locked(struct vmm_views *views)
+{
+	struct vmm_view_message *message = views->first;
+
+	if (!message)
+		return NULL;
+	views->first = message->next;
+	if (!views->first)
+		views->last = &views->first;
+	views->waiting_bytes -= sizeof(*message);
+	if (message->fd >= 0)
+		close(message->fd);
+	return message;
+}
+
+void vmm_views_flush(struct vmm_views *views)
+{
+	vmm_os_mutex_lock(&views->lock);
+	while (views->first && !views->dead) {
+		int error = send_now(views, views->first);
+
+		if (error == EAGAIN) {
+			watch_locked(views);
+			break;
+		}
+		if (error)
+			end_locked(views, why_not(error));
+		else
+			vmm_free(take_first_locked(views));
+	}
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view view, int fd)
+{
+	struct vmm_view_message message = {.u.view = view, .bytes = sizeof(view), .fd = fd};
+
+	message.u.view.head = (struct vmm_message_head){
+		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_VIEW, .descriptors = fd >= 0};
+	message.u.view.number = atomic_fetch_add(&views->number, 1) + 1;
+	send_locked(views, &message);
+	if (views->config.shown)
+		views->config.shown(views->config.shown_context, &views->viewer);
+	return message.u.view.number;
+}
+
+void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice)
+{
+	struct vmm_view_message message = {.u.notice = *notice, .bytes = sizeof(*notice), .fd = -1};
+
+	message.u.notice.head =
+		(struct vmm_message_head){.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_NOTICE};
+	vmm_os_mutex_lock(&views->lock);
+	message.u.notice.number = atomic_fetch_add(&views->number, 1) + 1;
+	send_locked(views, &message);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+uint64_t vmm_views_number(struct vmm_views *views)
+{
+	return atomic_load(&views->number);
+}
+
+void vmm_views_executed(struct vmm_views *views, uint64_t number)
+{
+	uint64_t before = atomic_load_explicit(&views->executed, memory_order_relaxed);
+
+	while (number > before && !atomic_compare_exchange_weak(&views->executed, &before, number))
+		;
+}
+
+void vmm_views_end(struct vmm_views *views, const char *why)
+{
+	vmm_os_mutex_lock(&views->lock);
+	end_locked(views, why);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+const char *vmm_views_why(struct vmm_views *views)
+{
+	vmm_os_mutex_lock(&views->lock);
+	const char *why = views->why ? views->why : "has gone: its view socket is closed";
+	vmm_os_mutex_unlock(&views->lock);
+	return why;
+}
+
+/* ---- the operations of a viewer ---- */
+
+static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address)
+{
+	struct vmm_views *views = of(viewer);
+	const struct vmm_range_request request = {.size_bytes = size_bytes};
+	vmm_range_node node;
+	uint64_t offset;
+	vmm_status status = VMM_NO_MEMORY;
+
+	vmm_os_mutex_lock(&views->lock);
+	if (views->heap && size_bytes <= views->config.window_bytes &&
+	    vmm_ok(vmm_range_allocate(views->heap, &request, &node, &offset))) {
+		uint64_t at = views->config.window_address + offset;
+
+		if (vmm_view_records_add(&views->records, at, size_bytes, node)) {
+			*address = (char *)(uintptr_t)at;
+			status = VMM_OK;
+		} else {
+			vmm_range_free(views->heap, node);
+		}
+	}
+	vmm_os_mutex_unlock(&views->lock);
+	return status;
+}
+
+static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t length, int fd,
+		      uint64_t offset, bool writable)
+{
+	struct vmm_views *views = of(viewer);
+	const struct vmm_message_view view = {.what = VMM_VIEW_MAP,
+					      .writable = writable,
+					      .address = number_of(address),
+					      .length = length,
+					      .offset = offset};
+
+	vmm_os_mutex_lock(&views->lock);
+	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
+	vmm_assert(record);
+	record->mapped = instruct_locked(views, view, fd);
+	vmm_os_mutex_unlock(&views->lock);
+	return VMM_OK;
+}
+
+static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
+{
+	struct vmm_views *views = of(viewer);
+	const struct vmm_message_view view = {
+		.what = VMM_VIEW_UNMAP, .address = number_of(address), .length = length};
+
+	vmm_os_mutex_lock(&views->lock);
+	(void)instruct_locked(views, view, -1);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_bytes)
+{
+	struct vmm_views *views = of(viewer);
+	const struct vmm_message_view view = {
+		.what = VMM_VIEW_RELEASE, .address = number_of(address), .length = size_bytes};
+
+	vmm_os_mutex_lock(&views->lock);
+	struct vmm_view_record *record = vmm_view_records_find(views->records, number_of(address));
+	vmm_assert(record && record->address == number_of(address) &&
+		   record->size_bytes == size_bytes);
+	(void)instruct_locked(views, view, -1);
+	vmm_range_free(views->heap, record->node);
+	vmm_view_records_remove(&views->records, record);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+/* ---- freezing: write protection through the client's userfaultfd ---- */
+
+static int protect(int fd, uint64_t address, uint64_t length, uint64_t mode)
+{
+	struct uffdio_writeprotect request = {.range = {.start = address, .len = length},
+					      .mode = mode};
+	int error = EAGAIN;
+
+	for (uint32_t i = 0; i < PROTECT_TRIES && error == EAGAIN; i++)
+		error = ioctl(fd, UFFDIO_WRITEPROTECT, &request) ? errno : 0;
+	return error;
+}
+
+static void unprotect(int fd, uint64_t address, uint64_t length)
+{
+	struct uffdio_range range = {.start = address, .len = length};
+
+	/* What was mapped anew since is unprotected; and the client may have gone. */
+	(void)protect(fd, address, length, 0);
+	(void)ioctl(fd, UFFDIO_UNREGISTER, &range);
+	(void)ioctl(fd, UFFDIO_WAKE, &range);
+}
+
+/*
+ * Only what the client shows already can be frozen: a mapping that it has not made yet would not be. It has made those of which
+ * an answer spoke before the request that came behind that answer.
+ */
+static bool is_made_locked(const struct vmm_views *views, uint64_t address)
+{
+	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
+
+	return record && record->mapped <= atomic_load(&views->executed);
+}
+
+static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
+{
+	int fd = views->config.userfault;
+	struct uffdio_register request = {.range = {.start = address, .len = length},
+					  .mode = UFFDIO_REGISTER_MODE_WP};
+
+	if (views->dead || views->config.alone)
+		return VMM_OK; /* it has no more to say */
+	if (fd < 0 || !is_made_locked(views, address))
+		return VMM_NOT_SUPPORTED;
+	if (ioctl(fd, UFFDIO_REGISTER, &request))
+		return errno == ESRCH ? VMM_OK : VMM_NOT_SUPPORTED;
+	int error = protect(fd, address, length, UFFDIO_WRITEPROTECT_MODE_WP);
+	if (!error || error == ESRCH)
+		return VMM_OK;
+	unprotect(fd, address, length);
+	return VMM_NOT_SUPPORTED;
+}
+
+static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t length)
+{
+	struct vmm_views *views = of(viewer);
+
+	vmm_os_mutex_lock(&views->lock);
+	vmm_status status = freeze_locked(views, number_of(address), length);
+	vmm_os_mutex_unlock(&views->lock);
+	return status;
+}
+
+static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
+{
+	const struct vmm_views *views = of(viewer);
+
+	if (views->config.userfault >= 0)
+		unprotect(views->config.userfault, number_of(address), length);
+}
+
+/* ---- made and unmade ---- */
+
+vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config *config)
+{
+	static const struct vmm_os_viewer_ops ops = {
+		.reserve = reserve,
+		.map = map,
+		.unmap = unmap,
+		.release = release,
+		.freeze = freeze,
+		.thaw = thaw,
+	};
+	struct epoll_event event = {.events = EPOLLONESHOT, .data = {.u64 = config->data}};
+
+	*views = (struct vmm_views){.viewer = {&ops}, .config = *config};
+	views->last = &views->first;
+	if (config->window_bytes &&
+	    !vmm_ok(vmm_range_heap_create(config->window_bytes, VMM_PAGE_SIZE, &views->heap)))
+		return VMM_NO_MEMORY;
+	if (epoll_ctl(config->epoll, EPOLL_CTL_ADD, config->socket, &event)) {
+		vmm_range_heap_destroy(views->heap);
+		return VMM_NO_MEMORY;
+	}
+	vmm_os_mutex_init(&views->lock, config->os, VMM_RANK_VIEWS, "views");
+	return VMM_OK;
+}
+
+void vmm_views_finish(struct vmm_views *views)
+{
+	struct vmm_view_message *message;
+
+	while ((message = take_first_locked(views)) != NULL)
+		vmm_free(message);
+	vmm_assert(!views->records);
+	if (views->heap)
+		vmm_range_heap_destroy(views->heap);
+	close(views->config.socket);
+	if (views->config.userfault >= 0)
+		close(views->config.userfault);
+	vmm_os_mutex_finish(&views->lock);
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client of a host sees: its calls, its memory, and what happens to it when the host goes, or the program forks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <d3dkmthk.h>
+#include <vidmm/client.h>
+#include <vidmm/serve.h>
+
+#include "client/client_private.h"
+#include "support/client.h"
+
+struct world {
+	struct client host;
+	struct vidmm_server *server;
+	struct vidmm_connection *connection;
+	struct vidmm_remote_device *device;
+	const D3DDDI_DEVICECALLBACKS *cb;
+	HANDLE handle;
+};
+
+static int more(void *context)
+{
+	struct world *w = context;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
+	return pair[0];
+}
+
+static void start_with(struct world *w, const struct vidmm_server_options *options)
+{
+	client_start(&w->host, &(struct client_options){.kind = VIDMM_HOST_LINUX});
+	assert_int_equal(vidmm_server_create(w->host.host, options, &w->server), 0);
+	assert_int_equal(vidmm_connect_fd(more(w), "program", more, w, &w->connection), 0);
+	assert_int_equal(vidmm_remote_device_create(w->connection, 0, &w->device), 0);
+	w->cb = vidmm_remote_device_callbacks(w->device);
+	w->handle = vidmm_remote_device_handle(w->device);
+}
+
+static void start(struct world *w)
+{
+	start_with(w, &(struct vidmm_server_options){.struct_size =
+							     sizeof(struct vidmm_server_options)});
+}
+
+static void stop(struct world *w)
+{
+	vidmm_remote_device_destroy(w->device);
+	vidmm_disconnect(w->connection);
+	vidmm_server_destroy(w->server);
+	client_stop(&w->host);
+}
+
+static D3DKMT_HANDLE allocate(struct world *w, uint64_t bytes, uint32_t flags)
+{
+	struct softgpu_allocation spec = {
+		.version = SOFTGPU_ALLOCATION_VERSION, .flags = flags, .size_bytes = bytes};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+
+	assert_int_equal(w->cb->pfnAllocateCb(w->handle, &args), S_OK);
+	assert_int_not_equal(info.hAllocation, 0);
+	return info.hAllocation;
+}
+
+static uint32_t *lock(struct world *w, D3DKMT_HANDLE allocation)
+{
+	D3DDDICB_LOCK args = {.hAllocation = allocation};
+
+	assert_int_equal(w->cb->pfnLockCb(w->handle, &args), S_OK);
+	assert_non_null(args.pData);
+	return args.pData;
+}
+
+static void unlock(struct world *w, D3DKMT_HANDLE allocation)
+{
+	D3DDDICB_UNLOCK args = {.NumAllocations = 1, .phAllocations = &allocation};
+
+	assert_int_equal(w->cb->pfnUnlockCb(w->handle, &args), S_OK);
+}
+
+/* Stores, an eviction that the GPU's work forces, and the same content afterwards. */
+static void memory_is_where_the_lock_says(void **state)
+{
+	enum { COUNT = 24, BYTES = 1 << 20 }; /* more than the 16 MiB of video memory */
+	D3DKMT_HANDLE allocations[COUNT];
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		allocations[i] = allocate(&w, BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+		uint32_t *words = lock(&w, allocations[i]);
+		for (uint32_t k = 0; k < BYTES / 4; k++)
+			words[k] = i * 1000003 + k;
+		unlock(&w, allocations[i]);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		const uint32_t *words = lock(&w, allocations[i]);
+		for (uint32_t k = 0; k < BYTES / 4; k++)
+			assert_int_equal(words[k], i * 1000003 + k);
+		unlock(&w, allocations[i]);
+	}
+	stop(&w);
+}
+
+static void what_is_longer_than_a_packet(void **state)
+{
+	enum { COUNT = 40000 };
+	struct world w;
+	D3DKMT_HANDLE *handles = calloc(COUNT, sizeof(*handles));
+
+	(void)state;
+	start(&w);
+	D3DKMT_HANDLE allocation = allocate(&w, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	D3DDDICB_UNLOCK args = {.NumAllocations = COUNT, .phAllocations = handles};
+	for (uint32_t i = 0; i < COUNT; i++)
+		handles[i] = allocation;
+	/* None of them is locked so often. */
+	assert_int_equal(w.cb->pfnUnlockCb(w.handle, &args), E_INVALIDARG);
+	D3DDDI_RESIDENCYSTATUS *answers = calloc(COUNT, sizeof(*answers));
+	D3DDDICB_QUERYRESIDENCY query = {
+		.NumAllocations = COUNT, .HandleList = handles, .pResidencyStatus = answers};
+	assert_int_equal(w.cb->pfnQueryResidencyCb(w.handle, &query), S_OK);
+	assert_int_not_equal(answers[COUNT - 1], 0);
+	free(answers);
+	free(handles);
+	stop(&w);
+}
+
+static void a_device_that_is_none(void **state)
+{
+	struct world w;
+	D3DDDICB_LOCK args = {0};
+
+	(void)state;
+	start(&w);
+	assert_int_equal(w.cb->pfnLockCb(NULL, &args), E_INVALIDARG);
+	assert_int_equal(w.cb->pfnLockCb((HANDLE)(uintptr_t)0x1234567, &args), E_INVALIDARG);
+	assert_int_equal(w.cb->pfnLockCb(w.handle, NULL), E_INVALIDARG);
+	assert_int_equal(w.cb->pfnEscapeCb(w.handle, NULL), E_NOTIMPL);
+	struct vidmm_remote_device *other;
+	assert_int_equal(vidmm_remote_device_create(w.connection, 1, &other),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_remote_device_create(w.connection, 0, &other), 0);
+	vidmm_remote_device_destroy(other);
+	vidmm_remote_device_destroy(other);
+	assert_int_equal(w.cb->pfnLockCb(other, &args), E_INVALIDARG);
+	stop(&w);
+}
+
+/* ---- many threads ---- */
+
+enum { THREADS = 12, ROUNDS = 200 };
+
+static void *lock_and_unlock(void *argument)
+{
+	struct world *w = argument;
+	D3DKMT_HANDLE allocation = allocate(w, 65536, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint32_t *words = lock(w, allocation);
+
+		words[i] = i;
+		unlock(w, allocation);
+	}
+	return NULL;
+}
+
+static void each_thread_has_a_channel(void **state)
+{
+	pthread_t threads[THREADS];
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, lock_and_unlock, &w), 0);
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_in_range(w.connection->channel_count, 1, THREADS + 1);
+	stop(&w);
+}
+
+struct waiter {
+	struct world *w;
+	D3DKMT_HANDLE mutex;
+	pthread_t thread;
+	NTSTATUS status;
+};
+
+static void *acquire(void *argument)
+{
+	struct waiter *waiter = argument;
+	D3DKMT_ACQUIREKEYEDMUTEX args = {.hKeyedMutex = waiter->mutex, .Key = 1};
+
+	waiter->status =
+		vmm_client_d3dkmt(waiter->w->connection, VMM_WIRE_D3DKMTAcquireKeyedMutex, &args);
+	return NULL;
+}
+
+/* A thread that waits inside a call for what does not come. */
+static void start_waiting(struct world *w, struct waiter *waiter)
+{
+	D3DKMT_CREATEKEYEDMUTEX args = {.InitialValue = 0};
+
+	assert_int_equal(vmm_client_d3dkmt(w->connection, VMM_WIRE_D3DKMTCreateKeyedMutex, &args),
+			 STATUS_SUCCESS);
+	*waiter = (struct waiter){.w = w, .mutex = args.hKeyedMutex};
+	assert_int_equal(pthread_create(&waiter->thread, NULL, acquire, waiter), 0);
+}
+
+static void await_in_flight(struct world *w, uint32_t count)
+{
+	struct vidmm_client_info info = {0};
+
+	while (info.requests_in_flight < count)
+		assert_int_equal(vidmm_server_clients(w->server, &info, 1), 1);
+}
+
+/* More threads than channels: who comes too late is told so at once, and who waits comes back when it may. */
+static void more_threads_than_channels(void **state)
+{
+	const struct vidmm_server_options options = {.struct_size = sizeof(options),
+						     .limits = {.channels = 2}};
+	struct world w;
+	D3DDDICB_LOCK none = {0};
+
+	(void)state;
+	start_with(&w, &options);
+	struct vmm_channel_to_host *taken[2];
+	assert_int_equal(vmm_client_take_channel(w.connection, &taken[0]), VMM_OK);
+	assert_int_equal(vmm_client_take_channel(w.connection, &taken[1]), VMM_OK);
+	assert_int_equal(w.cb->pfnLockCb(w.handle, &none), E_FAIL);
+	vmm_client_put_channel(w.connection, taken[0]);
+	assert_int_equal(w.cb->pfnLockCb(w.handle, &none), E_INVALIDARG);
+	vmm_client_put_channel(w.connection, taken[1]);
+	stop(&w);
+}
+
+/* ---- the end of the host ---- */
+
+static void without_a_host_calls_say_removed(void **state)
+{
+	struct world w;
+	D3DDDICB_LOCK args = {0};
+	D3DKMT_ENUMADAPTERS adapters = {0};
+
+	(void)state;
+	start(&w);
+	D3DKMT_HANDLE allocation = allocate(&w, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	uint32_t *words = lock(&w, allocation);
+	words[0] = 17;
+	vidmm_server_destroy(w.server);
+	args.hAllocation = allocation;
+	assert_int_equal(w.cb->pfnLockCb(w.handle, &args), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(vmm_client_d3dkmt(w.connection, VMM_WIRE_D3DKMTEnumAdapters, &adapters),
+			 STATUS_DEVICE_REMOVED);
+	assert_int_equal(words[0], 17); /* what is mapped stays mapped */
+	words[0] = 18;
+	struct vidmm_remote_device *other;
+	assert_int_equal(vidmm_remote_device_create(w.connection, 0, &other),
+			 STATUS_DEVICE_REMOVED);
+	vidmm_remote_device_destroy(w.device);
+	vidmm_disconnect(w.connection);
+	client_stop(&w.host);
+}
+
+/* A thread that waits inside a call comes back when the host ends. */
+static void who_waits_comes_back(void **state)
+{
+	struct world w;
+	struct waiter waiter;
+
+	(void)state;
+	start(&w);
+	start_waiting(&w, &waiter);
+	await_in_flight(&w, 1);
+	vidmm_server_destroy(w.server);
+	pthread_join(waiter.thread, NULL);
+	assert_int_equal(waiter.status, STATUS_DEVICE_REMOVED);
+	vidmm_remote_device_destroy(w.device);
+	vidmm_disconnect(w.connection);
+	client_stop(&w.host);
+}
+
+/* While one thread waits, others go on. */
+static void who_waits_holds_nobody_up(void **state)
+{
+	struct world w;
+	struct waiter waiter;
+
+	(void)state;
+	start(&w);
+	start_waiting(&w, &waiter);
+	await_in_flight(&w, 1);
+	(void)lock_and_unlock(&w);
+	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = waiter.mutex, .Key = 1};
+	D3DKMT_ACQUIREKEYEDMUTEX mine = {.hKeyedMutex = waiter.mutex, .Key = 0};
+	assert_int_equal(vmm_client_d3dkmt(w.connection, VMM_WIRE_D3DKMTAcquireKeyedMutex, &mine),
+			 STATUS_SUCCESS);
+	assert_int_equal(
+		vmm_client_d3dkmt(w.connection, VMM_WIRE_D3DKMTReleaseKeyedMutex, &release),
+		STATUS_SUCCESS);
+	pthread_join(waiter.thread, NULL);
+	assert_int_equal(waiter.status, STATUS_SUCCESS);
+	stop(&w);
+}
+
+/* ---- fork ---- */
+
+static void a_child_has_no_connection(void **state)
+{
+	struct world w;
+	D3DDDICB_LOCK args = {0};
+	int status;
+
+	(void)state;
+	start(&w);
+	D3DKMT_HANDLE allocation = allocate(&w, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	uint32_t *words = lock(&w, allocation);
+	words[0] = 1;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		args.hAllocation = allocation;
+		bool good = w.cb->pfnLockCb(w.handle, &args) == D3DDDIERR_DEVICEREMOVED;
+		vidmm_remote_device_destroy(w.device);
+		vidmm_disconnect(w.connection);
+		_exit(good ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* The parent's goes on. */
+	unlock(&w, allocation);
+	words = lock(&w, allocation);
+	assert_int_equal(words[0], 1);
+	unlock(&w, allocation);
+	stop(&w);
+}
+
+/* ---- where the D3DKMT functions go ---- */
+
+static uint32_t adapters_seen(void)
+{
+	D3DKMT_ENUMADAPTERS args = {0};
+
+	return NT_SUCCESS(D3DKMTEnumAdapters(&args)) ? args.NumAdapters : 0;
+}
+
+static void *in_a_thread(void *argument)
+{
+	struct world *w = argument;
+
+	assert_null(vidmm_connection_enter(w->connection));
+	assert_int_equal(adapters_seen(), 1);
+	assert_ptr_equal(vidmm_connection_enter(NULL), w->connection);
+	return NULL;
+}
+
+/* To the process or the connection that was attached last; on a thread that entered one, to that. */
+static void functions_go_where_the_program_says(void **state)
+{
+	struct world w;
+	struct vidmm_process *process;
+	pthread_t thread;
+
+	(void)state;
+	start(&w);
+	assert_int_equal(vidmm_process_open(w.host.host, "local", &process), 0);
+	assert_int_equal(adapters_seen(), 0); /* nobody is attached */
+	vidmm_connection_attach(w.connection);
+	assert_int_equal(adapters_seen(), 1);
+	struct vidmm_client_info info;
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	uint64_t requests = info.requests;
+	vidmm_d3dkmt_attach(process);
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests); /* it stayed here */
+	assert_int_equal(pthread_create(&thread, NULL, in_a_thread, &w), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 1);
+	vidmm_connection_attach(w.connection);
+	assert_null(vidmm_d3dkmt_enter(process));
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 1);
+	(void)vidmm_d3dkmt_enter(NULL);
+	assert_int_equal(adapters_seen(), 1);
+	assert_int_equal(vidmm_server_clients(w.server, &info, 1), 1);
+	assert_int_equal(info.requests, requests + 2);
+	vidmm_connection_attach(NULL);
+	assert_int_equal(adapters_seen(), 0);
+	vidmm_connection_attach(w.connection);
+	vidmm_process_close(process);
+	stop(&w);
+	assert_int_equal(adapters_seen(), 0); /* with the connection the attachment went */
+}
+
+/* ---- nobody there ---- */
+
+static void nobody_serves_there(void **state)
+{
+	struct vidmm_connection *connection;
+	char folder[] = "/tmp/vidmm-XXXXXX", path[64], longer[256];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/socket", folder);
+	assert_int_equal(vidmm_connect(path, NULL, &connection), STATUS_OBJECT_NAME_NOT_FOUND);
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	assert_int_equal(vidmm_connect(longer, NULL, &connection), STATUS_OBJECT_NAME_INVALID);
+	unsetenv("VIDMM_SOCKET");
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(vidmm_connect(NULL, NULL, &connection), STATUS_OBJECT_NAME_NOT_FOUND);
+	assert_int_equal(vidmm_connect_fd(-1, NULL, NULL, NULL, &connection),
+			 STATUS_INVALID_PARAMETER);
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	close(fd);
+	assert_int_equal(vidmm_connect(path, NULL, &connection), (NTSTATUS)0xC0000236);
+	unlink(path);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_is_where_the_lock_says),
+		cmocka_unit_test(what_is_longer_than_a_packet),
+		cmocka_unit_test(a_device_that_is_none),
+		cmocka_unit_test(each_thread_has_a_channel),
+		cmocka_unit_test(more_threads_than_channels),
+		cmocka_unit_test(without_a_host_calls_say_removed),
+		cmocka_unit_test(who_waits_comes_back),
+		cmocka_unit_test(who_waits_holds_nobody_up),
+		cmocka_unit_test(a_child_has_no_connection),
+		cmocka_unit_test(functions_go_where_the_program_says),
+		cmocka_unit_test(nobody_serves_there),
+	};
+
+	return cmocka_run_group_tests_name("client", tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients that go while calls of theirs wait, and a host that goes while clients wait: nobody else notices, and nobody waits for ever. */
+#include "raw_client.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* The call that waits is on the first channel: nobody would read from it. */
+static void a_client_dies_inside_a_wait(void **state)
+{
+	struct served served;
+	struct raw raw, other;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&other, &served, "other");
+	raw_open(&raw, &served, "dying");
+	raw_ask_acquire(&raw, raw.channel, raw_mutex(&raw, NULL), 1);
+	served_await_inside(&served, 1);
+	raw_close(&raw);
+	served_await_clients(&served, 1);
+	(void)raw_device(&other);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+/* On another channel than the first; both ways to go. */
+static void a_client_goes_while_others_of_its_threads_wait(void **state)
+{
+	(void)state;
+	for (uint32_t polite = 0; polite < 2; polite++) {
+		struct served served;
+		struct raw raw;
+		int32_t status;
+
+		served_start(&served, NULL, 0);
+		raw_open(&raw, &served, "dying");
+		D3DKMT_HANDLE mutex = raw_mutex(&raw, NULL);
+		int channel = raw_join(&raw, &status);
+		assert_true(channel >= 0);
+		raw_ask_acquire(&raw, channel, mutex, 1);
+		served_await_inside(&served, 1);
+		if (polite)
+			raw_farewell(&raw);
+		else
+			raw_close(&raw);
+		raw_expect_end(channel);
+		close(channel);
+		served_await_clients(&served, 0);
+		served_stop(&served);
+	}
+}
+
+/* What it held is free for others (the mutex is abandoned), and its memory is gone. */
+static void others_get_on_after_a_death(void **state)
+{
+	struct served served;
+	struct raw raw, other;
+	D3DKMT_HANDLE global;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "dying");
+	raw_open(&other, &served, "other");
+	D3DKMT_HANDLE mutex = raw_mutex(&raw, &global);
+	D3DKMT_ACQUIREKEYEDMUTEX take = {.hKeyedMutex = mutex};
+	assert_int_equal(raw_call(&raw, "D3DKMTAcquireKeyedMutex", &take), STATUS_SUCCESS);
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = global};
+	assert_int_equal(raw_call(&other, "D3DKMTOpenKeyedMutex", &open), STATUS_SUCCESS);
+	raw_ask_acquire(&other, other.channel, open.hKeyedMutex, 0);
+	served_await_inside(&served, 1);
+	raw_close(&raw);
+	assert_int_equal(raw_await(other.channel), 0x80); /* STATUS_ABANDONED */
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+/* As many calls wait as one client may have, and those of two: yet another one is served as if there were none. */
+static void blocked_channels_hold_nobody_else(void **state)
+{
+	enum { CHANNELS = 63 };
+	struct served served;
+	struct raw one, two, other;
+	int channel[CHANNELS];
+	int32_t status;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&one, &served, "one");
+	raw_open(&two, &served, "two");
+	raw_open(&other, &served, "other");
+	D3DKMT_HANDLE mutex = raw_mutex(&one, NULL), first = raw_mutex(&two, NULL);
+	for (uint32_t i = 0; i < CHANNELS; i++) {
+		channel[i] = raw_join(&one, &status);
+		assert_true(channel[i] >= 0);
+		raw_ask_acquire(&one, channel[i], mutex, i + 1);
+	}
+	raw_ask_acquire(&two, two.channel, first, 1);
+	served_await_inside(&served, CHANNELS + 1);
+	D3DKMT_HANDLE device = raw_device(&other);
+	for (uint32_t i = 0; i < 100; i++)
+		(void)raw_allocate(&other, device, 4 * KIB);
+	/* Each gets on when it is its turn, in any order. */
+	D3DKMT_ACQUIREKEYEDMUTEX take = {.hKeyedMutex = mutex};
+	assert_int_equal(raw_call(&one, "D3DKMTAcquireKeyedMutex", &take), STATUS_SUCCESS);
+	for (uint32_t i = CHANNELS; i-- > 0;) {
+		assert_int_equal(raw_release(&one, mutex, i + 1), STATUS_SUCCESS);
+		assert_int_equal(raw_await(channel[i]), STATUS_SUCCESS);
+		close(channel[i]);
+	}
+	raw_farewell(&one);
+	raw_close(&two);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+/* The lock waits for a packet of half a second, with nothing of the core's held; the client does not live to see it. */
+static void a_client_dies_in_a_lock_behind_the_gpu(void **state)
+{
+	struct served served;
+	struct raw raw, other;
+	struct client_context c;
+	void *data;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "dying");
+	raw_open(&other, &served, "other");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
+	raw_context(&raw, device, &c);
+	client_fill(&c, allocation, 64 * KIB, 7);
+	client_stall(&c, 500000000);
+	raw_render(&raw, &c);
+	const D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = allocation};
+	raw_ask(&raw, raw.channel, "D3DKMTLock", &lock);
+	served_await_inside(&served, 1);
+	raw_close(&raw);
+	D3DKMT_HANDLE alive = raw_device(&other);
+	assert_int_equal(raw_lock(&other, alive, raw_allocate(&other, alive, 4 * KIB), &data), 0);
+	served_await_clients(&served, 1);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+static void the_host_ends_with_clients_inside_calls(void **state)
+{
+	enum { CLIENTS = 8 };
+	struct served served;
+	struct raw raw[CLIENTS];
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		raw_open(&raw[i], &served, "waiting");
+		D3DKMT_HANDLE mutex = raw_mutex(&raw[i], NULL);
+		if (i % 2)
+			raw_ask_acquire(&raw[i], raw[i].channel, mutex, 1);
+		else
+			(void)raw_device(&raw[i]);
+	}
+	served_await_inside(&served, CLIENTS / 2);
+	served_stop(&served);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		raw_expect_end(raw[i].channel);
+		raw_expect_end(raw[i].view);
+		raw_close(&raw[i]);
+	}
+}
+
+/* It asks and is gone before it could be told: what it asked for is done, and undone. */
+static void a_client_asks_and_goes_at_once(void **state)
+{
+	struct served served;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		struct raw raw;
+
+		raw_open(&raw, &served, "brief");
+		const D3DKMT_CREATEDEVICE args = {.hAdapter = raw_adapter(&raw)};
+		raw_ask(&raw, raw.channel, "D3DKMTCreateDevice", &args);
+		raw_close(&raw);
+	}
+	served_await_clients(&served, 0);
+	served_stop(&served);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_client_dies_inside_a_wait),
+		cmocka_unit_test(a_client_goes_while_others_of_its_threads_wait),
+		cmocka_unit_test(others_get_on_after_a_death),
+		cmocka_unit_test(blocked_channels_hold_nobody_else),
+		cmocka_unit_test(a_client_dies_in_a_lock_behind_the_gpu),
+		cmocka_unit_test(the_host_ends_with_clients_inside_calls),
+		cmocka_unit_test(a_client_asks_and_goes_at_once),
+	};
+
+	return cmocka_run_group_tests_name("serve: death", tests, NULL, NULL);
+}

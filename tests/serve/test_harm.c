@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages that no well-meant client sends, and clients that take what they can get. Each is refused or cut off, with a line that
+ * says why; another client never notices; and no descriptor is left behind.
+ */
+#include "raw_client.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static uint32_t open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	uint32_t count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+/* The witness: nothing that others do reaches it. */
+struct scene {
+	struct served served;
+	struct raw witness;
+	uint32_t descriptors;
+};
+
+static void begin(struct scene *s, const struct vidmm_client_limits *limits, uint32_t clients_max)
+{
+	served_start(&s->served, limits, clients_max);
+	raw_open(&s->witness, &s->served, "witness");
+	(void)raw_device(&s->witness);
+	s->descriptors = open_descriptors();
+}
+
+static void end(struct scene *s)
+{
+	(void)raw_device(&s->witness);
+	served_await_clients(&s->served, 1);
+	while (open_descriptors() != s->descriptors)
+		sched_yield();
+	raw_farewell(&s->witness);
+	served_stop(&s->served);
+}
+
+/* ---- strangers ---- */
+
+static void message(int fd, const void *bytes, size_t length, const int *fds, uint32_t count)
+{
+	(void)raw_send(fd, bytes, length, NULL, 0, fds, count);
+}
+
+static struct vmm_message_hello good_hello(void)
+{
+	return (struct vmm_message_hello){
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_HELLO, .descriptors = 1},
+		.version = VMM_PROTOCOL_VERSION,
+		.window_address = 1ull << 32,
+		.window_bytes = 1 * MIB,
+		.name = "bad",
+	};
+}
+
+/* One that is nearly a hello: the answer is a refusal with that status, or (0) the end alone. */
+static void try_hello(struct scene *s, const struct vmm_message_hello *hello, size_t length,
+		      const int *fds, uint32_t count, int32_t status)
+{
+	struct vmm_message_refused refused;
+	int got[VMM_PROTOCOL_DESCRIPTORS_MAX], fd = raw_socket(&s->served);
+	uint32_t none;
+
+	message(fd, hello, length, fds, count);
+	size_t bytes = raw_receive(fd, &refused, sizeof(refused), got, &none);
+	if (status) {
+		assert_int_equal(bytes, sizeof(refused));
+		assert_int_equal(refused.head.kind, VMM_MESSAGE_REFUSED);
+		assert_int_equal(refused.status, status);
+		assert_true(refused.why[0] && !refused.why[sizeof(refused.why) - 1]);
+		raw_expect_end(fd);
+	} else {
+		assert_int_equal(bytes, 0);
+	}
+	close(fd);
+}
+
+static void strangers_that_begin_wrongly(void **state)
+{
+	struct scene s;
+	char noise[600];
+
+	(void)state;
+	begin(&s, NULL, 0);
+	memset(noise, 0xA5, sizeof(noise));
+	for (uint32_t kind = 0; kind < 140; kind++) {
+		struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = kind};
+		int fd = raw_socket(&s.served);
+
+		if (kind == VMM_MESSAGE_CLIENTS) {
+			close(fd);
+			continue;
+		}
+		message(fd, &head, sizeof(head), NULL, 0);
+		raw_expect_end(fd);
+		close(fd);
+	}
+	for (size_t length = 1; length < sizeof(noise); length += 7) {
+		int fd = raw_socket(&s.served);
+
+		message(fd, noise, length, NULL, 0);
+		raw_expect_end(fd);
+		close(fd);
+	}
+	/* More than any message, and more descriptors than any. */
+	size_t long_one = VMM_PROTOCOL_INLINE_MAX + 4096;
+	char *large = calloc(1, long_one);
+	int fds[20], fd = raw_socket(&s.served);
+	assert_non_null(large);
+	message(fd, large, long_one, NULL, 0);
+	raw_expect_end(fd);
+	close(fd);
+	free(large);
+	struct vmm_message_hello hello = good_hello();
+	for (uint32_t i = 0; i < 20; i++)
+		fds[i] = STDERR_FILENO;
+	hello.head.descriptors = 20;
+	try_hello(&s, &hello, sizeof(hello), fds, 20, 0);
+	end(&s);
+}
+
+static void hellos_that_are_none(void **state)
+{
+	struct scene s;
+	int pair[2], event, pipes[2], stream[2];
+
+	(void)state;
+	begin(&s, NULL, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, stream), 0);
+	assert_int_equal(pipe(pipes), 0);
+	event = eventfd(0, 0);
+	const struct vmm_message_hello good = good_hello();
+	struct vmm_message_hello h = good;
+
+	h.version = 99;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.flags = 1;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.window_address += 1;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.window_bytes = UINT64_MAX & ~0xFFFull;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.window_address = 1ull << 60;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, memset(h.name, 'x', sizeof(h.name));
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.head.bytes = 8;
+	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
+	try_hello(&s, &good, sizeof(h) - 8, pair, 1, STATUS_INVALID_PARAMETER);
+	/* Not those descriptors. */
+	try_hello(&s, &good, sizeof(good), NULL, 0, 0);
+	try_hello(&s, &good, sizeof(good), pipes, 1, STATUS_INVALID_PARAMETER);
+	try_hello(&s, &good, sizeof(good), stream, 1, STATUS_INVALID_PARAMETER);
+	try_hello(&s, &good, sizeof(good), &event, 1, STATUS_INVALID_PARAMETER);
+	h = good, h.head.descriptors = 0;
+	try_hello(&s, &h, sizeof(h), NULL, 0, STATUS_INVALID_PARAMETER);
+	h = good, h.head.descriptors = 2;
+	try_hello(&s, &h, sizeof(h), (const int[]){pair[0], event}, 2, STATUS_INVALID_PARAMETER);
+	h = good, h.head.descriptors = 3;
+	try_hello(&s, &h, sizeof(h), (const int[]){pair[0], event, event}, 3,
+		  STATUS_INVALID_PARAMETER);
+	close(event);
+	for (uint32_t i = 0; i < 2; i++) {
+		close(pair[i]);
+		close(pipes[i]);
+		close(stream[i]);
+	}
+	end(&s);
+}
+
+static void sessions_are_not_to_be_guessed(void **state)
+{
+	struct scene s;
+	struct raw thief;
+	int32_t status;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	raw_open(&thief, &s.served, "thief");
+	thief.welcome.session[1] ^= 1;
+	assert_int_equal(raw_join(&thief, &status), -1);
+	assert_int_equal(status, STATUS_ACCESS_DENIED);
+	thief.welcome.session[0] = thief.welcome.session[1] = 0;
+	assert_int_equal(raw_join(&thief, &status), -1);
+	assert_int_equal(status, STATUS_ACCESS_DENIED);
+	raw_farewell(&thief);
+	/* One that has ended has no channels any more. */
+	memcpy(thief.welcome.session, s.witness.welcome.session, 0);
+	assert_int_equal(raw_join(&thief, &status), -1);
+	assert_int_equal(status, STATUS_ACCESS_DENIED);
+	end(&s);
+}
+
+static void silent_strangers_keep_nobody_out(void **state)
+{
+	enum { SILENT = 200 };
+	struct scene s;
+	struct raw late;
+	int fd[SILENT];
+
+	(void)state;
+	begin(&s, NULL, 0);
+	for (uint32_t i = 0; i < SILENT; i++)
+		fd[i] = raw_socket(&s.served);
+	raw_expect_end(fd[0]);
+	raw_open(&late, &s.served, "late");
+	(void)raw_device(&late);
+	for (uint32_t i = 0; i < SILENT; i++)
+		close(fd[i]);
+	raw_farewell(&late);
+	end(&s);
+}
+
+/* ---- clients ---- */
+
+typedef void bad_fn(struct raw *raw);
+
+/* It ends with the session cut off. */
+static void cut_off_after(struct scene *s, bad_fn *send_it, const char *why)
+{
+	struct raw raw;
+
+	raw_open(&raw, &s->served, "bad");
+	send_it(&raw);
+	raw_expect_end(raw.channel);
+	served_await(&s->served, why);
+	raw_close(&raw);
+	served_await_clients(&s->served, 1);
+	s->served.lines = 0;
+}
+
+static struct vmm_message_request request_of(uint32_t operation, uint32_t bytes)
+{
+	return (struct vmm_message_request){
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_REQUEST, .bytes = bytes},
+		.operation = operation,
+	};
+}
+
+static void shorter_than_it_says(struct raw *raw)
+{
+	const struct vmm_message_request r = request_of(1, 64);
+
+	message(raw->channel, &r, sizeof(r), NULL, 0);
+}
+
+static void longer_than_it_says(struct raw *raw)
+{
+	const struct vmm_message_request r = request_of(1, 8);
+	const char body[64] = {0};
+
+	(void)raw_send(raw->channel, &r, sizeof(r), body, sizeof(body), NULL, 0);
+}
+
+static void a_head_alone(struct raw *raw)
+{
+	const struct vmm_message_request r = request_of(1, 0);
+
+	message(raw->channel, &r, sizeof(r.head), NULL, 0);
+}
+
+static void no_memfd(struct raw *raw)
+{
+	const struct vmm_message_request r = request_of(1, VMM_PROTOCOL_INLINE_MAX + 8);
+
+	message(raw->channel, &r, sizeof(r), NULL, 0);
+}
+
+static void send_as_memfd(struct raw *raw, int fd, uint32_t bytes)
+{
+	struct vmm_message_request r = request_of(1, bytes);
+
+	r.head.descriptors = 1;
+	message(raw->channel, &r, sizeof(r), &fd, 1);
+	close(fd);
+}
+
+/* Reading that would never come back. */
+static void a_pipe_as_memfd(struct raw *raw)
+{
+	int pipes[2];
+
+	assert_int_equal(pipe(pipes), 0);
+	send_as_memfd(raw, pipes[0], VMM_PROTOCOL_INLINE_MAX + 8);
+	close(pipes[1]);
+}
+
+static int memfd(uint64_t bytes, bool sealed)
+{
+	int fd = memfd_create("bad", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	if (sealed)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
+static void a_memfd_without_seals(struct raw *raw)
+{
+	send_as_memfd(raw, memfd(1 * MIB, false), VMM_PROTOCOL_INLINE_MAX + 8);
+}
+
+static void a_memfd_that_is_too_short(struct raw *raw)
+{
+	send_as_memfd(raw, memfd(4096, true), VMM_PROTOCOL_INLINE_MAX + 8);
+}
+
+static void more_than_any_request(struct raw *raw)
+{
+	send_as_memfd(raw, memfd(1 * MIB, true), VMM_WIRE_BYTES_MAX + 8);
+}
+
+static void descriptors_that_do_not_come(struct raw *raw)
+{
+	struct vmm_message_request r = request_of(1, 0);
+
+	r.head.descriptors = 3;
+	message(raw->channel, &r, sizeof(r), NULL, 0);
+}
+
+static void another_hello(struct raw *raw)
+{
+	const struct vmm_message_hello hello = good_hello();
+
+	message(raw->channel, &hello, sizeof(hello), &raw->view, 1);
+}
+
+static void a_farewell_that_is_long(struct raw *raw)
+{
+	const char farewell[64] = {0};
+	struct vmm_message_head head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_FAREWELL};
+
+	(void)raw_send(raw->channel, &head, sizeof(head), farewell, sizeof(farewell), NULL, 0);
+}
+
+static void another_magic(struct raw *raw)
+{
+	struct vmm_message_request r = request_of(1, 0);
+
+	r.head.magic ^= 0x100;
+	message(raw->channel, &r, sizeof(r), NULL, 0);
+}
+
+static void malformed_messages_end_their_client(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	cut_off_after(&s, shorter_than_it_says, "not as long as it says");
+	cut_off_after(&s, longer_than_it_says, "not as long as it says");
+	cut_off_after(&s, a_head_alone, "not as long as it says");
+	cut_off_after(&s, no_memfd, "without its bytes");
+	cut_off_after(&s, a_pipe_as_memfd, "no sealed memfd");
+	cut_off_after(&s, a_memfd_without_seals, "no sealed memfd");
+	cut_off_after(&s, a_memfd_that_is_too_short, "no sealed memfd");
+	cut_off_after(&s, more_than_any_request, "no sealed memfd");
+	cut_off_after(&s, descriptors_that_do_not_come, "not as many descriptors");
+	cut_off_after(&s, another_hello, "has no place there");
+	cut_off_after(&s, a_farewell_that_is_long, "has no place there");
+	cut_off_after(&s, another_magic, "no message of this protocol");
+	end(&s);
+}
+
+/* On a further channel: FAREWELL belongs to the first one. */
+static void a_farewell_on_another_channel_ends_its_client(void **state)
+{
+	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
+						  .kind = VMM_MESSAGE_FAREWELL};
+	struct scene s;
+	struct raw raw;
+	int32_t status;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	raw_open(&raw, &s.served, "bad");
+	int channel = raw_join(&raw, &status);
+	message(channel, &farewell, sizeof(farewell), NULL, 0);
+	raw_expect_end(channel);
+	raw_expect_end(raw.channel);
+	close(channel);
+	raw_close(&raw);
+	end(&s);
+}
+
+static NTSTATUS refused(struct raw *raw, uint32_t operation, const void *body, uint32_t bytes)
+{
+	const struct vmm_message_request r = request_of(operation, bytes);
+	struct vmm_message_answer answer;
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count;
+
+	assert_true(raw_send(raw->channel, &r, sizeof(r), body, bytes, NULL, 0));
+	assert_int_equal(raw_receive(raw->channel, &answer, sizeof(answer), fds, &count),
+			 sizeof(answer));
+	assert_int_equal(answer.head.kind, VMM_MESSAGE_ANSWER);
+	assert_int_equal(answer.answered, 0);
+	return answer.status;
+}
+
+/* The message is good, the request in it is not: it is answered, and the client goes on. */
+static void requests_that_are_no_calls_are_refused(void **state)
+{
+	struct scene s;
+	struct raw raw;
+	static const uint64_t body[512] = {[0] = 1};
+
+	(void)state;
+	begin(&s, NULL, 0);
+	raw_open(&raw, &s.served, "odd");
+	const uint32_t none[] = {0, 999, 1000, 1499, 1999, 2000, 2999, UINT32_MAX};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(refused(&raw, none[i], NULL, 0), STATUS_NOT_SUPPORTED);
+	for (uint32_t operation = 1; operation < 2100; operation++)
+		if (vmm_wire_operation(operation))
+			assert_int_equal(refused(&raw, operation, body, sizeof(body)),
+					 STATUS_INVALID_PARAMETER);
+	(void)raw_device(&raw);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+/* All of them without an argument: each says so itself, or is refused. */
+static void requests_without_an_argument(void **state)
+{
+	struct scene s;
+	struct raw raw;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	raw_open(&raw, &s.served, "empty");
+	for (uint32_t operation = 1; operation < 2100; operation++) {
+		const struct vmm_message_request r = request_of(operation, 0);
+
+		if (!vmm_wire_operation(operation))
+			continue;
+		assert_true(raw_send(raw.channel, &r, sizeof(r), NULL, 0, NULL, 0));
+		assert_true(raw_await(raw.channel) < 0);
+	}
+	client_forget(&s.served.client);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+static void a_client_that_never_reads_its_answers(void **state)
+{
+	struct scene s;
+	struct raw raw;
+	D3DKMT_ADAPTERINFO *info = calloc(1000, sizeof(*info));
+	const D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1000, .pAdapters = info};
+	struct vmm_wire_call call = {0};
+
+	(void)state;
+	assert_non_null(info);
+	begin(&s, NULL, 0);
+	raw_open(&raw, &s.served, "deaf");
+	assert_int_equal(vmm_wire_ask(&call, vmm_wire_operation_named("D3DKMTEnumAdapters2"), &all),
+			 0);
+	const struct vmm_message_request r =
+		request_of(call.operation->number, call.request.length);
+	while (raw_send(raw.channel, &r, sizeof(r), call.request.data, call.request.length, NULL,
+			0))
+		;
+	vmm_wire_finish(&call);
+	free(info);
+	served_await(&s.served, "does not read its answers");
+	raw_close(&raw);
+	end(&s);
+}
+
+/* ---- limits ---- */
+
+static void channels_have_a_limit(void **state)
+{
+	const struct vidmm_client_limits limits = {.channels = 3};
+	struct scene s;
+	struct raw raw;
+	int32_t status;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	raw_open(&raw, &s.served, "greedy");
+	assert_int_equal(raw.welcome.channels_max, 3);
+	int second = raw_join(&raw, &status), third = raw_join(&raw, &status);
+	assert_true(second >= 0 && third >= 0);
+	assert_int_equal(raw_join(&raw, &status), -1);
+	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+	(void)raw_device(&raw);
+	/* One that is given back can be had again. */
+	close(third);
+	struct vidmm_client_info info[2];
+	do
+		assert_int_equal(vidmm_server_clients(s.served.server, info, 2), 2);
+	while (info[1].channels != 2);
+	third = raw_join(&raw, &status);
+	assert_true(third >= 0);
+	close(second);
+	close(third);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+static void clients_have_a_limit(void **state)
+{
+	struct scene s;
+	struct raw raw;
+	int pair[2];
+
+	(void)state;
+	begin(&s, NULL, 2);
+	raw_open(&raw, &s.served, "second");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	const struct vmm_message_hello hello = good_hello();
+	try_hello(&s, &hello, sizeof(hello), pair, 1, STATUS_INSUFFICIENT_RESOURCES);
+	served_await(&s.served, "there are 2 clients");
+	raw_farewell(&raw);
+	served_await_clients(&s.served, 1);
+	raw_open(&raw, &s.served, "third");
+	raw_farewell(&raw);
+	close(pair[0]);
+	close(pair[1]);
+	end(&s);
+}
+
+static void handles_have_a_limit(void **state)
+{
+	const struct vidmm_client_limits limits = {.handles = 10};
+	struct scene s;
+	struct raw raw;
+	D3DKMT_HANDLE last = 0, next;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	raw_open(&raw, &s.served, "greedy");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	NTSTATUS status;
+	uint32_t count = 0;
+	while ((status = raw_try_allocate(&raw, device, 4 * KIB, &next)) == STATUS_SUCCESS) {
+		last = next;
+		count++;
+	}
+	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(count, 8); /* beside the adapter and the device */
+	served_await(&s.served, "it has as much as it may");
+	D3DKMT_DESTROYALLOCATION end_it = {
+		.hDevice = device, .AllocationCount = 1, .phAllocationList = &last};
+	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
+	assert_int_equal(raw_try_allocate(&raw, device, 4 * KIB, &next), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+/* Of system memory: each allocation has its backing store from the first lock on. What is given back can be had again. */
+static void memory_has_a_limit(void **state)
+{
+	const struct vidmm_client_limits limits = {.memory_bytes = 4 * MIB};
+	struct scene s;
+	struct raw raw;
+	struct vidmm_client_info info[2];
+	D3DKMT_HANDLE held[8];
+	uint32_t count = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+	void *data;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	raw_open(&raw, &s.served, "greedy");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	while (count < 8 && NT_SUCCESS(status)) {
+		status = raw_try_allocate(&raw, device, 1 * MIB, &held[count]);
+		if (NT_SUCCESS(status))
+			status = raw_lock(&raw, device, held[count++], &data);
+	}
+	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(vidmm_server_clients(s.served.server, info, 2), 2);
+	assert_true(info[1].memory_bytes > 3 * MIB && info[1].memory_bytes <= 4 * MIB);
+	served_await(&s.served, "it has as much as it may");
+	D3DKMT_DESTROYALLOCATION end_it = {
+		.hDevice = device, .AllocationCount = 1, .phAllocationList = held};
+	assert_int_equal(raw_unlock(&raw, device, held[0]), STATUS_SUCCESS);
+	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
+	D3DKMT_HANDLE again = raw_allocate(&raw, device, 1 * MIB);
+	assert_int_equal(raw_lock(&raw, device, again, &data), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+/* ---- the list ---- */
+
+static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
+{
+	const struct vmm_message_head ask = {.magic = VMM_PROTOCOL_MAGIC,
+					     .kind = VMM_MESSAGE_CLIENTS};
+	struct {
+		struct vmm_message_head head;
+		struct vmm_message_client client[4];
+	} list;
+	struct scene s;
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	int fd = raw_socket(&s.served);
+	message(fd, &ask, sizeof(ask), NULL, 0);
+	assert_int_equal(raw_receive(fd, &list, sizeof(list), fds, &count),
+			 sizeof(list.head) + sizeof(list.client[0]));
+	assert_int_equal(list.head.kind, VMM_MESSAGE_LIST);
+	assert_int_equal(list.head.bytes, sizeof(list.client[0]));
+	assert_string_equal(list.client[0].name, "witness");
+	assert_int_equal(list.client[0].pid, getpid());
+	assert_int_equal(list.client[0].devices, 1);
+	raw_expect_end(fd);
+	close(fd);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strangers_that_begin_wrongly),
+		cmocka_unit_test(hellos_that_are_none),
+		cmocka_unit_test(sessions_are_not_to_be_guessed),
+		cmocka_unit_test(silent_strangers_keep_nobody_out),
+		cmocka_unit_test(malformed_messages_end_their_client),
+		cmocka_unit_test(a_farewell_on_another_channel_ends_its_client),
+		cmocka_unit_test(requests_that_are_no_calls_are_refused),
+		cmocka_unit_test(requests_without_an_argument),
+		cmocka_unit_test(a_client_that_never_reads_its_answers),
+		cmocka_unit_test(channels_have_a_limit),
+		cmocka_unit_test(clients_have_a_limit),
+		cmocka_unit_test(handles_have_a_limit),
+		cmocka_unit_test(memory_has_a_limit),
+		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
+	};
+
+	return cmocka_run_group_tests_name("serve: harm", tests, NULL, NULL);
+}

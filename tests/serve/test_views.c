@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client sees of its memory: instructions on its view socket, mapped into its window, exchanged when content moves. */
+#include "raw_client.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void fill(void *data, uint64_t bytes, uint32_t seed)
+{
+	for (uint64_t i = 0; i < bytes / 4; i++)
+		((uint32_t *)data)[i] = seed + (uint32_t)i;
+}
+
+static void expect(const void *data, uint64_t bytes, uint32_t seed)
+{
+	for (uint64_t i = 0; i < bytes / 4; i++)
+		assert_int_equal(((const uint32_t *)data)[i], seed + (uint32_t)i);
+}
+
+static void a_lock_shows_memory_in_the_window(void **state)
+{
+	struct served served;
+	struct raw raw;
+	void *data;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "one");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
+	assert_int_equal(raw_lock(&raw, device, allocation, &data), STATUS_SUCCESS);
+	assert_true((char *)data >= raw.window &&
+		    (char *)data + 64 * KIB <= raw.window + raw.window_bytes);
+	assert_true(raw.maps > 0);
+	for (uint64_t i = 0; i < 64 * KIB; i++)
+		assert_int_equal(((char *)data)[i], 0);
+	fill(data, 64 * KIB, 1);
+	assert_int_equal(raw_unlock(&raw, device, allocation), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+/* Three times as much as the adapter has memory goes through its memory, and is shown from wherever it is. */
+static void content_moves_and_the_address_does_not(void **state)
+{
+	enum { COUNT = 12 };
+	struct served served;
+	struct raw raw;
+	struct client_context c;
+	D3DKMT_HANDLE from[COUNT], to[COUNT];
+	void *data, *first[COUNT];
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "one");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	raw_context(&raw, device, &c);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		from[i] = raw_allocate(&raw, device, 1 * MIB);
+		to[i] = raw_allocate(&raw, device, 1 * MIB);
+		assert_int_equal(raw_lock(&raw, device, from[i], &first[i]), 0);
+		fill(first[i], 1 * MIB, i << 24);
+		assert_int_equal(raw_unlock(&raw, device, from[i]), 0);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		client_copy(&c, from[i], to[i], 1 * MIB);
+		raw_render(&raw, &c);
+	}
+	uint32_t maps = raw.maps;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		assert_int_equal(raw_lock(&raw, device, from[i], &data), 0);
+		assert_ptr_equal(data, first[i]);
+		expect(data, 1 * MIB, i << 24);
+		assert_int_equal(raw_unlock(&raw, device, from[i]), 0);
+		assert_int_equal(raw_lock(&raw, device, to[i], &data), 0);
+		expect(data, 1 * MIB, i << 24);
+		assert_int_equal(raw_unlock(&raw, device, to[i]), 0);
+	}
+	assert_true(raw.maps > maps);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+/* Addresses that were given back are given again: a window of 64 MiB is enough for any number of allocations, one after the other. */
+static void the_window_is_used_again(void **state)
+{
+	struct served served;
+	struct raw raw;
+	void *data;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open_with(&raw, &served, "one", 64 * MIB);
+	D3DKMT_HANDLE device = raw_device(&raw);
+	for (uint32_t i = 0; i < 200; i++) {
+		D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 1 * MIB);
+
+		assert_int_equal(raw_lock(&raw, device, allocation, &data), 0);
+		*(uint32_t *)data = i;
+		assert_int_equal(raw_unlock(&raw, device, allocation), 0);
+		D3DKMT_DESTROYALLOCATION end = {
+			.hDevice = device, .AllocationCount = 1, .phAllocationList = &allocation};
+		assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end), 0);
+	}
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+/* Without an address there is no lock, and nothing else fails. */
+static void a_window_that_is_full_refuses_locks(void **state)
+{
+	struct served served;
+	struct raw raw;
+	void *data = NULL;
+	uint32_t locked = 0;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open_with(&raw, &served, "one", 2 * MIB);
+	D3DKMT_HANDLE device = raw_device(&raw), last = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+	for (uint32_t i = 0; i < 4 && NT_SUCCESS(status); i++) {
+		status = raw_try_allocate(&raw, device, 1 * MIB, &last);
+		if (NT_SUCCESS(status))
+			status = raw_lock(&raw, device, last, &data);
+		locked += NT_SUCCESS(status);
+	}
+	assert_int_equal(status, STATUS_NO_MEMORY);
+	assert_true(locked == 1 || locked == 2);
+	D3DKMT_GETDEVICESTATE alive = {.hDevice = device,
+				       .StateType = D3DKMT_DEVICESTATE_EXECUTION};
+	assert_int_equal(raw_call(&raw, "D3DKMTGetDeviceState", &alive), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+/* It calls on and looks at nothing that it is to map. */
+static void a_client_that_reads_no_instructions_is_cut_off(void **state)
+{
+	const struct vidmm_client_limits limits = {.unread_bytes = 4096};
+	struct served served;
+	struct raw raw, other;
+	void *data;
+
+	(void)state;
+	served_start(&served, &limits, 0);
+	raw_open(&raw, &served, "deaf");
+	raw_open(&other, &served, "other");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	int view = raw.view;
+	raw.view = -1;
+	for (;;) {
+		D3DKMT_HANDLE allocation = 0;
+		NTSTATUS status = raw_try_allocate(&raw, device, 4 * KIB, &allocation);
+
+		if (status == STATUS_DEVICE_REMOVED)
+			break;
+		assert_int_equal(status, STATUS_SUCCESS);
+		if (raw_lock(&raw, device, allocation, &data) == STATUS_DEVICE_REMOVED)
+			break;
+	}
+	raw.view = view;
+	served_await(&served, "does not read its view socket");
+	served_await_clients(&served, 1);
+	D3DKMT_HANDLE alive = raw_device(&other);
+	assert_int_equal(raw_lock(&other, alive, raw_allocate(&other, alive, 4 * KIB), &data), 0);
+	raw_close(&raw);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+/* An object that a client has a descriptor of cannot be made smaller by it, under the host's feet. */
+static void what_is_shown_is_sealed(void **state)
+{
+	struct served served;
+	struct raw raw;
+	struct vmm_message_view view;
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count = 0;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "one");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
+	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = allocation};
+	raw_ask(&raw, raw.channel, "D3DKMTLock", &lock);
+	assert_int_equal(raw_await(raw.channel), STATUS_SUCCESS);
+	while (!count) {
+		assert_int_equal(raw_receive(raw.view, &view, sizeof(view), fds, &count),
+				 sizeof(view));
+		raw.views++;
+	}
+	assert_int_equal(view.what, VMM_VIEW_MAP);
+	assert_int_equal(view.length, 64 * KIB);
+	assert_int_equal(ftruncate(fds[0], 0), -1);
+	assert_int_equal(lseek(fds[0], 0, SEEK_END), 64 * KIB); /* and nothing else is in it */
+	close(fds[0]);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lock_shows_memory_in_the_window),
+		cmocka_unit_test(content_moves_and_the_address_does_not),
+		cmocka_unit_test(the_window_is_used_again),
+		cmocka_unit_test(a_window_that_is_full_refuses_locks),
+		cmocka_unit_test(a_client_that_reads_no_instructions_is_cut_off),
+		cmocka_unit_test(what_is_shown_is_sealed),
+	};
+
+	return cmocka_run_group_tests_name("serve: views", tests, NULL, NULL);
+}
