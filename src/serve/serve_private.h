@@ -17,6 +17,7 @@
 
 #define VMM_RANK_REGISTRATIONS 4u
 #define VMM_RANK_SERVER        5u
+#define VMM_SERVE_MOMENT_US    4000 /* how long a worker waits for a client that asks at once */
 #define VMM_SERVE_WINDOW_MAX   ((uint64_t)1 << 42) /* more of a window is not used */
 #define VMM_SERVE_ADDRESS_END  ((uint64_t)1 << 47) /* of a program's addresses */
 
@@ -43,6 +44,7 @@ struct vmm_channel {
 	struct vmm_session *
 		session; /* NULL: a stranger. Only its handler, of which there is one at a time, changes it */
 	uint64_t views;          /* what its last answer said; the handler's */
+	uint64_t answered_ns;    /* when a request was through; the handler's */
 	_Atomic uint32_t inside; /* 1: its request is being executed */
 	_Atomic uint64_t requests;
 	struct vmm_list
@@ -130,10 +132,11 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
+	bool left; /* it does not count as waiting */
 };
 /* A request may block: another worker waits when this returns. False: there is none, and none can be made. */
-bool vmm_worker_leave(struct vidmm_server *server);
-void vmm_worker_return(struct vidmm_server *server);
+bool vmm_worker_leave(struct vmm_worker *worker);
+void vmm_worker_return(struct vmm_worker *worker);
 /* The first ones. */
 vmm_status vmm_workers_start(struct vidmm_server *server) VMM_MUST_CHECK;
 /* All end; comes back when they have. */

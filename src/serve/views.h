@@ -33,15 +33,15 @@ struct vmm_views {
 	struct vmm_os_viewer viewer;
 	struct vmm_views_config config;
 	struct vmm_os_mutex lock;
+	_Atomic uint64_t number;   /* of the last message; grows under lock */
+	_Atomic uint64_t executed; /* the client has, up to here; without the lock */
 	/* Guarded by lock. */
 	struct vmm_range_heap *heap;            /* NULL: the client has no window */
 	struct vmm_view_record *records;        /* by address */
 	struct vmm_view_message *first, **last; /* that the socket had no room for */
 	uint64_t waiting_bytes;
-	uint64_t number;   /* of the last message */
-	uint64_t executed; /* the client has, up to here */
-	bool dead;         /* nothing is sent any more; the socket is shut down */
-	const char *why;   /* the client is to be cut off for; NULL: for nothing */
+	bool dead;       /* nothing is sent any more; the socket is shut down */
+	const char *why; /* the client is to be cut off for; NULL: for nothing */
 };
 
 /* On failure the descriptors are the caller's still. */

@@ -9,137 +9,22 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "wire/wire_private.h"
+#include "draw.h"
 
 #define FIXED_ROUNDS 60u /* of all functions */
 #define MUTANTS      40u
-#define BLOCKS       512u
-#define ELEMENTS_MAX 5u
 
 struct fuzz {
-	uint64_t seed, refused, taken;
-	void *blocks[BLOCKS]; /* what the client's pointers point to */
-	uint32_t count;
+	struct draw draw;
+	uint64_t refused, taken;
 	uint8_t *argument;
 	const char *wrong;
 };
-
-static uint32_t draw(struct fuzz *f, uint32_t below)
-{
-	f->seed = f->seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(f->seed >> 33) % below;
-}
 
 static void check(struct fuzz *f, bool condition, const char *what)
 {
 	if (!condition && !f->wrong)
 		f->wrong = what;
-}
-
-static uint8_t *block(struct fuzz *f, uint64_t bytes)
-{
-	uint8_t *memory = malloc(bytes ? bytes : 1);
-
-	if (!memory || f->count == BLOCKS)
-		abort();
-	for (uint64_t i = 0; i < bytes; i++)
-		memory[i] = (uint8_t)draw(f, 256);
-	f->blocks[f->count++] = memory;
-	return memory;
-}
-
-static void forget_blocks(struct fuzz *f)
-{
-	while (f->count)
-		free(f->blocks[--f->count]);
-}
-
-static void set(uint8_t *record, uint32_t at, uint64_t value, uint32_t bytes)
-{
-	memcpy(record + at, &value, bytes);
-}
-static uint64_t get(const uint8_t *record, uint32_t at, uint32_t bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, record + at, bytes);
-	return value;
-}
-
-/* The type of an object by its handle. */
-static enum vmm_wire_values values_of(void *context, uint32_t handle)
-{
-	(void)context;
-	return (enum vmm_wire_values)(handle % 3);
-}
-
-static bool applies(const struct vmm_wire_member *member, const uint8_t *record)
-{
-	if (member->when_mask &&
-	    (get(record, member->when_at, 4) & member->when_mask) != member->when_value)
-		return false;
-	if (member->given &&
-	    (member->given == VMM_WIRE_IF_SET) != (get(record, member->given_at, 8) != 0))
-		return false;
-	if (!member->when_values)
-		return true;
-	const uint8_t *objects = (const uint8_t *)(uintptr_t)get(record, member->when_objects, 8);
-	/* What nobody looks at stands for an array that is too long. */
-	if (!objects || objects == (const uint8_t *)0x1000 || !get(record, member->count_at, 4))
-		return false;
-	return (uint32_t)values_of(NULL, (uint32_t)get(objects, 0, 4)) >= member->when_values;
-}
-static uint64_t elements(const struct vmm_wire_member *member, const uint8_t *record)
-{
-	uint64_t count = member->counted ? get(record, member->count_at, member->count_bytes) : 0;
-
-	return count ? count : member->least;
-}
-
-/* ---- an argument that a client could have ---- */
-
-static void draw_record(struct fuzz *f, const struct vmm_wire_record *record, uint8_t *memory);
-
-static void draw_member(struct fuzz *f, const struct vmm_wire_member *member, uint8_t *record)
-{
-	bool array = member->kind == VMM_WIRE_ARRAY;
-	uint64_t count = array ? elements(member, record) : 0;
-
-	if (member->kind == VMM_WIRE_DESCRIPTOR)
-		set(record, member->at, draw(f, 3) ? draw(f, 1000) : 0, 8);
-	else if (!array)
-		set(record, member->at, draw(f, 2) ? draw(f, UINT32_MAX) : 0, 8);
-	else if (!draw(f, 4))
-		set(record, member->at, 0, 8);
-	else if (count > member->limit)
-		set(record, member->at, 0x1000, 8); /* nobody looks there */
-	else {
-		uint8_t *memory = block(f, count * member->unit);
-
-		set(record, member->at, (uint64_t)(uintptr_t)memory, 8);
-		for (uint64_t i = 0; member->record && i < count; i++)
-			draw_record(f, member->record, memory + i * member->unit);
-	}
-}
-
-/* Counts and conditions first: pointers are drawn by them. */
-static void draw_record(struct fuzz *f, const struct vmm_wire_record *record, uint8_t *memory)
-{
-	for (uint32_t i = 0; i < record->count; i++) {
-		const struct vmm_wire_member *member = &record->members[i];
-		uint32_t count = draw(f, 40) ? draw(f, ELEMENTS_MAX + 1) : UINT32_MAX;
-
-		if (member->when_mask && draw(f, 2))
-			set(memory, member->when_at, member->when_value, 4);
-		if (member->kind == VMM_WIRE_ARRAY && member->counted)
-			set(memory, member->count_at,
-			    count <= member->limit || member->limit < 65535 ? count
-									    : (uint64_t)count,
-			    member->count_bytes);
-	}
-	for (uint32_t i = 0; i < record->count; i++)
-		if (applies(&record->members[i], memory))
-			draw_member(f, &record->members[i], memory);
 }
 
 /* ---- the host's argument ---- */
@@ -155,8 +40,8 @@ static void look_at_record(struct host *h, const struct vmm_wire_record *record,
 
 static void look_at_array(struct host *h, const struct vmm_wire_member *member, uint8_t *record)
 {
-	uint8_t *memory = (uint8_t *)(uintptr_t)get(record, member->at, 8);
-	uint64_t count = elements(member, record), bytes = count * member->unit;
+	uint8_t *memory = (uint8_t *)(uintptr_t)draw_get(record, member->at, 8);
+	uint64_t count = draw_elements(member, record), bytes = count * member->unit;
 	const uint8_t *begin = h->call->request.data, *end = begin + h->call->request.length;
 
 	if (!memory)
@@ -179,7 +64,7 @@ static void look_at_record(struct host *h, const struct vmm_wire_record *record,
 {
 	for (uint32_t i = 0; i < record->count; i++)
 		if (record->members[i].kind == VMM_WIRE_ARRAY &&
-		    applies(&record->members[i], memory))
+		    draw_applies(&record->members[i], memory))
 			look_at_array(h, &record->members[i], memory);
 }
 
@@ -203,28 +88,28 @@ static vmm_status receive(struct fuzz *f, struct vmm_wire_call *host,
 
 static void mutate(struct fuzz *f, uint8_t *data, uint32_t *length, uint32_t room)
 {
-	for (uint32_t i = draw(f, 4); i < 4; i++) {
-		uint32_t at = draw(f, *length);
+	for (uint32_t i = draw_below(&f->draw, 4); i < 4; i++) {
+		uint32_t at = draw_below(&f->draw, *length);
 
-		switch (draw(f, 6)) {
+		switch (draw_below(&f->draw, 6)) {
 		case 0:
-			data[at] ^= (uint8_t)(1u << draw(f, 8));
+			data[at] ^= (uint8_t)(1u << draw_below(&f->draw, 8));
 			break;
 		case 1: /* a slot, a count, a condition */
-			set(data, (at & ~7u), draw(f, 4), 4);
+			draw_set(data, (at & ~7u), draw_below(&f->draw, 4), 4);
 			break;
 		case 2:
-			set(data, (at & ~7u), UINT64_MAX >> draw(f, 64),
-			    *length - (at & ~7u) < 8 ? 1 : 8);
+			draw_set(data, (at & ~7u), UINT64_MAX >> draw_below(&f->draw, 64),
+				 *length - (at & ~7u) < 8 ? 1 : 8);
 			break;
 		case 3:
 			*length = at ? at : 1;
 			break;
 		case 4:
-			*length = *length + draw(f, room - *length + 1);
+			*length = *length + draw_below(&f->draw, room - *length + 1);
 			break;
 		default:
-			data[at] = (uint8_t)draw(f, 256);
+			data[at] = (uint8_t)draw_below(&f->draw, 256);
 			break;
 		}
 	}
@@ -238,7 +123,7 @@ static void bad_requests(struct fuzz *f, const struct vmm_wire_call *client)
 	if (!data)
 		abort();
 	for (uint32_t i = 0; i < MUTANTS && !f->wrong; i++) {
-		struct vmm_wire_call host = {.values = values_of};
+		struct vmm_wire_call host = {.values = draw_values_of};
 		struct host h = {.f = f, .call = &host};
 		uint32_t length = client->request.length;
 
@@ -316,7 +201,7 @@ static void same_on_both_sides(struct fuzz *f, const struct vmm_wire_call *clien
 
 static void trip(struct fuzz *f, struct vmm_wire_call *client)
 {
-	struct vmm_wire_call host = {.values = values_of};
+	struct vmm_wire_call host = {.values = draw_values_of};
 	struct vmm_wire_bytes answer = {0};
 	struct host h = {.f = f, .call = &host, .write = true};
 	uint32_t bytes = vmm_wire_argument_bytes(client->operation);
@@ -346,13 +231,13 @@ static void trip(struct fuzz *f, struct vmm_wire_call *client)
 
 static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 {
-	struct vmm_wire_call client = {.values = values_of};
+	struct vmm_wire_call client = {.values = draw_values_of};
 	uint32_t bytes = vmm_wire_argument_bytes(operation);
 
 	if (!bytes)
 		return; /* nothing of it is sent */
-	f->argument = block(f, bytes);
-	draw_record(f, operation->argument, f->argument);
+	f->argument = draw_block(&f->draw, bytes);
+	draw_record(&f->draw, operation->argument, f->argument);
 	check(f, vmm_ok(vmm_wire_ask(&client, operation, f->argument)), "a request can be made");
 	if (!f->wrong)
 		bad_requests(f, &client);
@@ -361,13 +246,13 @@ static void round_of(struct fuzz *f, const struct vmm_wire_operation *operation)
 	if (f->wrong)
 		printf("# %s: not true: %s\n", operation->name, f->wrong);
 	vmm_wire_finish(&client);
-	forget_blocks(f);
+	draw_forget(&f->draw);
 }
 
 int main(int count, char **arguments)
 {
 	time_t end = count > 1 ? time(NULL) + strtol(arguments[1], NULL, 0) : 0;
-	struct fuzz f = {.seed = count > 2 ? strtoull(arguments[2], NULL, 0) : 1};
+	struct fuzz f = {.draw.seed = count > 2 ? strtoull(arguments[2], NULL, 0) : 1};
 	uint64_t rounds = 0;
 
 	printf("1..1\n");

@@ -25,7 +25,7 @@ def cases():
         source = page.read()
     named = options_in(source.replace('\\-', '-'))
     there = set()
-    for verb in ('replay', 'caps'):
+    for verb in ('replay', 'caps', 'serve', 'clients'):
         there |= options_in(output(VIDMM, verb, '--help').stdout)
     yield 'every option is named', there <= named, there - named
     # --version is the program's own.

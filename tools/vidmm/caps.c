@@ -1,52 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <vidmm/softgpu.h>
 
 #include "caps.h"
 #include "caps_names.h"
+#include "driver.h"
 #include "wrap.h"
-
-/* ---- the driver ---- */
-
-static enum replay_status bad_driver(const char *path, const char *why)
-{
-	/* The loader's own texts begin with the path. */
-	if (strncmp(why, path, strlen(path)) == 0)
-		fprintf(stderr, "vidmm: %s\n", why);
-	else
-		fprintf(stderr, "vidmm: %s: %s\n", path, why);
-	return REPLAY_BAD_INPUT;
-}
-
-/*
- * It stays loaded until the program ends: threads that it started may still be on their way out. What it calls is found
- * in this program, which exports the kernel services as libvidmm.so does.
- */
-static enum replay_status load_driver(const char *path, vidmm_driver_entry_fn **entry)
-{
-	void *module, *symbol;
-
-	if (!path) {
-		*entry = softgpu_driver_entry;
-		return REPLAY_CLEAN;
-	}
-	if (access(path, R_OK) != 0)
-		return bad_driver(path, strerror(errno));
-	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!module)
-		return bad_driver(path, dlerror());
-	symbol = dlsym(module, "DriverEntry");
-	if (!symbol)
-		return bad_driver(path, "it has no DriverEntry (is it hidden?)");
-	memcpy(entry, &symbol, sizeof(symbol));
-	return REPLAY_CLEAN;
-}
 
 /* ---- what the start says ---- */
 
@@ -237,7 +200,7 @@ int caps_main(int argc, const char **argv)
 		return exit_code;
 	}
 	result = calloc(1, sizeof(*result));
-	status = result ? load_driver(options.driver, &entry) : REPLAY_ENVIRONMENT;
+	status = result ? driver_load(options.driver, &entry) : REPLAY_ENVIRONMENT;
 	if (status == REPLAY_CLEAN) {
 		pthread_mutex_init(&result->lock, NULL);
 		status = run(&options, entry, result);

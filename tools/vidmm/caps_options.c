@@ -5,6 +5,7 @@
 
 #include "caps.h"
 #include "caps_names.h"
+#include "driver.h"
 #include "units.h"
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
@@ -58,20 +59,13 @@ static unsigned count_of(const char *const *list)
 	return count;
 }
 
-/* A name without a slash is a file here, not one for the loader to search. */
 static bool take_driver(const char *text, struct caps_options *options)
 {
-	size_t size;
-
-	if (!text || strcmp(text, "softgpu") == 0)
+	if (!text)
 		return true;
 	if (text[0] == '\0')
 		return usage("--driver wants softgpu or a file%s", "");
-	size = strlen(text) + sizeof("./");
-	options->driver = malloc(size);
-	if (options->driver)
-		snprintf(options->driver, size, "%s%s", strchr(text, '/') ? "" : "./", text);
-	return options->driver != NULL;
+	return driver_path(text, &options->driver);
 }
 
 static bool known_setting(const char *name)

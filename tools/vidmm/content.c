@@ -25,7 +25,7 @@ struct content *content_get(struct content *content)
 
 void content_put(struct content *content)
 {
-	if (!content || --content->references > 0)
+	if (!content || --content->references > 0 || content->fixed)
 		return;
 	free(content->versions);
 	free(content);

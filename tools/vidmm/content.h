@@ -20,6 +20,7 @@ struct content {
 	uint32_t block_bytes, block_count;
 	uint32_t last_version; /* given out */
 	bool uniform;          /* every block has `version`; else see versions[] */
+	bool fixed;            /* not of the heap (exchange.c), and never freed */
 	uint32_t version;
 	uint32_t *versions; /* [block_count]; NULL until blocks first differ */
 };

@@ -60,8 +60,9 @@ static const struct number lost_numbers[] = {
 	NUMBER(refused_tilings), NUMBER(ignored_tilings),   NUMBER(ignored_exports),
 };
 
+/* null: the host is another program, and only it knows. */
 static void add_numbers(json_t *object, const struct number *list, size_t count,
-			const struct replay_result *result)
+			const struct options *options, const struct replay_result *result)
 {
 	size_t i;
 
@@ -69,7 +70,10 @@ static void add_numbers(json_t *object, const struct number *list, size_t count,
 		uint64_t value;
 
 		memcpy(&value, (const char *)result + list[i].offset, sizeof(value));
-		json_object_set_new(object, list[i].key, json_integer((json_int_t)value));
+		json_object_set_new(object, list[i].key,
+				    replay_knows(&options->replay, list[i].offset)
+					    ? json_integer((json_int_t)value)
+					    : json_null());
 	}
 }
 
@@ -127,6 +131,34 @@ static json_t *findings_of(const struct replay_result *result)
 	return array;
 }
 
+static const char *backend_of(const struct replay_options *options)
+{
+	if (options->connect)
+		return "connection";
+	return options->host_kind == VIDMM_HOST_SIM ? "sim" : "linux";
+}
+
+static void add_memory(json_t *object, const struct options *options, const struct run *run)
+{
+	static const char *const keys[] = {"vram_bytes", "vram_percent", "vram_percent_of",
+					   "aperture_bytes"};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]) && options->replay.connect; i++)
+		json_object_set_new(object, keys[i], json_null());
+	if (options->replay.connect)
+		return;
+	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
+	json_object_set_new(object, "vram_percent",
+			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
+	json_object_set_new(object, "vram_percent_of",
+			    run->memory.bytes
+				    ? json_null()
+				    : json_string(run->memory.largest ? "largest" : "peak"));
+	json_object_set_new(object, "aperture_bytes",
+			    json_integer((json_int_t)options->replay.aperture_bytes));
+}
+
 static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const statuses[] = {"clean", "findings", "usage", "bad input",
@@ -140,27 +172,18 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(object, "vidmm_version", json_string(vidmm_version()));
 	json_object_set_new(object, "traces", traces_of(options, result));
-	json_object_set_new(
-		object, "backend",
-		json_string(options->replay.host_kind == VIDMM_HOST_SIM ? "sim" : "linux"));
+	json_object_set_new(object, "backend", json_string(backend_of(&options->replay)));
 	json_object_set_new(object, "seed", json_integer((json_int_t)options->replay.seed));
 	json_object_set_new(object, "switch_per_1024",
 			    json_integer(options->replay.switch_per_1024));
 	json_object_set_new(object, "gpu_time",
 			    json_string(options->replay.gpu_time ? "model" : "none"));
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
-	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
-	json_object_set_new(object, "vram_percent",
-			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
-	json_object_set_new(object, "vram_percent_of",
-			    run->memory.bytes
-				    ? json_null()
-				    : json_string(run->memory.largest ? "largest" : "peak"));
-	json_object_set_new(object, "aperture_bytes",
-			    json_integer((json_int_t)options->replay.aperture_bytes));
-	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), result);
+	add_memory(object, options, run);
+	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
 	json_object_set_new(object, "segments", segments_of(result));
-	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), result);
+	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), options,
+		    result);
 	json_object_set_new(object, "lost", lost);
 	json_object_set_new(object, "findings", findings_of(result));
 	json_object_set_new(object, "event_hash", json_string(hash));

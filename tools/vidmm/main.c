@@ -13,6 +13,7 @@
 #include "picture.h"
 #include "progress.h"
 #include "rules.h"
+#include "serve.h"
 #include "summary.h"
 
 #define MIB                ((uint64_t)1 << 20)
@@ -73,7 +74,7 @@ static enum replay_status size_runs(struct options *options, struct talk *talk, 
 	for (i = 0; i < options->run_count && status == REPLAY_CLEAN; i++) {
 		runs[i].memory = options->runs[i];
 		runs[i].vram_bytes = (options->runs[i].bytes + 4095) & ~(uint64_t)4095;
-		if (options->runs[i].bytes)
+		if (options->runs[i].bytes || options->replay.connect)
 			continue;
 		talk->progress.what = "measuring";
 		if (measure.peak_live_bytes == 0)
@@ -184,9 +185,11 @@ static int help(FILE *file, int exit_code)
 	      "  caps              start a miniport: what it reports, and what is wrong with it\n"
 	      "  rules [ID]        explain a rule that a finding names, or list them\n"
 	      "  explain EVENTS    why calls failed or took long, from what replay --events wrote\n"
+	      "  serve             a host for programs of their own: they connect to its socket\n"
+	      "  clients           who is connected to it\n"
 	      "  picture FILE.png  what a monitor on the software GPU shows of a test picture\n"
 	      "  --version         print the version\n"
-	      "  --help            this text; `vidmm replay --help` and `vidmm caps --help` have the options\n"
+	      "  --help            this text; `vidmm VERB --help` has the options of replay, caps, serve, clients\n"
 	      "exit codes: 0 clean, 1 findings, 2 usage, 3 bad input, 4 environment\n",
 	      file);
 	return exit_code;
@@ -206,6 +209,10 @@ int main(int argc, char **argv)
 		return rules_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "explain") == 0)
 		return explain_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "serve") == 0)
+		return serve_main(argc - 1, (const char **)(argv + 1));
+	if (strcmp(verb, "clients") == 0)
+		return clients_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "picture") == 0)
 		return picture_main(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "--version") == 0) {

@@ -14,8 +14,8 @@
 /* What popt fills in; NULL where an option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events;
-	int json, quiet, parse_only;
+		*compare, *color, *events, *connect_path;
+	int json, quiet, parse_only, connect;
 };
 
 static bool usage(const char *format, const char *value)
@@ -143,7 +143,7 @@ static bool take_inputs(poptContext context, struct options *options)
 		options->inputs[i].path = strdup(paths[i]);
 		piped = piped || strcmp(paths[i], "-") == 0;
 	}
-	for (i = 0; i < options->run_count; i++)
+	for (i = 0; i < options->run_count && !options->replay.connect; i++)
 		measured = measured || options->runs[i].bytes == 0;
 	options->replay.inputs = options->inputs;
 	options->replay.input_count = count;
@@ -154,14 +154,35 @@ static bool take_inputs(poptContext context, struct options *options)
 	return true;
 }
 
+/* What is the host's own business, or what this program would do in its place. */
+static bool parse_connection(const struct raw *raw, struct options *options)
+{
+	const char *const others[] = {raw->vram,    raw->aperture, raw->ranges, raw->compare,
+				      raw->backend, raw->seed,     raw->events, raw->switch_chance};
+	size_t i;
+
+	if (!raw->connect && !raw->connect_path)
+		return true;
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (others[i])
+			return usage(
+				"with --connect, memory, GPU and scheduling are the host's, not \"%s\"",
+				others[i]);
+	}
+	options->connect_path = strdup(raw->connect_path ? raw->connect_path : "");
+	options->replay.connect = options->connect_path;
+	return options->connect_path != NULL;
+}
+
 static bool interpret(poptContext context, const struct raw *raw, struct options *options)
 {
 	options->json = raw->json;
 	options->replay.hash_events = raw->json; /* nothing else shows it */
 	options->quiet = raw->quiet;
 	options->parse_only = raw->parse_only;
-	if (!parse_runs(raw, options) || !parse_words(raw, options) ||
-	    !parse_numbers(raw, options) || !take_inputs(context, options))
+	if (!parse_connection(raw, options) || !parse_runs(raw, options) ||
+	    !parse_words(raw, options) || !parse_numbers(raw, options) ||
+	    !take_inputs(context, options))
 		return false;
 	if (raw->events && options->run_count > 1)
 		return usage("--events writes one run, --compare makes several%s", "");
@@ -182,6 +203,7 @@ static void free_raw(struct raw *raw)
 	free(raw->compare);
 	free(raw->color);
 	free(raw->events);
+	free(raw->connect_path);
 }
 
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
@@ -211,6 +233,10 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "sim: chance in 1024 of changing threads where that is possible (default 0)", "N"},
 		{"events", 0, POPT_ARG_STRING, &raw.events, 0,
 		 "write every event as a line of text", "FILE"},
+		{"connect", 0, POPT_ARG_NONE, &raw.connect, 0,
+		 "to the host that `vidmm serve` is: a program for each recording", NULL},
+		{"socket", 0, POPT_ARG_STRING, &raw.connect_path, 0, "the same, at that socket",
+		 "PATH"},
 		{"json", 0, POPT_ARG_NONE, &raw.json, 0, "the summary as JSON (docs/replay.md)",
 		 NULL},
 		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
@@ -252,6 +278,7 @@ void options_finish(struct options *options)
 		free((void *)(uintptr_t)options->inputs[i].path);
 	free(options->inputs);
 	free(options->events_path);
+	free(options->connect_path);
 }
 
 bool color_parse(const char *text, enum color_mode *mode)

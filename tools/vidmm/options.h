@@ -27,7 +27,8 @@ struct options {
 	bool compare; /* runs side by side, even when there is one */
 	bool json, quiet, parse_only;
 	enum color_mode color;
-	char *events_path; /* NULL: none */
+	char *events_path;  /* NULL: none */
+	char *connect_path; /* of replay.connect */
 };
 
 /*

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "crew.h"
 #include "umd.h"
-#include "world.h"
 
 /* A merged set of open recordings. */
 struct recordings {
@@ -168,6 +168,18 @@ static enum replay_status start_processes(struct world *world, const struct reco
 	return status;
 }
 
+/* The events before this one are done; what other programs see of it comes in the recorded order. */
+static void keep_order(struct world *world, const struct trace_event *event, uint64_t when_ns)
+{
+	const struct world_crew *crew = &world->crew;
+
+	if (!crew->order)
+		return;
+	order_reach(crew->order, crew->index, when_ns + crew->shift_ns);
+	if (umd_concerns_others(world->processes[0], event))
+		order_wait(crew->order, crew->index, when_ns + crew->shift_ns);
+}
+
 /* Every event at its time, or as fast as it goes. */
 static enum replay_status run_events(struct world *world, struct recordings *recordings,
 				     uint64_t start_ns)
@@ -188,7 +200,9 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 		count_live(&live, event);
 		result->peak_live_bytes = live.peak_bytes;
 		if (paced)
-			vidmm_sleep_until_ns(world->host, start_ns + when_ns);
+			world->place->wait_until_ns(world,
+						    start_ns + when_ns + world->crew.shift_ns);
+		keep_order(world, event, when_ns);
 		status = umd_event(world->processes[process], event);
 		if (status == REPLAY_CLEAN && event->op == TRACE_SUBMIT)
 			status = umd_poll_report(world->processes[process], false);
@@ -199,39 +213,16 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 	}
 }
 
-static void collect(struct world *world)
-{
-	struct replay_result *result = world->result;
-	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
-	struct vidmm_counter submits, waits, renames;
-
-	vidmm_adapter_statistics(world->adapter, &statistics);
-	vidmm_event_counter(world->host, VIDMM_EVENT_SUBMIT, &submits);
-	vidmm_event_counter(world->host, VIDMM_EVENT_LOCK, &waits);
-	vidmm_event_counter(world->host, VIDMM_EVENT_RENAME, &renames);
-	result->patches = submits.sum[1];
-	result->bytes_paged_in = statistics.bytes_paged_in;
-	result->bytes_paged_out = statistics.bytes_paged_out;
-	result->bytes_filled = statistics.bytes_filled;
-	result->bytes_discarded = statistics.bytes_discarded;
-	result->bytes_moved = statistics.bytes_moved;
-	result->evictions = statistics.evictions;
-	result->renames = statistics.renames;
-	result->waits_avoided = renames.sum[3];
-	result->lock_waits = statistics.lock_waits;
-	result->lock_wait_ns = waits.sum[1];
-	result->splits = statistics.splits;
-	result->peak_resident_bytes = statistics.peak_resident_bytes;
-	result->peak_system_bytes = statistics.peak_system_bytes;
-	result->segment_count = statistics.segment_count;
-	memcpy(result->segment, statistics.segment, sizeof(result->segment));
-}
-
 static enum replay_status check_everything(struct world *world)
 {
 	enum replay_status status = REPLAY_CLEAN;
 	unsigned i;
 
+	/* Nobody changes what is shared any more. */
+	if (world->crew.order) {
+		order_reach(world->crew.order, world->crew.index, ORDER_END);
+		order_wait(world->crew.order, world->crew.index, ORDER_END);
+	}
 	for (i = 0; i < world->process_count && status == REPLAY_CLEAN; i++)
 		status = umd_final_check(world->processes[i]);
 	return status;
@@ -247,29 +238,28 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 		status = start_processes(world, recordings);
 	if (status != REPLAY_CLEAN)
 		return status;
-	start_ns = vidmm_now_ns(world->host);
+	start_ns = world->place->now_ns(world);
 	wall_ns = wall_clock_ns();
 	status = run_events(world, recordings, start_ns);
 	if (!world->deadlocked)
-		vidmm_adapter_wait_idle(world->adapter);
+		world->place->wait_idle(world);
 	result->wall_ns = wall_clock_ns() - wall_ns;
-	result->virtual_ns = vidmm_now_ns(world->host) - start_ns;
+	result->virtual_ns = world->place->now_ns(world) - start_ns;
 	/* Before the check, which is the replay's and not the programs' doing. */
-	collect(world);
+	world->place->collect(world);
 	if (status == REPLAY_CLEAN)
 		status = check_everything(world);
-	result->event_hash = vidmm_event_hash(world->host);
+	result->event_hash = world->place->event_hash(world);
 	return status;
 }
 
-enum replay_status replay_run(const struct replay_options *options, struct replay_result *result)
+static enum replay_status run_here(const struct replay_options *options,
+				   const struct world_crew *crew, struct replay_result *result)
 {
-	struct world world = {.options = options, .result = result};
+	struct world world = {.options = options, .result = result, .crew = *crew};
 	struct recordings recordings;
-	enum replay_status status;
+	enum replay_status status = open_recordings(&recordings, options, 0);
 
-	memset(result, 0, sizeof(*result));
-	status = open_recordings(&recordings, options, 0);
 	if (status == REPLAY_CLEAN) {
 		status = run_world(&world, &recordings);
 		world_stop(&world);
@@ -277,8 +267,27 @@ enum replay_status replay_run(const struct replay_options *options, struct repla
 	close_recordings(&recordings);
 	if (status == REPLAY_CLEAN && (result->verify_errors > 0 || result->finding_count > 0))
 		status = REPLAY_FINDINGS;
-	result->status = status;
 	return status;
+}
+
+enum replay_status replay_run(const struct replay_options *options, struct replay_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	if (options->connect && options->input_count > 1)
+		result->status = crew_run(options, run_here, result);
+	else
+		result->status = run_here(options, &(struct world_crew){0}, result);
+	return result->status;
+}
+
+bool replay_knows(const struct replay_options *options, size_t offset)
+{
+	if (!options->connect)
+		return true;
+	if (offset == offsetof(struct replay_result, peak_live_bytes))
+		return options->input_count == 1;
+	return offset < offsetof(struct replay_result, patches) ||
+	       offset >= offsetof(struct replay_result, blocks_checked);
 }
 
 void replay_result_finish(struct replay_result *result)

@@ -48,6 +48,12 @@ struct replay_options {
 	uint32_t ranges;
 	bool gpu_time;                       /* the recording's pace and its model of GPU time */
 	vidmm_driver_entry_fn *driver_entry; /* NULL: softgpu */
+	/*
+	 * NULL: the memory manager is in this program. Else the socket of a host that is another one ("": the one that
+	 * vidmm_connect finds): each recording is then played by a program of its own. What is said above about memory, host, GPU and
+	 * driver is that host's business and not used; nor are events.
+	 */
+	const char *connect;
 	void (*message)(void *context,
 			const char *text); /* findings and errors, one line each; NULL: dropped */
 	void *message_context;
@@ -75,13 +81,13 @@ struct replay_result {
 
 	/* What the driver did about it. */
 	uint64_t renders, extra_renders; /* pfnRenderCb calls; those beyond one a submission */
-	uint64_t patches;                /* patch locations of accepted submissions */
 	uint64_t offers, reclaims, discarded;
 	uint64_t clamped_deltas, unmatched_imports, refused_tilings, foreign_accesses,
 		ignored_tilings, ignored_exports;
 	uint64_t bytes_written; /* by the CPU */
 
-	/* What vidmm did. */
+	/* What vidmm did; replay_knows. */
+	uint64_t patches; /* patch locations of accepted submissions */
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded, bytes_moved;
 	uint64_t evictions, renames, lock_waits, lock_wait_ns, splits;
 	uint64_t waits_avoided; /* renames of what the GPU had not finished with */
@@ -105,6 +111,8 @@ struct replay_result {
 /* Always fills *result (with status), to be released by replay_result_finish. */
 enum replay_status replay_run(const struct replay_options *options, struct replay_result *result);
 void replay_result_finish(struct replay_result *result);
+/* Is the member at this offset of a result a figure, or something that a host which is another program knows for itself? */
+bool replay_knows(const struct replay_options *options, size_t offset);
 
 /*
  * Reads the recordings once and finds the most bytes of buffers alive at a time, all processes together. Of the

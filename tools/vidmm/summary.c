@@ -60,6 +60,12 @@ static struct paint paint_of(bool color)
 	return (struct paint){"", "", "", "", ""};
 }
 
+/* The host is another program, and its figures are of all its clients. */
+static bool is_row_of(const struct row *row, const struct options *options)
+{
+	return row->kind == ROW_GAP || replay_knows(&options->replay, row->offset);
+}
+
 static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
 			    size_t size)
 {
@@ -155,7 +161,7 @@ static void print_time(FILE *file, const struct options *options,
 		       const struct replay_result *result)
 {
 	char virtual_time[32], wall[32];
-	bool sim = options->replay.host_kind == VIDMM_HOST_SIM;
+	bool sim = !options->replay.connect && options->replay.host_kind == VIDMM_HOST_SIM;
 
 	fprintf(file, "  %-*s%*s   of this machine\n", LABEL_WIDTH, "time", VALUE_WIDTH,
 		units_time(result->wall_ns, wall, sizeof(wall)));
@@ -218,24 +224,23 @@ static void print_verdict(FILE *file, const struct options *options,
 		fprintf(file, "   %s, %s blocks checked by the CPU, every use by the GPU",
 			options->replay.verify == REPLAY_VERIFY_FULL ? "each page" : "each 64 KiB",
 			units_count(result->blocks_checked, count, sizeof(count)));
-	fprintf(file, "\n  %-*s%s%*s%s\n", LABEL_WIDTH, "rules broken",
-		result->finding_count ? paint->bad : "", VALUE_WIDTH,
-		result->finding_count ? units_count(result->finding_count, count, sizeof(count))
-				      : "none",
-		paint->off);
+	fputc('\n', file);
+	if (!options->replay.connect)
+		fprintf(file, "  %-*s%s%*s%s\n", LABEL_WIDTH, "rules broken",
+			result->finding_count ? paint->bad : "", VALUE_WIDTH,
+			result->finding_count
+				? units_count(result->finding_count, count, sizeof(count))
+				: "none",
+			paint->off);
 	if (result->status != REPLAY_CLEAN && !result->finding_count && !result->verify_errors)
 		fprintf(file, "  %s%s%s\n", paint->bad, "the replay ended early, see above",
 			paint->off);
 }
 
-void summary_print(FILE *file, const struct options *options, const struct run *run, bool color)
+static void print_memory(FILE *file, const struct options *options, const struct run *run)
 {
-	const struct replay_result *result = &run->result;
-	struct paint paint = paint_of(color);
 	char text[64], peak[32];
-	size_t i;
 
-	print_programs(file, result, &paint);
 	fprintf(file, "  %-*s%*s", LABEL_WIDTH, "video memory", VALUE_WIDTH,
 		units_bytes(run->vram_bytes, text, sizeof(text)));
 	if (run->memory.largest)
@@ -243,10 +248,24 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 			run->memory.percent);
 	else if (run->memory.bytes == 0)
 		fprintf(file, "   %g %% of the %s that were alive at most", run->memory.percent,
-			units_bytes(result->peak_live_bytes, peak, sizeof(peak)));
+			units_bytes(run->result.peak_live_bytes, peak, sizeof(peak)));
 	fprintf(file, "\n  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
 		units_bytes(options->replay.aperture_bytes, text, sizeof(text)));
+}
+
+void summary_print(FILE *file, const struct options *options, const struct run *run, bool color)
+{
+	const struct replay_result *result = &run->result;
+	struct paint paint = paint_of(color);
+	char text[64];
+	size_t i;
+
+	print_programs(file, result, &paint);
+	if (!options->replay.connect)
+		print_memory(file, options, run);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!is_row_of(&rows[i], options))
+			continue;
 		if (rows[i].kind != ROW_GAP) {
 			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,
 				value_of(&rows[i], result, text, sizeof(text)));

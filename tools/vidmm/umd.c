@@ -127,15 +127,13 @@ enum replay_status umd_create(struct world *world, unsigned index,
 	umd->base_ns = header->base_ns;
 	umd->bytes_per_ns = header->bytes_per_ns;
 	snprintf(umd->name, sizeof(umd->name), "%.63s", header->program);
-	status = vidmm_process_open(world->host, umd->name, &umd->process);
-	if (status >= 0)
-		status = vidmm_device_create(umd->process, world->adapter, &umd->device);
+	status = world->place->open(world, umd->name, &umd->door);
 	if (status < 0) {
 		world_message(world, "%s: no device: 0x%08" PRIX32, umd->name, (uint32_t)status);
 		return REPLAY_ENVIRONMENT;
 	}
-	umd->callbacks = vidmm_device_callbacks(umd->device);
-	umd->handle = vidmm_device_handle(umd->device);
+	umd->callbacks = umd->door->callbacks;
+	umd->handle = umd->door->device;
 	return world->block_bytes ? create_report(umd) : REPLAY_CLEAN;
 }
 
@@ -145,8 +143,8 @@ void umd_destroy(struct umd *umd)
 
 	if (!umd)
 		return;
-	if (umd->process)
-		vidmm_process_close(umd->process);
+	if (umd->door)
+		umd->door->place->close(umd->door);
 	for (i = 0; i < umd->buffer_count; i++) {
 		if (umd->buffers[i])
 			content_put(umd->buffers[i]->content);
@@ -192,6 +190,35 @@ static enum replay_status buffer_event(struct umd *umd, const struct trace_event
 	default:
 		/* m, u: every allocation is mapped by its locks. v: addresses are the memory manager's. */
 		return REPLAY_CLEAN;
+	}
+}
+
+static bool is_shared(const struct umd *umd, uint32_t id)
+{
+	return umd_buffer_of(umd, id)->key != UMD_NO_KEY;
+}
+
+bool umd_concerns_others(const struct umd *umd, const struct trace_event *event)
+{
+	uint32_t i;
+
+	switch (event->op) {
+	case TRACE_SUBMIT:
+		for (i = 0; i < event->u.submission->object_count; i++) {
+			if (is_shared(umd, event->u.submission->objects[i].id))
+				return true;
+		}
+		return false;
+	case TRACE_EXPORT:
+	case TRACE_IMPORT:
+		return true;
+	case TRACE_CREATE:
+	case TRACE_CONTEXT:
+	case TRACE_CONTEXT_END:
+	case TRACE_FENCE:
+		return false;
+	default:
+		return is_shared(umd, event->id);
 	}
 }
 
@@ -278,7 +305,7 @@ uint32_t umd_handle_of(const struct umd *umd, uint32_t buffer)
 
 uint32_t umd_process_id(const struct umd *umd)
 {
-	return vidmm_process_id(umd->process);
+	return umd->door->process_id;
 }
 
 const char *umd_name(const struct umd *umd)

@@ -17,7 +17,10 @@ enum replay_status umd_create(struct world *world, unsigned index,
 			      const struct trace_header *header, struct umd **umd);
 void umd_destroy(struct umd *umd); /* NULL is fine */
 enum replay_status umd_event(struct umd *umd, const struct trace_event *event);
-/* What the GPU found wrong since the last call, when content is verified. */
+/* Does the event do something with memory that other processes have, too? */
+bool umd_concerns_others(const struct umd *umd, const struct trace_event *event);
+/* Waits until the GPU has finished everything that this process submitted. */
+enum replay_status umd_drain(struct umd *umd);
 /* Counts what the GPU found wrong. Now and then, unless `now`, where that takes a lock. */
 enum replay_status umd_poll_report(struct umd *umd, bool now);
 /* Everything is idle: every buffer that the CPU may lock still holds what it must. */

@@ -121,7 +121,7 @@ enum replay_status umd_buffer_close(struct umd *umd, uint32_t id)
 		return status;
 	umd->buffers[id - 1] = NULL;
 	if (buffer->key != UMD_NO_KEY)
-		world_key_put(umd->world, buffer->key);
+		exchange_put(umd->world->exchange, buffer->key);
 	content_put(buffer->content);
 	free(buffer);
 	return REPLAY_CLEAN;

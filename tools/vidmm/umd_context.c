@@ -88,3 +88,26 @@ enum replay_status umd_context_end(struct umd *umd, uint32_t number)
 	}
 	return REPLAY_CLEAN;
 }
+
+/* A command at the end of each context's work, on memory of its own that is locked then. */
+enum replay_status umd_drain(struct umd *umd)
+{
+	struct umd_buffer marker = {.size_bytes = UMD_PAGE_BYTES, .key = UMD_NO_KEY};
+	const uint64_t renders = umd->world->result->renders;
+	enum replay_status status = REPLAY_CLEAN;
+	uint32_t i;
+
+	if (umd->context_count > 0)
+		status = umd_buffer_allocate(umd, &marker, false, NULL);
+	for (i = 0; i < umd->context_count && status == REPLAY_CLEAN; i++) {
+		umd_batch_begin(umd, umd->contexts[i]);
+		status = umd_submit_use(umd, &marker);
+		if (status == REPLAY_CLEAN)
+			status = umd_batch_end(umd);
+		if (status == REPLAY_CLEAN)
+			status = umd_wait_idle(umd, &marker, true);
+	}
+	/* No doing of the recorded program's. */
+	umd->world->result->renders = renders;
+	return status == REPLAY_CLEAN ? umd_buffer_deallocate(umd, &marker) : status;
+}

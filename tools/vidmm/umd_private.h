@@ -31,7 +31,7 @@ struct umd_buffer {
 	D3DKMT_HANDLE handle; /* 0: not allocated yet; Discard may change it */
 	uint64_t size_bytes;
 	struct content *content; /* NULL when nothing is verified */
-	uint32_t key;            /* index in the world's keys, UMD_NO_KEY: not shared */
+	uint32_t key;            /* index in the exchange, UMD_NO_KEY: not shared */
 	uint32_t stride_bytes;
 	uint32_t brackets; /* y: begun and not ended; the allocation is locked that often */
 	uint8_t tiling;    /* enum umd_tiling, as created or to be created */
@@ -79,10 +79,9 @@ struct umd {
 	unsigned index;
 	char name[64];
 	uint64_t line; /* of the present event */
-	struct vidmm_process *process;
-	struct vidmm_device *device;
-	const D3DDDI_DEVICECALLBACKS *callbacks;
-	HANDLE handle; /* first argument of every callback */
+	struct door *door;
+	const D3DDDI_DEVICECALLBACKS *callbacks; /* the door's */
+	HANDLE handle;                           /* its device: first argument of every callback */
 	uint64_t base_ns;
 	double bytes_per_ns;
 
@@ -105,7 +104,7 @@ struct umd {
 
 static inline bool umd_has_aperture(const struct umd *umd)
 {
-	return umd->world->options->aperture_bytes != 0;
+	return umd->world->adapter_sizes.aperture_bytes != 0;
 }
 
 /* Explains a failed callback and says how the replay ends. */
@@ -189,5 +188,7 @@ static inline uint32_t umd_batch_list(struct umd *umd, struct umd_slot *slot)
 
 /* umd_submit.c */
 enum replay_status umd_submit(struct umd *umd, const struct trace_submission *submission);
+/* A command that does nothing but write to the buffer, in the part being filled. */
+enum replay_status umd_submit_use(struct umd *umd, struct umd_buffer *buffer);
 
 #endif

@@ -54,7 +54,8 @@ static enum replay_status copy_on_cpu(struct umd *umd, struct umd_buffer *from,
 /* One command, which cannot be split, wants both in video memory where there is no aperture. */
 static bool gpu_can_copy(const struct umd *umd, const struct umd_buffer *buffer)
 {
-	return umd_has_aperture(umd) || buffer->size_bytes < umd->world->options->vram_bytes / 4;
+	return umd_has_aperture(umd) ||
+	       buffer->size_bytes < umd->world->adapter_sizes.vram_bytes / 4;
 }
 
 /* Replaces the buffer's allocation, if it has one, by a shared one with the same content. */
@@ -63,7 +64,7 @@ static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer
 {
 	struct umd_buffer old = *buffer;
 	D3DDDICB_ALLOCATE allocate = {0};
-	vidmm_status status = vidmm_resource_set_shared(umd->device, buffer);
+	vidmm_status status = umd->door->place->set_shared(umd->door, buffer);
 	enum replay_status result;
 
 	if (status < 0)
@@ -82,7 +83,7 @@ static enum replay_status make_shared(struct umd *umd, struct umd_buffer *buffer
 enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64_t number)
 {
 	struct world *world = umd->world;
-	struct world_key *key;
+	struct exchange_key *key;
 	uint32_t km_resource = 0;
 	vidmm_status shared;
 	enum replay_status status;
@@ -97,15 +98,15 @@ enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64
 		status = make_shared(umd, buffer, &km_resource);
 	if (status != REPLAY_CLEAN)
 		return status;
-	key = world_add_key(world);
-	if (!key)
+	key = exchange_add(world->exchange);
+	if (!key || !exchange_take(world->exchange, key, &buffer->content))
 		return umd_no_memory(umd);
-	*key = (struct world_key){
-		.key = number, .process = umd->index, .users = 1, .size_bytes = buffer->size_bytes};
-	if (buffer->content)
-		key->content = content_get(buffer->content);
-	buffer->key = (uint32_t)(key - world->keys);
-	shared = vidmm_resource_share(umd->device, km_resource, &key->global_handle);
+	key->key = number;
+	key->process = world->crew.index + umd->index;
+	key->users = 1;
+	key->size_bytes = buffer->size_bytes;
+	buffer->key = exchange_index(world->exchange, key);
+	shared = umd->door->place->share(umd->door, km_resource, &key->global_handle);
 	return shared < 0 ? umd_failed(umd, "vidmm_resource_share", buffer, (HRESULT)shared)
 			  : REPLAY_CLEAN;
 }
@@ -113,21 +114,21 @@ enum replay_status umd_export(struct umd *umd, struct umd_buffer *buffer, uint64
 enum replay_status umd_import(struct umd *umd, struct umd_buffer *buffer, uint64_t number,
 			      bool *opened)
 {
-	struct world_key *key = world_find_key(umd->world, number);
-	uint32_t km_resource, handle = 0, count = 1;
+	struct exchange *exchange = umd->world->exchange;
+	struct exchange_key *key = exchange_find(exchange, number);
 	vidmm_status status;
+	uint32_t handle = 0;
 
 	*opened = false;
 	if (!key || key->size_bytes < buffer->size_bytes)
 		return REPLAY_CLEAN;
-	status =
-		vidmm_resource_open(umd->device, key->global_handle, &km_resource, &handle, &count);
+	status = umd->door->place->open_shared(umd->door, key->global_handle, &handle);
 	if (status < 0)
 		return umd_failed(umd, "vidmm_resource_open", buffer, (HRESULT)status);
 	key->users++;
 	buffer->handle = handle;
-	buffer->foreign = key->process != umd->index;
-	buffer->key = (uint32_t)(key - umd->world->keys);
+	buffer->foreign = key->process != umd->world->crew.index + umd->index;
+	buffer->key = exchange_index(exchange, key);
 	if (key->content)
 		buffer->content = content_get(key->content);
 	*opened = true;

@@ -69,6 +69,13 @@ static enum replay_status put_reference(struct umd *umd, struct umd_slot *slot)
 	return REPLAY_CLEAN;
 }
 
+enum replay_status umd_submit_use(struct umd *umd, struct umd_buffer *buffer)
+{
+	struct umd_slot slot = {.handle = buffer->handle, .list_value = 1};
+
+	return put_reference(umd, &slot);
+}
+
 /* One command for each run of blocks of one version. What nobody may rely on is not checked. */
 static enum replay_status put_stamps(struct umd *umd, struct umd_slot *slot,
 				     struct content *content)
@@ -131,7 +138,7 @@ static enum replay_status put_objects(struct umd *umd, const struct trace_submis
 static uint32_t splittable(struct umd *umd, const struct trace_relocation *relocations,
 			   uint32_t count)
 {
-	uint64_t bytes = 0, limit = umd->world->options->vram_bytes / 4;
+	uint64_t bytes = 0, limit = umd->world->adapter_sizes.vram_bytes / 4;
 	uint32_t table = ++umd->batch.table, i;
 
 	for (i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * world: what all processes of one replay share. The host and the adapter, the keys under which buffers are shared,
- * the numbers of contents, the counters of the result, and the way to complain.
+ * world: what all processes of one replay in this program share. The place where the memory manager is (door.h), the keys
+ * under which buffers are shared, the numbers of contents, the counters of the result, and the way to complain.
  */
 #ifndef VIDMM_TOOLS_WORLD_H
 #define VIDMM_TOOLS_WORLD_H
@@ -9,40 +9,50 @@
 #include <pthread.h>
 
 #include "content.h"
+#include "door.h"
+#include "exchange.h"
 #include "history.h"
+#include "order.h"
 #include "replay.h"
 
 struct umd;
-
-/* A buffer that some process exported, under the recording's key. */
-struct world_key {
-	uint64_t key;
-	uint32_t global_handle;
-	uint32_t process; /* index of the exporter */
-	uint32_t users;   /* open buffers, the exporter's included; 0: the memory is gone */
-	uint64_t size_bytes;
-	struct content *content; /* NULL when nothing is verified */
-};
 
 struct world_name {
 	uint32_t process, buffer;
 };
 
+/*
+ * The replay's processes that are programs of their own: this one among how many, and what they have in common (crew.h).
+ * All zero where one program has them all.
+ */
+struct world_crew {
+	unsigned index, count;
+	struct exchange *exchange;
+	struct order *order;
+	const struct trace_header *headers; /* of all */
+	uint64_t shift_ns;                  /* its recording began so long after the earliest */
+};
+
 struct world {
 	const struct replay_options *options;
 	struct replay_result *result;
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
+	const struct door_place *place;
+	struct door_adapter adapter_sizes;
 	struct umd **processes;
 	unsigned process_count;
-	struct history *history; /* NULL when nothing is verified */
-	uint32_t block_bytes;    /* of verification; 0: none */
-	struct world_key *keys;
-	uint32_t key_count, key_room;
-	struct world_name *names; /* of contents, by number - 1 */
+	struct world_crew crew;
+	struct exchange *exchange; /* the crew's, or its own */
+	uint32_t block_bytes;      /* of verification; 0: none */
+	struct world_name
+		*names; /* of contents, by number - 1; of a crew every count'th number is its own */
 	uint32_t name_count, name_room;
-	uint32_t finding_subscription, event_subscription;
 	bool deadlocked;
+
+	/* Of door_here. */
+	struct vidmm_host *host;
+	struct vidmm_adapter *adapter;
+	struct history *history; /* NULL when nothing is verified */
+	uint32_t finding_subscription, event_subscription;
 
 	/* What events of any thread write; read it under the lock while the world runs. */
 	pthread_mutex_t lock; /* also protects the findings in `result` */
@@ -62,9 +72,4 @@ struct content *world_content(struct world *world, uint32_t process, uint32_t bu
 struct softgpu_stamp;
 void world_wrong_stamp(struct world *world, const struct softgpu_stamp *expected,
 		       const struct softgpu_stamp *found, const char *who);
-/* The newest one of that key whose memory still exists; NULL: none. */
-struct world_key *world_find_key(struct world *world, uint64_t key);
-struct world_key *world_add_key(struct world *world);
-void world_key_put(struct world *world, uint32_t index);
-
 #endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "apart.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *host_program, *client_program;
+
+void apart_init(int count, char **arguments)
+{
+	if (count < 3) {
+		fprintf(stderr, "usage: %s HOST CLIENT\n", arguments[0]);
+		exit(2);
+	}
+	host_program = arguments[1];
+	client_program = arguments[2];
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void start(struct apart_program *program, const char *const *arguments)
+{
+	int in[2], out[2];
+	pid_t parent = getpid();
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(out[1], F_SETFL, O_WRONLY | O_NONBLOCK), 0);
+	program->pid = fork();
+	if (program->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(127);
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execv(arguments[0], (char *const *)(uintptr_t)arguments);
+		_exit(127);
+	}
+	assert_true(program->pid > 0);
+	program->pidfd = (int)syscall(SYS_pidfd_open, program->pid, 0);
+	assert_true(program->pidfd >= 0);
+	close(in[0]);
+	close(out[1]);
+	program->in = in[1];
+	program->out = out[0];
+}
+
+bool apart_read(struct apart_program *program, uint32_t count)
+{
+	char bytes[256];
+
+	while (count > 0) {
+		struct pollfd ready = {.fd = program->out, .events = POLLIN};
+		size_t most = count < sizeof(bytes) ? count : sizeof(bytes);
+
+		if (poll(&ready, 1, APART_HANG_MS) != 1)
+			fail_msg("program %d says nothing any more", (int)program->pid);
+		ssize_t got = read(program->out, bytes, most);
+		if (got <= 0)
+			return false;
+		count -= (uint32_t)got;
+	}
+	return true;
+}
+
+void apart_kill(struct apart_program *program)
+{
+	assert_int_equal(syscall(SYS_pidfd_send_signal, program->pidfd, SIGKILL, NULL, 0), 0);
+}
+
+void apart_finish(struct apart_program *program)
+{
+	if (program->in >= 0)
+		close(program->in);
+	program->in = -1;
+}
+
+int apart_wait(struct apart_program *program)
+{
+	struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
+	int status;
+
+	if (poll(&ended, 1, APART_HANG_MS) != 1) {
+		apart_kill(program);
+		fail_msg("program %d does not end", (int)program->pid);
+	}
+	assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
+	apart_finish(program);
+	close(program->out);
+	close(program->pidfd);
+	*program = (struct apart_program){.in = -1, .out = -1, .pidfd = -1};
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+void apart_start_again(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib)
+{
+	char vram[32], aperture[32];
+	const char *arguments[] = {host_program, apart->socket, vram, aperture, NULL};
+
+	snprintf(vram, sizeof(vram), "%llu", (unsigned long long)vram_kib);
+	snprintf(aperture, sizeof(aperture), "%llu", (unsigned long long)aperture_kib);
+	(void)unlink(apart->socket);
+	start(&apart->host, arguments);
+	assert_true(apart_read(&apart->host, 1));
+}
+
+void apart_start(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib)
+{
+	*apart = (struct apart){.host_program = host_program, .client_program = client_program};
+	strcpy(apart->folder, "/tmp/vidmm-apart-XXXXXX");
+	assert_non_null(mkdtemp(apart->folder));
+	snprintf(apart->socket, sizeof(apart->socket), "%s/socket", apart->folder);
+	apart_start_again(apart, vram_kib, aperture_kib);
+}
+
+void apart_remove(struct apart *apart)
+{
+	(void)unlink(apart->socket);
+	(void)rmdir(apart->folder);
+}
+
+void apart_stop(struct apart *apart)
+{
+	apart_finish(&apart->host);
+	assert_int_equal(apart_wait(&apart->host), 0);
+	apart_remove(apart);
+}
+
+void apart_settle(struct apart *apart)
+{
+	assert_int_equal(write(apart->host.in, "w", 1), 1);
+	assert_true(apart_read(&apart->host, 1));
+}
+
+void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
+		  const char *argument)
+{
+	const char *arguments[] = {client_program, mode, apart->socket, argument, NULL};
+
+	start(program, arguments);
+}
+
+/* ---- /proc ---- */
+
+static void count_descriptors(pid_t pid, struct apart_counts *counts)
+{
+	char path[320], target[64];
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *folder = opendir(path);
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		counts->descriptors++;
+		counts->memory_objects += length > 7 && !strncmp(target, "/memfd:", 7);
+	}
+	closedir(folder);
+}
+
+struct apart_counts apart_count(pid_t pid)
+{
+	struct apart_counts counts = {0};
+	char path[64], line[512];
+	unsigned long long kib;
+
+	count_descriptors(pid, &counts);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		counts.mappings++;
+	fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Private_%*[^:]: %llu kB", &kib) == 1)
+			counts.private_kib += kib;
+	fclose(file);
+	return counts;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apart: a host and its clients as programs of their own, for tests. apart_host serves softgpu on a socket until its standard input ends;
+ * apart_client connects and does what its mode says. Both say on their standard output how far they are; nobody sleeps: whoever
+ * waits, waits for a byte, for the end of a file or for a process. /proc says what a program has.
+ */
+#ifndef VMM_TESTS_APART_H
+#define VMM_TESTS_APART_H
+
+#include <support/test.h>
+
+#include <sys/types.h>
+
+#define APART_HANG_MS 60000
+
+/* Memory that a sanitizer keeps is not the host's. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define APART_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define APART_SANITIZED 1
+#endif
+#endif
+#ifndef APART_SANITIZED
+#define APART_SANITIZED 0
+#endif
+
+/* Exit codes of apart_client. */
+enum {
+	APART_DONE = 0,
+	APART_WRONG = 3,  /* bytes that are not what they must be */
+	APART_REMOVED = 4 /* its calls answer that the device has been removed */
+};
+
+struct apart_program {
+	pid_t pid;
+	int pidfd;
+	int in, out; /* its standard input and output; -1: closed */
+};
+
+struct apart {
+	const char *host_program, *client_program;
+	char folder[64], socket[80];
+	struct apart_program host;
+};
+
+/* What /proc says of a program. */
+struct apart_counts {
+	uint32_t descriptors, memory_objects, mappings; /* memory objects: descriptors of memfds */
+	uint64_t private_kib;                           /* memory that nobody else has */
+};
+
+/* Before the tests: where the programs are (arguments of the test program). */
+void apart_init(int count, char **arguments);
+/* A host with so much video memory and aperture; comes back when it can be connected to. */
+void apart_start(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib);
+/* A new one, after the last has ended, on the same socket. */
+void apart_start_again(struct apart *apart, uint64_t vram_kib, uint64_t aperture_kib);
+/* The host ends in an orderly way and finds that nothing is left of its clients; else the test fails. */
+void apart_stop(struct apart *apart);
+void apart_remove(struct apart *apart); /* the socket; after the host has ended in whatever way */
+/* Until nobody is connected and nothing of anybody is left. */
+void apart_settle(struct apart *apart);
+
+/* apart_client MODE SOCKET [ARGUMENT...] */
+void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
+		  const char *argument);
+/* Waits for `count` bytes of its output; false: it ended before. */
+bool apart_read(struct apart_program *program, uint32_t count);
+void apart_kill(struct apart_program *program);
+/* Closes its standard input. */
+void apart_finish(struct apart_program *program);
+/* Waits for its end and forgets it: the exit code, or 256 + the signal. */
+int apart_wait(struct apart_program *program);
+
+struct apart_counts apart_count(pid_t pid);
+
+#endif

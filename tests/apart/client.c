@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+void apart_failed(const char *what, HRESULT status)
+{
+	if (status == D3DDDIERR_DEVICEREMOVED || status == (HRESULT)STATUS_DEVICE_REMOVED)
+		exit(APART_REMOVED);
+	fprintf(stderr, "# client %d: %s: 0x%08" PRIx32 "\n", (int)getpid(), what,
+		(uint32_t)status);
+	exit(1);
+}
+
+void apart_open(struct apart_device *d, const char *socket, const char *name, uint32_t adapter)
+{
+	vidmm_status status = vidmm_connect(socket, name, &d->connection);
+
+	if (status >= 0)
+		status = vidmm_remote_device_create(d->connection, adapter, &d->remote);
+	if (status < 0)
+		apart_failed("a device", status);
+	d->client.kind = VIDMM_HOST_LINUX;
+	d->client.racing = true;
+	d->device = (struct client_device){.client = &d->client,
+					   .cb = vidmm_remote_device_callbacks(d->remote),
+					   .handle = vidmm_remote_device_handle(d->remote)};
+}
+
+void apart_close(struct apart_device *d)
+{
+	vidmm_remote_device_destroy(d->remote);
+	vidmm_disconnect(d->connection);
+}
+
+void apart_say(void)
+{
+	/* Nobody need listen. */
+	if (write(1, ".", 1) != 1 && errno != EAGAIN)
+		exit(APART_DONE);
+}
+
+bool apart_told_to_end(void)
+{
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+
+	return poll(&in, 1, 0) == 1;
+}
+
+void apart_wait_for_end(void)
+{
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+
+	while (poll(&in, 1, -1) != 1)
+		;
+}
+
+int main(int count, char **arguments)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const char *socket, const char *argument);
+	} modes[] = {{"load", apart_load},
+		     {"hold", apart_hold},
+		     {"fences", apart_fences},
+		     {"wait", apart_wait_fence},
+		     {"cycle", apart_cycle}};
+
+	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(modes[i].name, arguments[1]))
+			return modes[i].run(arguments[2], arguments[3]);
+	fprintf(stderr, "usage: apart_client MODE SOCKET ARGUMENT\n");
+	return 2;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the modes of apart_client share: a connection with a device, and the helpers of support/client.h on it. */
+#ifndef VMM_TESTS_APART_CLIENT_H
+#define VMM_TESTS_APART_CLIENT_H
+
+#include <support/client.h>
+#include <vidmm/client.h>
+
+#include "apart.h"
+
+struct apart_device {
+	struct client_device device; /* for the helpers; process and device are NULL */
+	struct client client;        /* that it points to */
+	struct vidmm_connection *connection;
+	struct vidmm_remote_device *remote;
+};
+
+/* Ends the program with APART_REMOVED where there is no host. */
+enum { APART_SOFTGPU, APART_SCRIPTED };
+void apart_open(struct apart_device *d, const char *socket, const char *name, uint32_t adapter);
+void apart_close(struct apart_device *d);
+/* So far it has come. */
+void apart_say(void);
+/* Has somebody closed its standard input? */
+bool apart_told_to_end(void);
+/* Until then. */
+void apart_wait_for_end(void);
+/* Ends the program: APART_REMOVED for what a call answers without a host, else with a message and 1. */
+void apart_failed(const char *what, HRESULT status) __attribute__((noreturn));
+
+/* The modes; each returns the exit code. */
+int apart_load(const char *socket, const char *seed);
+int apart_hold(const char *socket, const char *argument);
+int apart_fences(const char *socket, const char *argument);
+int apart_wait_fence(const char *socket, const char *argument);
+int apart_cycle(const char *socket, const char *count);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * apart_host SOCKET VRAM-KIB APERTURE-KIB: softgpu, and as second adapter a miniport of WDDM 3.0, served. A byte on its standard output: it listens. "w" on its input: it answers with a byte when
+ * nobody is connected and nothing of anybody is left. At the end of its input it ends, if it finds that so: else it says why, and ends with 1.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <support/scripted_miniport.h>
+#include <vidmm/serve.h>
+#include <vidmm/softgpu.h>
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t findings;
+	char finding[256];
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Something has gone: whoever waits looks again. */
+static void on_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)context;
+	pthread_mutex_lock(&seen.lock);
+	if (event->type == VIDMM_EVENT_FINDING && getenv("APART_LOG"))
+		fprintf(stderr, "# host: %s\n", text ? text : "a finding");
+	if (event->type == VIDMM_EVENT_FATAL) {
+		seen.findings++;
+		snprintf(seen.finding, sizeof(seen.finding), "%s", text ? text : "a bug check");
+	}
+	pthread_cond_broadcast(&seen.changed);
+	pthread_mutex_unlock(&seen.lock);
+}
+
+static void on_line(void *context, const char *line)
+{
+	(void)context;
+	if (getenv("APART_LOG"))
+		fprintf(stderr, "# host: %s\n", line);
+	pthread_mutex_lock(&seen.lock);
+	pthread_cond_broadcast(&seen.changed);
+	pthread_mutex_unlock(&seen.lock);
+}
+
+static uint32_t count_in(const char *path)
+{
+	DIR *folder = opendir(path);
+	uint32_t count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+static uint64_t count_allocations(struct vidmm_adapter *adapter)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	vidmm_adapter_statistics(adapter, &statistics);
+	return statistics.allocations;
+}
+
+/* The end of a process has events, of its allocations and others; the second is for the last of it. */
+static void settle(struct vidmm_server *server, struct vidmm_adapter *adapter)
+{
+	pthread_mutex_lock(&seen.lock);
+	for (;;) {
+		struct timespec until;
+
+		pthread_mutex_unlock(&seen.lock);
+		bool left = vidmm_server_clients(server, NULL, 0) || count_allocations(adapter);
+		pthread_mutex_lock(&seen.lock);
+		if (!left)
+			break;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		pthread_cond_timedwait(&seen.changed, &seen.lock, &until);
+	}
+	pthread_mutex_unlock(&seen.lock);
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 64)) {
+		perror(path);
+		exit(2);
+	}
+	return fd;
+}
+
+static void must(vidmm_status status, const char *what)
+{
+	if (status >= 0)
+		return;
+	fprintf(stderr, "# host: %s: 0x%08" PRIx32 "\n", what, (uint32_t)status);
+	exit(2);
+}
+
+static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t threads)
+{
+	uint64_t allocations = count_allocations(adapter);
+	uint32_t now = count_in("/proc/self/fd"), now_threads = count_in("/proc/self/task");
+
+	vidmm_adapter_check(adapter);
+	if (allocations)
+		fprintf(stderr, "# host: %" PRIu64 " allocations are left\n", allocations);
+	if (now != descriptors)
+		fprintf(stderr, "# host: %u descriptors, at first %u\n", now, descriptors);
+	if (now_threads != threads)
+		fprintf(stderr, "# host: %u threads, at first %u\n", now_threads, threads);
+	if (seen.findings)
+		fprintf(stderr, "# host: %" PRIu64 " fatal: %s\n", seen.findings, seen.finding);
+	return allocations || now != descriptors || now_threads != threads || seen.findings;
+}
+
+/* Where there are the synchronization objects that softgpu's version has not. */
+static struct vidmm_adapter *start_second(struct vidmm_host *host, struct scripted_miniport *m)
+{
+	const uint64_t bar = SCRIPTED_BAR_BYTES;
+	struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						.initialization_data = scripted_table(m),
+						.bar_sizes = &bar,
+						.bar_count = 1};
+	struct vidmm_adapter *adapter;
+
+	must(vidmm_adapter_start(host, &options, &adapter), "the second adapter");
+	return adapter;
+}
+
+static void answer(struct vidmm_server *server, struct vidmm_adapter *adapter)
+{
+	char command;
+
+	(void)!write(1, ".", 1);
+	while (read(0, &command, 1) == 1) {
+		settle(server, adapter);
+		(void)!write(1, ".", 1);
+	}
+}
+
+int main(int count, char **arguments)
+{
+	const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
+	struct vidmm_host_options host_options = {.struct_size = sizeof(host_options),
+						  .kind = VIDMM_HOST_LINUX};
+	struct vidmm_server_options options = {.struct_size = sizeof(options), .log = on_line};
+	struct vidmm_host *host;
+	struct vidmm_adapter *adapter;
+	struct vidmm_server *server;
+
+	if (count != 4)
+		return 2;
+	const uint64_t bar = strtoull(arguments[2], NULL, 0) << 10;
+	const struct vidmm_registry_value aperture = {"ApertureSize",
+						      strtoull(arguments[3], NULL, 0) << 10};
+	struct vidmm_adapter_options adapter_options = {.struct_size = sizeof(adapter_options),
+							.driver_entry = softgpu_driver_entry,
+							.bar_sizes = &bar,
+							.bar_count = 1,
+							.registry = &aperture,
+							.registry_count = 1,
+							.tdr = &no_timeouts};
+
+	pthread_cond_init(&seen.changed, NULL);
+	must(vidmm_host_create(&host_options, &host), "a host");
+	(void)vidmm_subscribe(host,
+			      (uint64_t)1 << VIDMM_EVENT_FATAL |
+				      (uint64_t)1 << VIDMM_EVENT_FINDING |
+				      (uint64_t)1 << VIDMM_EVENT_DESTROY,
+			      on_event, NULL);
+	must(vidmm_adapter_start(host, &adapter_options, &adapter), "softgpu");
+	struct scripted_miniport *scripted = scripted_create();
+	scripted_set_version(scripted, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
+	scripted->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
+	struct vidmm_adapter *second = start_second(host, scripted);
+	uint32_t descriptors = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
+	must(vidmm_server_create(host, &options, &server), "a server");
+	must(vidmm_server_listen(server, listen_at(arguments[1])), "listening");
+	answer(server, adapter);
+	vidmm_server_destroy(server);
+	int wrong = check(adapter, descriptors, threads);
+	vidmm_adapter_stop(second);
+	scripted_destroy(scripted);
+	vidmm_adapter_stop(adapter);
+	vidmm_host_destroy(host);
+	return wrong;
+}

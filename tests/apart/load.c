@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load: what a program does all day, in an order drawn from a seed, until its standard input ends: writes, checks, copies by the GPU, discards, offers,
+ * deallocations. It knows what every word of its memory must be: every second one says where it is, those between whose it is and when
+ * it was written. Now and then it looks through everything that is mapped into it, and must find no word of another program's. A byte on its output for
+ * every operation.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define SLOTS     10u
+#define BYTES_MAX (64u << 10)
+#define MAGIC     0xC5A9u
+#define DISCARD   0x182u /* Discard, WriteOnly, NoExistingReference */
+#define LOOK_EACH 64u    /* operations, on average */
+
+struct slot {
+	D3DKMT_HANDLE handle; /* 0: free */
+	uint32_t bytes, tag;
+	bool offered;
+};
+
+struct load {
+	struct apart_device d;
+	struct client_context context;
+	struct slot slots[SLOTS];
+	uint64_t seed;
+	uint32_t tags;
+};
+
+static uint32_t draw(struct load *l, uint32_t below)
+{
+	l->seed = l->seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(l->seed >> 33) % below;
+}
+
+/* Of this program, and of no other: process ids have 22 bits. */
+static uint32_t new_tag(struct load *l)
+{
+	return (uint32_t)getpid() << 10 | (++l->tags & 1023u);
+}
+
+static uint32_t word(uint32_t tag, uint32_t i)
+{
+	return i % 2 ? tag : MAGIC << 16 | i;
+}
+
+static void check_status(const char *what, HRESULT status)
+{
+	if (FAILED(status))
+		apart_failed(what, status);
+}
+
+static uint32_t *lock(struct load *l, struct slot *slot, uint32_t flags)
+{
+	void *data = NULL;
+
+	check_status("pfnLockCb", client_try_lock(&l->d.device, &slot->handle, flags, &data));
+	return data;
+}
+
+static void unlock(struct load *l, struct slot *slot)
+{
+	check_status("pfnUnlockCb", client_unlock(&l->d.device, slot->handle));
+}
+
+static void fill(struct slot *slot, uint32_t *words)
+{
+	for (uint32_t i = 0; i < slot->bytes / 4; i++)
+		words[i] = word(slot->tag, i);
+}
+
+static void check(struct load *l, struct slot *slot, const uint32_t *words)
+{
+	for (uint32_t i = 0; i < slot->bytes / 4; i++)
+		if (words[i] != word(slot->tag, i)) {
+			fprintf(stderr,
+				"# load %d: word %u of slot %u (%u bytes) is 0x%08x, not 0x%08x\n",
+				(int)getpid(), i, (uint32_t)(slot - l->slots), slot->bytes,
+				words[i], word(slot->tag, i));
+			exit(APART_WRONG);
+		}
+}
+
+static void allocate(struct load *l, struct slot *slot)
+{
+	struct softgpu_allocation spec = {
+		.version = SOFTGPU_ALLOCATION_VERSION,
+		.flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+			 (draw(l, 2) ? SOFTGPU_ALLOCATION_CACHED : 0),
+		.size_bytes = (1 + draw(l, BYTES_MAX / 4096)) * 4096u,
+		.renaming_limit = draw(l, 3),
+	};
+
+	if (slot->handle)
+		return;
+	*slot = (struct slot){.bytes = (uint32_t)spec.size_bytes};
+	check_status("pfnAllocateCb",
+		     client_try_allocate(&l->d.device, &spec, NULL, &slot->handle, NULL));
+	uint32_t *words = lock(l, slot, 0);
+	for (uint32_t i = 0; i < slot->bytes / 4; i++)
+		if (words[i]) {
+			fprintf(stderr, "# load: new memory is not zero but 0x%08x\n", words[i]);
+			exit(APART_WRONG);
+		}
+	slot->tag = new_tag(l);
+	fill(slot, words);
+	unlock(l, slot);
+}
+
+static void deallocate(struct load *l, struct slot *slot)
+{
+	if (slot->handle)
+		check_status("pfnDeallocateCb", client_deallocate(&l->d.device, slot->handle));
+	slot->handle = 0;
+}
+
+/* Of an offered one nothing is known but that it can be had again. */
+static void ready(struct load *l, struct slot *slot)
+{
+	BOOL discarded = 0;
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = &slot->handle, .pDiscarded = &discarded, .NumAllocations = 1};
+
+	if (!slot->offered)
+		return;
+	check_status("pfnReclaimAllocationsCb",
+		     l->d.device.cb->pfnReclaimAllocationsCb(l->d.device.handle, &reclaim));
+	slot->offered = false;
+	if (!discarded)
+		return;
+	slot->tag = new_tag(l);
+	fill(slot, lock(l, slot, 0));
+	unlock(l, slot);
+}
+
+static void offer(struct load *l, struct slot *slot)
+{
+	D3DDDICB_OFFERALLOCATIONS args = {.HandleList = &slot->handle,
+					  .NumAllocations = 1,
+					  .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+
+	check_status("pfnOfferAllocationsCb",
+		     l->d.device.cb->pfnOfferAllocationsCb(l->d.device.handle, &args));
+	slot->offered = true;
+}
+
+static void rewrite(struct load *l, struct slot *slot)
+{
+	uint32_t *words = lock(l, slot, 0);
+
+	check(l, slot, words);
+	slot->tag = new_tag(l);
+	fill(slot, words);
+	unlock(l, slot);
+}
+
+static void discard(struct load *l, struct slot *slot)
+{
+	void *words = NULL;
+	HRESULT status = client_try_lock(&l->d.device, &slot->handle, DISCARD, &words);
+
+	if (status == D3DERR_WASSTILLDRAWING || status == E_NOTIMPL)
+		return; /* no renaming for this one */
+	check_status("pfnLockCb with Discard", status);
+	slot->tag = new_tag(l);
+	fill(slot, words);
+	unlock(l, slot);
+}
+
+static void submit(struct load *l)
+{
+	D3DDDICB_RENDER args = {.CommandLength = l->context.command_bytes,
+				.NumAllocations = l->context.allocations,
+				.hContext = l->context.c.hContext};
+
+	check_status("pfnRenderCb", l->d.device.cb->pfnRenderCb(l->d.device.handle, &args));
+	l->context.c.pCommandBuffer = args.pNewCommandBuffer;
+	l->context.c.CommandBufferSize = args.NewCommandBufferSize;
+	l->context.c.pAllocationList = args.pNewAllocationList;
+	l->context.c.AllocationListSize = args.NewAllocationListSize;
+	l->context.command_bytes = l->context.allocations = 0;
+}
+
+static void copy(struct load *l, struct slot *from, struct slot *to)
+{
+	if (from == to || from->bytes > to->bytes)
+		return;
+	client_copy(&l->context, from->handle, to->handle, from->bytes);
+	submit(l);
+	if (from->bytes == to->bytes) {
+		to->tag = from->tag;
+		return;
+	}
+	/* What is behind the copy is as it was: seen here, then made whole. */
+	uint32_t *words = lock(l, to, 0);
+	for (uint32_t i = 0; i < to->bytes / 4; i++) {
+		uint32_t expected = word(i < from->bytes / 4 ? from->tag : to->tag, i);
+
+		if (words[i] != expected) {
+			fprintf(stderr, "# load: word %u after a copy is 0x%08x, not 0x%08x\n", i,
+				words[i], expected);
+			exit(APART_WRONG);
+		}
+	}
+	to->tag = new_tag(l);
+	fill(to, words);
+	unlock(l, to);
+}
+
+static void step(struct load *l)
+{
+	struct slot *slot = &l->slots[draw(l, SLOTS)], *other = &l->slots[draw(l, SLOTS)];
+
+	allocate(l, slot);
+	allocate(l, other);
+	ready(l, slot);
+	ready(l, other);
+	switch (draw(l, 8)) {
+	case 0:
+		deallocate(l, slot);
+		break;
+	case 1:
+		discard(l, slot);
+		break;
+	case 2:
+		offer(l, slot);
+		break;
+	case 3:
+	case 4:
+		rewrite(l, slot);
+		break;
+	default:
+		copy(l, slot, other);
+		break;
+	}
+}
+
+/* ---- everything that is mapped ---- */
+
+static void look_at_words(const uint32_t *words, size_t count, uint64_t address)
+{
+	for (size_t i = 0; i + 1 < count; i += 2)
+		if (words[i] >> 16 == MAGIC && words[i] % 2 == 0 &&
+		    words[i + 1] >> 10 != (uint32_t)getpid()) {
+			fprintf(stderr, "# load %d: at 0x%" PRIx64 " are words of program %u\n",
+				(int)getpid(), address + i * 4, words[i + 1] >> 10);
+			exit(APART_WRONG);
+		}
+}
+
+/* What goes away meanwhile cannot be read, and need not be. */
+static void look_at_range(uint64_t begin, uint64_t end)
+{
+	static uint32_t words[1 << 14];
+
+	while (begin < end) {
+		size_t bytes = end - begin < sizeof(words) ? end - begin : sizeof(words);
+		struct iovec here = {words, bytes};
+		struct iovec there = {(void *)(uintptr_t)begin, bytes};
+		ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+
+		if (got > 0)
+			look_at_words(words, (size_t)got / 4, begin);
+		begin += bytes;
+	}
+}
+
+/* All memory that it shares with anybody; its own is its own. */
+static void look_around(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512], rights[8];
+	uint64_t begin, end;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) == 3 &&
+		    rights[0] == 'r' && rights[3] == 's')
+			look_at_range(begin, end);
+	if (file)
+		fclose(file);
+}
+
+int apart_load(const char *socket, const char *seed)
+{
+	static struct load l;
+
+	l.seed = strtoull(seed, NULL, 0);
+	apart_open(&l.d, socket, "load", APART_SOFTGPU);
+	l.context.device = &l.d.device;
+	check_status("pfnCreateContextCb",
+		     l.d.device.cb->pfnCreateContextCb(l.d.device.handle, &l.context.c));
+	while (!apart_told_to_end()) {
+		step(&l);
+		if (!draw(&l, LOOK_EACH))
+			look_around();
+		apart_say();
+	}
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (!l.slots[i].handle)
+			continue;
+		ready(&l, &l.slots[i]);
+		check(&l, &l.slots[i], lock(&l, &l.slots[i], 0));
+		unlock(&l, &l.slots[i]);
+	}
+	apart_close(&l.d);
+	return APART_DONE;
+}

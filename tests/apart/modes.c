@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* The short modes of apart_client. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define HELD       3u
+#define HELD_BYTES (128u << 10)
+
+/* ---- hold: memory that is locked and written to; the end of its input, and it is still there ---- */
+
+int apart_hold(const char *socket, const char *argument)
+{
+	struct apart_device d;
+	D3DKMT_HANDLE handles[HELD];
+	uint32_t *words[HELD];
+	uint32_t base = (uint32_t)strtoul(argument, NULL, 0);
+
+	apart_open(&d, socket, "hold", APART_SOFTGPU);
+	for (uint32_t i = 0; i < HELD; i++) {
+		handles[i] = client_allocate(&d.device, HELD_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+		words[i] = client_lock(&d.device, handles[i], 0);
+		for (uint32_t k = 0; k < HELD_BYTES / 4; k++)
+			words[i][k] = base + k;
+	}
+	apart_say();
+	apart_wait_for_end();
+	/* With or without a host: what is locked stays mapped. */
+	for (uint32_t i = 0; i < HELD; i++)
+		for (uint32_t k = 0; k < HELD_BYTES / 4; k++)
+			if (words[i][k] != base + k)
+				return APART_WRONG;
+	for (uint32_t i = 0; i < HELD; i++) {
+		HRESULT status = client_unlock(&d.device, handles[i]);
+
+		if (FAILED(status))
+			apart_failed("pfnUnlockCb", status);
+	}
+	apart_close(&d);
+	return APART_DONE;
+}
+
+/* ---- fences ---- */
+
+static D3DKMT_HANDLE make_fence(struct apart_device *d, const volatile uint64_t **value)
+{
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 create = {.Info = {.Type = D3DDDI_MONITORED_FENCE}};
+	HRESULT status = d->device.cb->pfnCreateSynchronizationObject2Cb(d->device.handle, &create);
+
+	if (FAILED(status))
+		apart_failed("pfnCreateSynchronizationObject2Cb", status);
+	*value = create.Info.MonitoredFence.FenceValueCPUVirtualAddress;
+	return create.hSyncObject;
+}
+
+static HRESULT wait_for(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
+{
+	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {
+		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
+
+	return d->device.cb->pfnWaitForSynchronizationObjectFromCpuCb(d->device.handle, &args);
+}
+
+static HRESULT signal_to(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
+{
+	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {
+		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
+
+	return d->device.cb->pfnSignalSynchronizationObjectFromCpuCb(d->device.handle, &args);
+}
+
+/* Inside a call that nobody ends but the host's death. */
+int apart_wait_fence(const char *socket, const char *argument)
+{
+	struct apart_device d;
+	const volatile uint64_t *value;
+
+	(void)argument;
+	apart_open(&d, socket, "wait", APART_SCRIPTED);
+	D3DKMT_HANDLE fence = make_fence(&d, &value);
+	apart_say();
+	apart_failed("pfnWaitForSynchronizationObjectFromCpuCb", wait_for(&d, fence, 1000));
+}
+
+/* The page of a fence: its value is seen there, and it cannot be written to by whatever way a program has. */
+int apart_fences(const char *socket, const char *argument)
+{
+	struct apart_device d;
+	const volatile uint64_t *value;
+	long page = sysconf(_SC_PAGESIZE);
+
+	(void)argument;
+	apart_open(&d, socket, "fences", APART_SCRIPTED);
+	D3DKMT_HANDLE fence = make_fence(&d, &value);
+	if (FAILED(signal_to(&d, fence, 7)) || *value != 7)
+		return APART_WRONG;
+	void *begin = (void *)((uintptr_t)value & ~((uintptr_t)page - 1));
+	if (!mprotect(begin, (size_t)page, PROT_READ | PROT_WRITE) || errno != EACCES)
+		return APART_WRONG;
+	/* The kernel's own way round protections does not go round this one. */
+	FILE *memory = fopen("/proc/self/mem", "r+");
+	uint64_t eight = 8;
+	if (memory && !fseeko(memory, (off_t)(uintptr_t)value, SEEK_SET)) {
+		setvbuf(memory, NULL, _IONBF, 0);
+		(void)!fwrite(&eight, sizeof(eight), 1, memory);
+	}
+	if (memory)
+		fclose(memory);
+	if (FAILED(signal_to(&d, fence, 9)) || *value != 9 || FAILED(wait_for(&d, fence, 9)))
+		return APART_WRONG;
+	apart_close(&d);
+	return APART_DONE;
+}
+
+/* ---- cycle: many short lives of a connection in one program ---- */
+
+int apart_cycle(const char *socket, const char *count)
+{
+	for (unsigned long i = strtoul(count, NULL, 0); i > 0; i--) {
+		struct apart_device d;
+
+		apart_open(&d, socket, "cycle", APART_SOFTGPU);
+		D3DKMT_HANDLE handle =
+			client_allocate(&d.device, 8192, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+		client_write(&d.device, handle, 8192, (uint32_t)i);
+		client_expect(&d.device, handle, 8192, (uint32_t)i);
+		apart_close(&d);
+	}
+	return APART_DONE;
+}

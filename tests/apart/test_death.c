@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* One thing at a time: what is left of a program, for itself and for others, when it or its host ends. */
+#include "apart.h"
+
+#include <stdio.h>
+
+#define MIB 1024u
+
+static void what_a_client_has_locked_outlives_the_host(void **state)
+{
+	struct apart apart;
+	struct apart_program holder;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &holder, "hold", "0x12345678");
+	assert_true(apart_read(&holder, 1));
+	apart_kill(&apart.host);
+	assert_int_equal(apart_wait(&apart.host), 256 + 9);
+	apart_finish(&holder);
+	assert_int_equal(apart_wait(&holder), APART_REMOVED);
+	apart_remove(&apart);
+}
+
+static void what_a_killed_client_had_locked_is_gone_from_the_host(void **state)
+{
+	struct apart apart;
+	struct apart_program holder, first;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &first, "hold", "1");
+	assert_true(apart_read(&first, 1));
+	apart_kill(&first);
+	assert_int_equal(apart_wait(&first), 256 + 9);
+	apart_settle(&apart);
+	const struct apart_counts before = apart_count(apart.host.pid);
+	apart_client(&apart, &holder, "hold", "2");
+	assert_true(apart_read(&holder, 1));
+	const struct apart_counts held = apart_count(apart.host.pid);
+	assert_true(held.descriptors > before.descriptors);
+	apart_kill(&holder);
+	assert_int_equal(apart_wait(&holder), 256 + 9);
+	apart_settle(&apart);
+	const struct apart_counts after = apart_count(apart.host.pid);
+	assert_int_equal(after.descriptors, before.descriptors);
+	assert_int_equal(after.memory_objects, before.memory_objects);
+	apart_stop(&apart);
+}
+
+static void a_wait_ends_with_the_host(void **state)
+{
+	struct apart apart;
+	struct apart_program waiter;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &waiter, "wait", "");
+	assert_true(apart_read(&waiter, 1));
+	apart_kill(&apart.host);
+	assert_int_equal(apart_wait(&apart.host), 256 + 9);
+	assert_int_equal(apart_wait(&waiter), APART_REMOVED);
+	apart_remove(&apart);
+}
+
+static void a_waiter_that_is_killed_leaves_nothing_behind(void **state)
+{
+	struct apart apart;
+	struct apart_program waiter;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &waiter, "wait", "");
+	assert_true(apart_read(&waiter, 1));
+	apart_kill(&waiter);
+	assert_int_equal(apart_wait(&waiter), 256 + 9);
+	apart_settle(&apart);
+	apart_stop(&apart);
+}
+
+static void a_fence_cannot_be_written_to(void **state)
+{
+	struct apart apart;
+	struct apart_program program;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &program, "fences", "");
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_stop(&apart);
+}
+
+static void many_short_lives_leave_nothing_in_either(void **state)
+{
+	struct apart apart;
+	struct apart_program program;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &program, "cycle", "20");
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_settle(&apart);
+	const struct apart_counts before = apart_count(apart.host.pid);
+	apart_client(&apart, &program, "cycle", "200");
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_settle(&apart);
+	const struct apart_counts after = apart_count(apart.host.pid);
+	assert_int_equal(after.descriptors, before.descriptors);
+	assert_int_equal(after.memory_objects, before.memory_objects);
+	apart_stop(&apart);
+}
+
+int main(int count, char **arguments)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_client_has_locked_outlives_the_host),
+		cmocka_unit_test(what_a_killed_client_had_locked_is_gone_from_the_host),
+		cmocka_unit_test(a_wait_ends_with_the_host),
+		cmocka_unit_test(a_waiter_that_is_killed_leaves_nothing_behind),
+		cmocka_unit_test(a_fence_cannot_be_written_to),
+		cmocka_unit_test(many_short_lives_leave_nothing_in_either),
+	};
+
+	apart_init(count, arguments);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_replay.py VIDMM: recordings played by programs of their own against `vidmm serve`. TAP."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+VIDMM = sys.argv[1]
+ROOT = os.environ['VIDMM_SOURCE_ROOT']
+DATA = os.path.join(ROOT, 'tests/replay/data')
+EVERY, TILED, IMPORTER = (os.path.join(DATA, name + '.trace') for name in ('every-op', 'tiled', 'importer'))
+EXAMPLE = os.path.join(os.environ['VIDMM_EXAMPLES'], 'glmark2-1080p-skl.trace.zst')
+tests = []
+
+
+class Host:
+    """vidmm serve, which says on its standard error when it can be connected to."""
+
+    def __init__(self, vram='16M', aperture='64M'):
+        self.folder = tempfile.TemporaryDirectory()
+        self.socket = os.path.join(self.folder.name, 'socket')
+        config = os.path.join(self.folder.name, 'config.json')
+        with open(config, 'w', encoding='utf-8') as file:
+            json.dump({'adapters': [{'driver': 'softgpu', 'bars': [vram], 'settings': {'ApertureSize': aperture}}]}, file)
+        self.process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--socket', self.socket], stderr=subprocess.PIPE, text=True)
+        self.lines = []
+        while not self.lines or 'serves' not in self.lines[-1]:
+            self.lines.append(self.process.stderr.readline())
+            assert self.lines[-1], self.lines
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.lines += self.process.communicate()[1].splitlines()
+        self.folder.cleanup()
+
+    def replay(self, *args):
+        return run('replay', '--socket', self.socket, '--gpu-time', 'none', *args)
+
+    def requests(self):
+        """Of all clients there are."""
+        report = json.loads(run('clients', '--json', '--socket', self.socket).stdout)
+        return sum(client['requests'] for client in report['clients'])
+
+    def await_line(self, *words):
+        while not all(word in self.lines[-1] for word in words):
+            self.lines.append(self.process.stderr.readline())
+            assert self.lines[-1], self.lines
+
+
+def run(*args):
+    return subprocess.run([VIDMM, *args], capture_output=True, text=True, check=False)
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def clean(done):
+    assert done.returncode == 0 and done.stderr == '', (done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+@test
+def a_recording_is_played_against_a_host_and_every_content_is_right():
+    with Host() as host:
+        for trace in EVERY, TILED:
+            here = clean(run('replay', '--vram', '16M', '--aperture', '64M', '--backend', 'linux', '--gpu-time', 'none', '--verify', 'full',
+                             '--json', trace))
+            there = clean(host.replay('--verify', 'full', '--json', trace))
+            assert there['verify_errors'] == 0 and there['backend'] == 'connection', there
+            for key in 'events submissions references relocations renders offers bytes_written blocks_checked lost'.split():
+                assert there[key] == here[key], (trace, key, there[key], here[key])
+            # What only the host knows is not made up.
+            assert there['evictions'] is None and there['bytes_paged_in'] is None, there
+    assert host.process.returncode == 0, host.lines
+
+
+@test
+def a_recorded_program_finds_its_contents_in_little_video_memory():
+    with Host(vram='24M') as host:
+        result = clean(host.replay('--verify', 'stamps', '--json', EXAMPLE))
+    assert result['verify_errors'] == 0 and result['blocks_checked'] > 5000, result
+    assert host.process.returncode == 0, host.lines
+
+
+@test
+def programs_share_buffers_in_the_recorded_order():
+    with Host() as host:
+        result = clean(host.replay('--verify', 'full', '--json', EVERY, IMPORTER))
+        alone = clean(host.replay('--verify', 'full', '--json', IMPORTER))
+        host.await_line('came', 'pid')
+    here = clean(run('replay', '--verify', 'full', '--json', '--vram', '16M', EVERY, IMPORTER))
+    assert result['verify_errors'] == 0 and result['lost'] == here['lost'], (result, here)
+    assert alone['lost']['unmatched_imports'] > result['lost']['unmatched_imports'], (alone, result)
+    assert len(result['traces']) == 2, result
+    # Each was a program of its own.
+    came = {line.split('pid ')[1].split(',')[0] for line in host.lines if 'came' in line}
+    assert len(came) >= 3, host.lines
+
+
+@test
+def without_a_host_there_is_no_replay():
+    done = run('replay', '--socket', '/nowhere/socket', EVERY)
+    assert done.returncode == 4 and 'no host answers at /nowhere/socket' in done.stderr, done
+    with Host() as host:
+        pass
+    done = run('replay', '--socket', host.socket, EVERY, IMPORTER)
+    assert done.returncode == 4, done
+
+
+@test
+def what_is_the_hosts_business_cannot_be_said():
+    for option in '--vram=1M', '--aperture=none', '--backend=sim', '--seed=1', '--compare=50%', '--ranges=1', '--events=-', '--switch=1':
+        done = run('replay', '--connect', option, EVERY)
+        assert done.returncode == 2 and 'the host' in done.stderr, (option, done)
+
+
+@test
+def a_host_that_dies_ends_the_replay():
+    with Host() as host:
+        player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--verify', 'stamps', EXAMPLE], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        host.await_line('came: glmark2')
+        while host.requests() < 200:
+            pass  # each look is a program and a message
+        host.process.kill()
+        _, errors = player.communicate(timeout=60)
+    assert player.returncode == 1 and 'device removed' in errors, (player.returncode, errors)
+
+
+@test
+def a_player_that_is_killed_is_gone_from_the_host():
+    with Host() as host:
+        player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, EXAMPLE], stdout=subprocess.DEVNULL)
+        host.await_line('came: glmark2')
+        player.send_signal(signal.SIGKILL)
+        player.wait()
+        host.await_line('has gone')
+        clients = json.loads(run('clients', '--json', '--socket', host.socket).stdout)
+        assert clients['clients'] == [], clients
+        assert clean(host.replay('--verify', 'full', '--json', EVERY))['verify_errors'] == 0
+
+
+def main():
+    failed = 0
+    print('1..%d' % len(tests))
+    for number, function in enumerate(tests, 1):
+        try:
+            function()
+            print('ok %d - %s' % (number, function.__name__), flush=True)
+        except Exception as problem:  # whatever it is, the others are to be run
+            failed += 1
+            print('not ok %d - %s\n# %s' % (number, function.__name__, repr(problem).replace('\\n', '\n# ')), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

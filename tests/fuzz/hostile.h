@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile: a client that is no library but bytes on sockets (src/wire/protocol.h). A script says what it does next: connect, say hello or
+ * something like it, make calls that are meant or not, send descriptors that are not what it says, not read, close. Whatever comes back from the
+ * host is looked through: nothing in it may be another client's, and what is mapped for it must be such that it cannot hurt the host.
+ */
+#ifndef VMM_TESTS_FUZZ_HOSTILE_H
+#define VMM_TESTS_FUZZ_HOSTILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <vidmm/serve.h>
+
+#include "draw.h"
+
+#define HOSTILE_CONNECTIONS 6u
+#define HOSTILE_POOL        128u
+#define HOSTILE_VIEWS       16u
+
+/* The first bytes of every eight that the honest client has in its memory. */
+#define HOSTILE_CANARY       "\xC5\x91NARY"
+#define HOSTILE_CANARY_BYTES 6u
+
+struct hostile_connection {
+	int fd, view; /* -1: none */
+	bool welcome, first;
+	uint64_t session[2];
+	uint32_t device; /* of callbacks; 0: none */
+	uint64_t context;
+	uint32_t pending; /* requests without an answer yet; some never get one */
+};
+
+struct hostile_view {
+	void *memory;
+	size_t bytes;
+};
+
+struct hostile {
+	struct vidmm_server *server;
+	struct draw draw;
+	const uint8_t *script;
+	size_t left;
+	struct hostile_connection connections[HOSTILE_CONNECTIONS];
+	uint32_t pool[HOSTILE_POOL], pool_count; /* handles that it was given */
+	int descriptors[8];
+	uint32_t descriptor_count;
+	struct hostile_view views[HOSTILE_VIEWS]; /* what it may write to */
+	uint32_t view_count;
+	uint64_t tag;
+	const char *wrong; /* what the host did that it must not */
+	/* What came of it, for whoever wants to know whether the script gets anywhere. */
+	uint64_t welcomes, requests, answers, done, refusals, mapped;
+};
+
+/* Runs a script on a server, to its end; every socket of the client is closed then. */
+void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *script,
+		 size_t bytes);
+
+/* hostile_call.c: well-formed calls, one after the other, as a client's library would make them */
+void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what);
+/* Any operation, with an argument drawn from the table; nobody waits for its answer. */
+void hostile_draw(struct hostile *h, struct hostile_connection *c);
+/* hostile.c */
+bool hostile_send(struct hostile *h, int fd, const void *head, size_t head_bytes,
+		  const void *payload, size_t payload_bytes, const int *fds, uint32_t fd_count);
+/* Waits for one message and looks through it; false: the connection has ended. *bytes: room, then what came. */
+bool hostile_receive(struct hostile *h, struct hostile_connection *c, void *message, size_t *bytes,
+		     bool wait);
+/* Nothing is under way on it, or is not a moment later. */
+bool hostile_is_free(struct hostile *h, struct hostile_connection *c);
+void hostile_learn(struct hostile *h, uint32_t handle);
+void hostile_drain(struct hostile *h, struct hostile_connection *c);
+void hostile_wrong(struct hostile *h, const char *what);
+
+#endif

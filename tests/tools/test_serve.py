@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_serve.py VIDMM DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
+import json
+import os
+import select
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+
+VIDMM = os.path.abspath(sys.argv[1])
+DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def environment(folder, **more):
+    full = {key: value for key, value in os.environ.items() if not key.startswith(('LISTEN_', 'NOTIFY_'))}
+    full.pop('XDG_RUNTIME_DIR', None)
+    if folder:
+        full['XDG_RUNTIME_DIR'] = folder
+    return dict(full, **more)
+
+
+def vidmm(folder, *args):
+    return subprocess.run([VIDMM, *args], capture_output=True, text=True, env=environment(folder), timeout=60, check=False)
+
+
+class Server:
+    """One that runs, from the moment that it says so."""
+
+    def __init__(self, folder, *args, **how):
+        self.process = subprocess.Popen([VIDMM, 'serve', *args], stderr=subprocess.PIPE, text=True, env=environment(folder),
+                                        **how)
+        self.lines = [self.process.stderr.readline()]
+        assert 'serves' in self.lines[0], self.lines
+
+    def end(self, number=signal.SIGTERM, code=0):
+        self.process.send_signal(number)
+        self.lines += self.process.communicate(timeout=60)[1].splitlines()
+        assert self.process.returncode == code, (self.process.returncode, self.lines)
+        return '\n'.join(self.lines)
+
+
+def connect(path):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(path)
+    return client
+
+
+@test
+def it_serves_where_nobody_said(folder):
+    server = Server(folder)
+    path = os.path.join(folder, 'vidmm', 'socket')
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, oct(os.stat(path).st_mode)
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    done = vidmm(folder, 'clients')
+    assert done.returncode == 0 and 'nobody is connected' in done.stdout, done
+    listed = json.loads(vidmm(folder, 'clients', '--json').stdout)
+    assert listed == {'schema_version': 1, 'clients': []}, listed
+    server.end()
+    assert not os.path.exists(path)
+    done = vidmm(folder, 'clients')
+    assert done.returncode == 4 and 'nobody serves there' in done.stderr, done
+
+
+@test
+def both_signals_end_it_with_strangers_connected(folder):
+    for number in signal.SIGTERM, signal.SIGINT:
+        path = os.path.join(folder, 's')
+        server = Server(folder, '--socket', path)
+        clients = [connect(path) for _ in range(5)]
+        server.end(number)
+        for client in clients:
+            assert client.recv(1) == b''
+            client.close()
+
+
+@test
+def a_second_server_is_refused_and_a_stale_socket_replaced(folder):
+    path = os.path.join(folder, 's')
+    server = Server(folder, '--socket', path)
+    done = vidmm(folder, 'serve', '--socket', path)
+    assert done.returncode == 4 and 'another server' in done.stderr, done
+    server.end(signal.SIGKILL, -signal.SIGKILL)
+    assert os.path.exists(path)
+    Server(folder, '--socket', path).end()
+
+
+@test
+def what_is_no_socket_is_left_alone(folder):
+    path = os.path.join(folder, 'file')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('precious')
+    done = vidmm(folder, 'serve', '--socket', path)
+    assert done.returncode == 4 and 'no socket' in done.stderr, done
+    with open(path, encoding='utf-8') as file:
+        assert file.read() == 'precious'
+
+
+@test
+def a_folder_that_others_may_enter_is_refused(folder):
+    os.mkdir(os.path.join(folder, 'vidmm'))
+    os.chmod(os.path.join(folder, 'vidmm'), 0o755)
+    done = vidmm(folder, 'serve')
+    assert done.returncode == 4 and 'others may reach' in done.stderr, done
+
+
+@test
+def without_a_place_it_says_so(folder):
+    for verb in 'serve', 'clients':
+        done = vidmm(None, verb)
+        assert done.returncode == 4 and 'XDG_RUNTIME_DIR' in done.stderr, done
+    done = vidmm(folder, 'serve', '--socket', os.path.join(folder, 'x' * 200))
+    assert done.returncode == 4, done
+
+
+@test
+def several_adapters_and_a_log(folder):
+    log = os.path.join(folder, 'log')
+    config = os.path.join(folder, 'config')
+    with open(config, 'w', encoding='utf-8') as file:
+        json.dump({'socket': os.path.join(folder, 's'), 'log': log, 'clients': 3,
+                   'limits': {'channels': 2, 'unread': '64K', 'memory': '1G', 'handles': 1000},
+                   'adapters': [{'driver': 'softgpu', 'bars': ['64M'], 'settings': {'VramBanks': 1}, 'description': 'one'},
+                                {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'system_memory': '1G'}]}, file)
+    process = subprocess.Popen([VIDMM, 'serve', '--config', config, '--driver', 'softgpu'], env=environment(folder))
+    while not os.path.exists(log) or 'serves 3 adapters' not in open(log, encoding='utf-8').read():
+        assert process.poll() is None
+        select.select([], [], [], 0.01)
+    client = connect(os.path.join(folder, 's'))
+    client.send(b'what?')
+    assert client.recv(1) == b''
+    process.terminate()
+    assert process.wait(timeout=60) == 0
+    with open(log, encoding='utf-8') as file:
+        text = file.read()
+    assert 'shorter than the head' in text and text.rstrip().endswith('ends'), text
+
+
+@test
+def bad_configurations_are_refused(folder):
+    bad = ['', '[]', '{"sokcet": "x"}', '{"socket": 3}', '{"adapters": {}}', '{"adapters": [{"bars": [5]}]}',
+           '{"adapters": [{"bars": []}]}', '{"adapters": [{"settings": {"a": "b"}}]}', '{"limits": {"channels": 0}}',
+           '{"limits": {"channels": -1}}', '{"limits": {"memory": "much"}}', '{"clients": 1, "clients": 2}',
+           '{"other_users": 1}', '{"adapters": [{"driver": ""}]}', '{"adapters": [' + ','.join(['{}'] * 17) + ']}']
+    for text in bad:
+        path = os.path.join(folder, 'config')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        done = vidmm(folder, 'serve', '--config', path)
+        assert done.returncode == 3 and path in done.stderr, (text, done)
+    assert vidmm(folder, 'serve', '--config', os.path.join(folder, 'none')).returncode == 3
+
+
+@test
+def usage_and_drivers(folder):
+    for args in (['--what'], ['word'], ['--driver', '']):
+        assert vidmm(folder, 'serve', *args).returncode == 2, args
+    assert vidmm(folder, 'clients', 'word').returncode == 2
+    assert vidmm(folder, 'serve', '--driver', os.path.join(folder, 'none.so')).returncode == 3
+    assert vidmm(folder, 'serve', '--driver', DRIVER['empty_driver']).returncode == 3
+    done = vidmm(folder, 'serve', '--driver', DRIVER['lacking_driver'])
+    assert done.returncode in (1, 3), done
+    assert not os.path.exists(os.path.join(folder, 'vidmm', 'socket'))
+
+
+@test
+def systemd_hands_a_socket_over(folder):
+    path = os.path.join(folder, 'handed')
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(path)
+    listener.listen(5)
+    script = 'exec 3<&"$1" && shift && LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+    process = subprocess.Popen(['sh', '-c', script, 'sh', str(listener.fileno()), VIDMM, 'serve'], stderr=subprocess.PIPE,
+                               text=True, pass_fds=[listener.fileno()], env=environment(folder))
+    assert "systemd's socket" in process.stderr.readline()
+    done = vidmm(folder, 'clients', '--socket', path)
+    assert done.returncode == 0, done
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 0 and os.path.exists(path)
+    listener.close()
+
+
+def main():
+    failed = False
+    print(f'1..{len(tests)}', flush=True)
+    for number, function in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                function(folder)
+                good = True
+            except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
+                print(f'# {error!r}')
+                good, failed = False, True
+        print(f'{"ok" if good else "not ok"} {number} - {function.__name__.replace("_", " ")}', flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

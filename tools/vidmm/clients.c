@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* `vidmm clients`: asks a server who is connected to it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "packet/packet.h"
+#include "serve.h"
+#include "units.h"
+
+#define SCHEMA_VERSION 1
+
+static enum replay_status failed(const char *path, const char *why)
+{
+	fprintf(stderr, "vidmm: %s: %s\n", path, why);
+	return REPLAY_ENVIRONMENT;
+}
+
+static enum replay_status connect_to(const char *path, int *result)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return failed(path, "the path is too long for a socket");
+	memcpy(address.sun_path, path, strlen(path));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (const struct sockaddr *)&address, sizeof(address))) {
+		*result = fd;
+		return REPLAY_CLEAN;
+	}
+	const char *why =
+		errno == ENOENT || errno == ECONNREFUSED ? "nobody serves there" : strerror(errno);
+	if (fd >= 0)
+		close(fd);
+	return failed(path, why);
+}
+
+/* The records of the answer; *bytes are freed by the caller. */
+static enum replay_status ask(int fd, const char *path, struct vmm_packet *packet,
+			      struct vmm_wire_bytes *bytes)
+{
+	const struct vmm_message_head question = {.magic = VMM_PROTOCOL_MAGIC,
+						  .kind = VMM_MESSAGE_CLIENTS};
+	const uint32_t head = sizeof(struct vmm_message_head);
+
+	if (!vmm_packet_room(packet) ||
+	    vmm_message_send(fd, &question, sizeof(question), NULL, NULL, 0) ||
+	    vmm_packet_await(fd, packet) != VMM_RECEIVED)
+		return failed(path, "it does not answer");
+	if (packet->u.head.kind == VMM_MESSAGE_REFUSED)
+		return failed(path, "it refuses to say: only its own user may ask");
+	uint32_t length = packet->u.head.bytes;
+	if (packet->u.head.kind != VMM_MESSAGE_LIST || length % sizeof(struct vmm_message_client))
+		return failed(path, "what answers is no server of this version");
+	if (length > VMM_PROTOCOL_INLINE_MAX)
+		return packet->fd_count &&
+				       vmm_message_from_memfd(packet->fds[0], length, bytes) >= 0
+			       ? REPLAY_CLEAN
+			       : failed(path, "its answer cannot be read");
+	if (packet->bytes != head + length)
+		return failed(path, "its answer is not as long as it says");
+	bytes->data = calloc(1, length + 1);
+	if (!bytes->data)
+		return failed(path, "out of memory");
+	bytes->length = length;
+	/* A head of packets is longer than that of this message. */
+	uint32_t early = VMM_PACKET_HEAD - head < length ? VMM_PACKET_HEAD - head : length;
+	memcpy(bytes->data, (const char *)&packet->u + head, early);
+	memcpy(bytes->data + early, packet->body.data, length - early);
+	return REPLAY_CLEAN;
+}
+
+static void show(const struct vmm_message_client *clients, size_t count)
+{
+	char memory[32], handles[32], requests[32];
+
+	if (!count)
+		printf("nobody is connected\n");
+	else
+		printf("%7s  %7s  %-24s %8s %7s %7s %10s %10s %14s\n", "process", "pid", "name",
+		       "channels", "inside", "devices", "memory", "handles", "requests");
+	for (size_t i = 0; i < count; i++)
+		printf("%7" PRIu32 "  %7" PRIu32 "  %-24.64s %8" PRIu32 " %7" PRIu32 " %7" PRIu32
+		       " %10s %10s %14s\n",
+		       clients[i].process_id, clients[i].pid, clients[i].name, clients[i].channels,
+		       clients[i].requests_in_flight, clients[i].devices,
+		       units_bytes(clients[i].memory_bytes, memory, sizeof(memory)),
+		       units_count(clients[i].handles, handles, sizeof(handles)),
+		       units_count(clients[i].requests, requests, sizeof(requests)));
+}
+
+static bool show_json(const struct vmm_message_client *clients, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct vmm_message_client *c = &clients[i];
+
+		(void)json_array_append_new(
+			list,
+			json_pack("{s:I,s:I,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "process",
+				  (json_int_t)c->process_id, "pid", (json_int_t)c->pid, "uid",
+				  (json_int_t)c->uid, "name", c->name, "channels",
+				  (json_int_t)c->channels, "requests_in_flight",
+				  (json_int_t)c->requests_in_flight, "devices",
+				  (json_int_t)c->devices, "memory_bytes",
+				  (json_int_t)c->memory_bytes, "handles", (json_int_t)c->handles,
+				  "requests", (json_int_t)c->requests));
+	}
+	json_t *root = json_pack("{s:i,s:o}", "schema_version", SCHEMA_VERSION, "clients", list);
+	bool good = root && json_array_size(list) == count &&
+		    json_dumpf(root, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+	json_decref(root);
+	return good;
+}
+
+static enum replay_status list(const char *path, bool json)
+{
+	struct vmm_packet packet = {0};
+	struct vmm_wire_bytes bytes = {0};
+	int fd = -1;
+	enum replay_status status = connect_to(path, &fd);
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	status = ask(fd, path, &packet, &bytes);
+	if (status == REPLAY_CLEAN) {
+		struct vmm_message_client *clients = (struct vmm_message_client *)bytes.data;
+		size_t count = bytes.length / sizeof(*clients);
+		bool good = true;
+
+		for (size_t i = 0; i < count; i++)
+			clients[i].name[sizeof(clients[i].name) - 1] = '\0';
+		if (json)
+			good = show_json(clients, count);
+		else
+			show(clients, count);
+		if (!good || fflush(stdout) != 0)
+			status = failed("standard output", strerror(errno));
+	}
+	free(bytes.data);
+	vmm_packet_finish(&packet);
+	close(fd);
+	return status;
+}
+
+int clients_main(int argc, const char **argv)
+{
+	char *path = NULL;
+	int help = 0, json = 0, code;
+	enum replay_status status = REPLAY_USAGE;
+	struct poptOption table[] = {
+		{"socket", 0, POPT_ARG_STRING, &path, 0,
+		 "where the server is (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
+		{"json", 0, POPT_ARG_NONE, &json, 0, "the same as JSON (docs/serve.md)", NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+
+	argv[0] = "vidmm clients"; /* popt shows it */
+	context = poptGetContext(NULL, argc, argv, table, 0);
+	code = poptGetNextOpt(context);
+	if (code < -1) {
+		fprintf(stderr, "vidmm clients: %s: %s\ntry: vidmm clients --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	} else if (help) {
+		poptPrintHelp(context, stdout, 0);
+		status = REPLAY_CLEAN;
+	} else if (poptPeekArg(context)) {
+		fprintf(stderr, "vidmm clients: what is \"%s\"?\ntry: vidmm clients --help\n",
+			poptPeekArg(context));
+	} else {
+		if (!path)
+			path = serve_default_path();
+		status = path ? list(path, json) : REPLAY_ENVIRONMENT;
+	}
+	free(path);
+	poptFreeContext(context);
+	return (int)status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <vidmm/softgpu.h>
+
+#include "driver.h"
+
+static enum replay_status bad_driver(const char *path, const char *why)
+{
+	/* The loader's own texts begin with the path. */
+	if (strncmp(why, path, strlen(path)) == 0)
+		fprintf(stderr, "vidmm: %s\n", why);
+	else
+		fprintf(stderr, "vidmm: %s: %s\n", path, why);
+	return REPLAY_BAD_INPUT;
+}
+
+enum replay_status driver_load(const char *path, vidmm_driver_entry_fn **entry)
+{
+	void *module, *symbol;
+
+	if (!path) {
+		*entry = softgpu_driver_entry;
+		return REPLAY_CLEAN;
+	}
+	if (access(path, R_OK) != 0)
+		return bad_driver(path, strerror(errno));
+	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!module)
+		return bad_driver(path, dlerror());
+	symbol = dlsym(module, "DriverEntry");
+	if (!symbol)
+		return bad_driver(path, "it has no DriverEntry (is it hidden?)");
+	memcpy(entry, &symbol, sizeof(symbol));
+	return REPLAY_CLEAN;
+}
+
+bool driver_path(const char *text, char **path)
+{
+	size_t size = strlen(text) + sizeof("./");
+
+	*path = NULL;
+	if (strcmp(text, "softgpu") == 0)
+		return true;
+	*path = malloc(size);
+	if (*path)
+		snprintf(*path, size, "%s%s", strchr(text, '/') ? "" : "./", text);
+	return *path != NULL;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "serve.h"
+
+#define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
+
+struct service {
+	struct serve_options options;
+	FILE *log;
+	struct vidmm_host *host;
+	struct vidmm_adapter *adapters[SERVE_ADAPTERS_MAX];
+	unsigned adapter_count; /* started */
+	struct vidmm_server *server;
+	struct serve_socket socket;
+};
+
+/* One call a line, because lines come from several threads. */
+static void write_line(struct service *s, const char *text)
+{
+	char when[32];
+	time_t now = time(NULL);
+	struct tm parts;
+
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+	fprintf(s->log, "%s vidmm: %s\n", when, text);
+	fflush(s->log);
+}
+
+static void on_line(void *context, const char *line)
+{
+	struct service *s = context;
+
+	if (!s->options.quiet)
+		write_line(s, line);
+}
+
+static void on_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	char line[1024];
+
+	vidmm_event_format(event, text, line, sizeof(line) - 1);
+	write_line(context, line);
+}
+
+static enum replay_status start_adapter(struct service *s, const struct serve_adapter *a)
+{
+	static const uint64_t bar = BAR_BYTES_DEFAULT;
+	struct vidmm_adapter_options options = {
+		.struct_size = sizeof(options),
+		.bar_sizes = a->bar_count ? a->bars : &bar,
+		.bar_count = a->bar_count ? a->bar_count : 1,
+		.registry = a->settings,
+		.registry_count = a->setting_count,
+		.system_memory_bytes = a->system_memory_bytes,
+		.description = a->description,
+		.driver_store = a->driver_store,
+		.physical_adapters = a->physical_adapters,
+	};
+	enum replay_status status = driver_load(a->driver, &options.driver_entry);
+
+	if (status != REPLAY_CLEAN)
+		return status;
+	vidmm_status started =
+		vidmm_adapter_start(s->host, &options, &s->adapters[s->adapter_count]);
+	if (started < 0) {
+		fprintf(stderr,
+			"vidmm: the adapter on %s is refused with 0x%08x (`vidmm caps` says more)\n",
+			a->driver ? a->driver : "softgpu", (unsigned)started);
+		return REPLAY_FINDINGS;
+	}
+	s->adapter_count++;
+	return REPLAY_CLEAN;
+}
+
+static enum replay_status start_host(struct service *s)
+{
+	const struct vidmm_host_options options = {.struct_size = sizeof(options),
+						   .kind = VIDMM_HOST_LINUX};
+	const uint64_t events = (uint64_t)1 << VIDMM_EVENT_FINDING | (uint64_t)1
+									     << VIDMM_EVENT_FATAL;
+	enum replay_status status = REPLAY_CLEAN;
+
+	if (vidmm_host_create(&options, &s->host) < 0 ||
+	    !vidmm_subscribe(s->host, events, on_event, s)) {
+		fprintf(stderr, "vidmm: cannot create a host\n");
+		return REPLAY_ENVIRONMENT;
+	}
+	for (unsigned i = 0; i < s->options.adapter_count && status == REPLAY_CLEAN; i++)
+		status = start_adapter(s, &s->options.adapters[i]);
+	return status;
+}
+
+static enum replay_status start_server(struct service *s)
+{
+	const struct vidmm_server_options options = {
+		.struct_size = sizeof(options),
+		.limits = s->options.limits,
+		.clients_max = s->options.clients_max,
+		.uid_only = !s->options.other_users,
+		.log = on_line,
+		.log_context = s,
+	};
+
+	if (vidmm_server_create(s->host, &options, &s->server) < 0 ||
+	    vidmm_server_listen(s->server, s->socket.fd) < 0) {
+		fprintf(stderr, "vidmm: cannot serve\n");
+		return REPLAY_ENVIRONMENT;
+	}
+	return REPLAY_CLEAN;
+}
+
+static void say_ready(struct service *s)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "serves %u adapter%s at %s", s->adapter_count,
+		 s->adapter_count == 1 ? "" : "s",
+		 s->socket.path ? s->socket.path : "systemd's socket");
+	write_line(s, line);
+	(void)sd_notify(0, "READY=1");
+}
+
+static void stop(struct service *s)
+{
+	(void)sd_notify(0, "STOPPING=1");
+	/* No new program finds it while the old ones are let go. */
+	serve_socket_close(&s->socket);
+	vidmm_server_destroy(s->server);
+	while (s->adapter_count)
+		vidmm_adapter_stop(s->adapters[--s->adapter_count]);
+	vidmm_host_destroy(s->host);
+}
+
+/* Each program has sockets here, each lock may have a descriptor. */
+static void raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static enum replay_status serve(struct service *s)
+{
+	sigset_t ends;
+	int number;
+
+	/* Before there are threads, which have them blocked, too. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	raise_limits();
+	enum replay_status status = serve_socket_open(s->options.socket, &s->socket);
+	if (status == REPLAY_CLEAN)
+		status = start_host(s);
+	if (status == REPLAY_CLEAN)
+		status = start_server(s);
+	if (status == REPLAY_CLEAN) {
+		say_ready(s);
+		while (sigwait(&ends, &number) != 0)
+			;
+		write_line(s, "ends");
+	}
+	stop(s);
+	return status;
+}
+
+int serve_main(int argc, const char **argv)
+{
+	struct service s = {.socket = {.fd = -1, .lock = -1}};
+	enum replay_status status = REPLAY_ENVIRONMENT;
+	int exit_code;
+
+	if (!serve_options_parse(argc, argv, &s.options, &exit_code)) {
+		serve_options_finish(&s.options);
+		return exit_code;
+	}
+	s.log = s.options.log ? fopen(s.options.log, "ae") : stderr;
+	if (s.log)
+		status = serve(&s);
+	else
+		fprintf(stderr, "vidmm: %s: %s\n", s.options.log, strerror(errno));
+	if (s.log && s.log != stderr)
+		fclose(s.log);
+	serve_options_finish(&s.options);
+	return (int)status;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* The configuration of a server, as JSON (docs/serve.md): every key is known, or it is refused. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "serve.h"
+#include "units.h"
+
+struct reading {
+	const char *path;
+	struct serve_options *options;
+	struct serve_adapter *adapter; /* that is being read */
+};
+
+typedef bool take_fn(struct reading *r, const json_t *value);
+struct key {
+	const char *name;
+	take_fn *take;
+};
+
+static bool wrong(const struct reading *r, const char *key, const char *why)
+{
+	fprintf(stderr, "vidmm: %s: \"%s\": %s\n", r->path, key, why);
+	return false;
+}
+
+static bool take_object(struct reading *r, const json_t *object, const struct key *keys)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)object, name, value)
+	{
+		const struct key *key = keys;
+
+		while (key->name && strcmp(key->name, name) != 0)
+			key++;
+		if (!key->name)
+			return wrong(r, name, "nobody knows that key");
+		if (!key->take(r, value))
+			return wrong(r, name, "it has no value of its kind");
+	}
+	return true;
+}
+
+/* A number, or a size as text: "256M". */
+static bool take_size(const json_t *value, uint64_t *bytes)
+{
+	if (json_is_string(value))
+		return units_parse_size(json_string_value(value), bytes);
+	*bytes = (uint64_t)json_integer_value(value);
+	return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool take_u32(const json_t *value, uint32_t *number)
+{
+	json_int_t given = json_integer_value(value);
+
+	*number = (uint32_t)given;
+	return json_is_integer(value) && given > 0 && given <= UINT32_MAX;
+}
+
+static bool take_text(const json_t *value, char **text)
+{
+	free(*text);
+	*text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+	return *text;
+}
+
+/* ---- an adapter ---- */
+
+static bool driver(struct reading *r, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	free(r->adapter->driver);
+	r->adapter->driver = NULL;
+	return text && text[0] && driver_path(text, &r->adapter->driver);
+}
+
+static bool bars(struct reading *r, const json_t *value)
+{
+	struct serve_adapter *a = r->adapter;
+	size_t count = json_array_size(value);
+
+	if (!json_is_array(value) || !count || count > SERVE_BARS_MAX)
+		return false;
+	for (a->bar_count = 0; a->bar_count < count; a->bar_count++)
+		if (!take_size(json_array_get(value, a->bar_count), &a->bars[a->bar_count]) ||
+		    !a->bars[a->bar_count] || a->bars[a->bar_count] % 4096)
+			return false;
+	return true;
+}
+
+static bool settings(struct reading *r, const json_t *value)
+{
+	struct serve_adapter *a = r->adapter;
+	const char *name;
+	json_t *number;
+
+	if (!json_is_object(value) || json_object_size(value) > SERVE_SETTINGS_MAX)
+		return false;
+	json_object_foreach((json_t *)(uintptr_t)value, name, number)
+	{
+		struct vidmm_registry_value *setting = &a->settings[a->setting_count];
+
+		if (!take_size(number, &setting->value))
+			return wrong(r, name, "a setting is a number, or a size");
+		setting->name = strdup(name);
+		if (!setting->name)
+			return false;
+		a->setting_count++;
+	}
+	return true;
+}
+
+static bool description(struct reading *r, const json_t *value)
+{
+	return take_text(value, &r->adapter->description);
+}
+
+static bool driver_store(struct reading *r, const json_t *value)
+{
+	return take_text(value, &r->adapter->driver_store);
+}
+
+static bool system_memory(struct reading *r, const json_t *value)
+{
+	return take_size(value, &r->adapter->system_memory_bytes);
+}
+
+static bool physical_adapters(struct reading *r, const json_t *value)
+{
+	return take_u32(value, &r->adapter->physical_adapters);
+}
+
+static bool adapters(struct reading *r, const json_t *value)
+{
+	static const struct key keys[] = {{"driver", driver},
+					  {"bars", bars},
+					  {"settings", settings},
+					  {"description", description},
+					  {"driver_store", driver_store},
+					  {"system_memory", system_memory},
+					  {"physical_adapters", physical_adapters},
+					  {NULL, NULL}};
+	struct serve_options *o = r->options;
+
+	if (!json_is_array(value) || json_array_size(value) + o->adapter_count > SERVE_ADAPTERS_MAX)
+		return false;
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const json_t *one = json_array_get(value, i);
+
+		r->adapter = &o->adapters[o->adapter_count++];
+		if (!json_is_object(one) || !take_object(r, one, keys))
+			return false;
+	}
+	return true;
+}
+
+/* ---- limits, and the rest ---- */
+
+static bool channels(struct reading *r, const json_t *value)
+{
+	return take_u32(value, &r->options->limits.channels);
+}
+
+static bool handles(struct reading *r, const json_t *value)
+{
+	return take_u32(value, &r->options->limits.handles);
+}
+
+static bool memory(struct reading *r, const json_t *value)
+{
+	return take_size(value, &r->options->limits.memory_bytes);
+}
+
+static bool unread(struct reading *r, const json_t *value)
+{
+	return take_size(value, &r->options->limits.unread_bytes);
+}
+
+static bool limits(struct reading *r, const json_t *value)
+{
+	static const struct key keys[] = {{"channels", channels},
+					  {"handles", handles},
+					  {"memory", memory},
+					  {"unread", unread},
+					  {NULL, NULL}};
+
+	return json_is_object(value) && take_object(r, value, keys);
+}
+
+static bool clients(struct reading *r, const json_t *value)
+{
+	return take_u32(value, &r->options->clients_max);
+}
+
+static bool other_users(struct reading *r, const json_t *value)
+{
+	r->options->other_users = json_is_true(value);
+	return json_is_boolean(value);
+}
+
+static bool socket_path(struct reading *r, const json_t *value)
+{
+	return take_text(value, &r->options->socket);
+}
+
+static bool log_path(struct reading *r, const json_t *value)
+{
+	return take_text(value, &r->options->log);
+}
+
+bool serve_config_read(const char *path, struct serve_options *options)
+{
+	static const struct key keys[] = {{"adapters", adapters},
+					  {"limits", limits},
+					  {"clients", clients},
+					  {"other_users", other_users},
+					  {"socket", socket_path},
+					  {"log", log_path},
+					  {NULL, NULL}};
+	struct reading reading = {.path = path, .options = options};
+	json_error_t error;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+
+	if (!root) {
+		fprintf(stderr, "vidmm: %s:%d: %s\n", path, error.line, error.text);
+		return false;
+	}
+	bool good = json_is_object(root) ? take_object(&reading, root, keys)
+					 : wrong(&reading, "", "it is no object");
+	json_decref(root);
+	return good;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "serve.h"
+
+/* What popt fills in; NULL where an option was not given. */
+struct raw {
+	const char **drivers;
+	char *config, *socket, *log;
+	int quiet;
+};
+
+static bool usage(const char *format, const char *value)
+{
+	fprintf(stderr, "vidmm serve: ");
+	fprintf(stderr, format, value);
+	fprintf(stderr, "\ntry: vidmm serve --help\n");
+	return false;
+}
+
+static bool take_driver(const char *text, struct serve_options *options)
+{
+	if (!text[0])
+		return usage("--driver wants softgpu or a file%s", "");
+	if (options->adapter_count == SERVE_ADAPTERS_MAX)
+		return usage("there are too many adapters%s", "");
+	return driver_path(text, &options->adapters[options->adapter_count++].driver);
+}
+
+static void replace(char **text, char **given)
+{
+	if (!*given)
+		return;
+	free(*text);
+	*text = *given;
+	*given = NULL;
+}
+
+/* The command line has the last word. */
+static bool interpret(poptContext context, struct raw *raw, struct serve_options *options,
+		      int *exit_code)
+{
+	const char *rest = poptPeekArg(context);
+
+	if (rest)
+		return usage("what is \"%s\"?", rest);
+	if (raw->config && !serve_config_read(raw->config, options)) {
+		*exit_code = REPLAY_BAD_INPUT;
+		return false;
+	}
+	for (unsigned i = 0; raw->drivers && raw->drivers[i]; i++)
+		if (!take_driver(raw->drivers[i], options))
+			return false;
+	if (!options->adapter_count)
+		options->adapter_count = 1;
+	replace(&options->socket, &raw->socket);
+	replace(&options->log, &raw->log);
+	options->quiet = raw->quiet;
+	return true;
+}
+
+static void free_raw(struct raw *raw)
+{
+	for (unsigned i = 0; raw->drivers && raw->drivers[i]; i++)
+		free((void *)(uintptr_t)raw->drivers[i]);
+	free(raw->drivers);
+	free(raw->config);
+	free(raw->socket);
+	free(raw->log);
+}
+
+bool serve_options_parse(int argc, const char **argv, struct serve_options *options, int *exit_code)
+{
+	struct raw raw = {0};
+	int help = 0, code;
+	struct poptOption table[] = {
+		{"driver", 0, POPT_ARG_ARGV, &raw.drivers, 0,
+		 "an adapter on softgpu (default) or on a shared object with a DriverEntry; may be repeated",
+		 "DRIVER"},
+		{"config", 0, POPT_ARG_STRING, &raw.config, 0,
+		 "adapters, limits and the rest, as JSON (docs/serve.md)", "FILE"},
+		{"socket", 0, POPT_ARG_STRING, &raw.socket, 0,
+		 "where programs find it (default: $XDG_RUNTIME_DIR/vidmm/socket)", "PATH"},
+		{"log", 0, POPT_ARG_STRING, &raw.log, 0,
+		 "write there who comes and goes and what is found (default: standard error)",
+		 "FILE"},
+		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0, "no line for who comes and goes",
+		 NULL},
+		{"help", 'h', POPT_ARG_NONE, &help, 0, "this text", NULL},
+		POPT_TABLEEND};
+	poptContext context;
+	bool go_on = false;
+
+	argv[0] = "vidmm serve"; /* popt shows it */
+	context = poptGetContext(NULL, argc, argv, table, 0);
+	memset(options, 0, sizeof(*options));
+	*exit_code = REPLAY_USAGE;
+	code = poptGetNextOpt(context);
+	if (code < -1) {
+		fprintf(stderr, "vidmm serve: %s: %s\ntry: vidmm serve --help\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code));
+	} else if (help) {
+		poptPrintHelp(context, stdout, 0);
+		*exit_code = REPLAY_CLEAN;
+	} else {
+		go_on = interpret(context, &raw, options, exit_code);
+	}
+	free_raw(&raw);
+	poptFreeContext(context);
+	return go_on;
+}
+
+void serve_options_finish(struct serve_options *options)
+{
+	for (unsigned i = 0; i < options->adapter_count; i++) {
+		struct serve_adapter *a = &options->adapters[i];
+
+		for (unsigned k = 0; k < a->setting_count; k++)
+			free((void *)(uintptr_t)a->settings[k].name);
+		free(a->driver);
+		free(a->description);
+		free(a->driver_store);
+	}
+	free(options->socket);
+	free(options->log);
+}
