@@ -28,6 +28,7 @@
 #define X_ROWS         8u
 #define BLOCK_ROWS     4u
 #define BLOCK_COLUMNS  4u
+#define TILES_AT_ONCE  4u
 
 uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
 				    uint64_t tiled_offset)
@@ -78,6 +79,26 @@ static inline void move16(char *destination, const char *source, int stream)
 		_mm_storeu_si128((__m128i *)(void *)destination, data);
 }
 
+/*
+ * Four pieces of 64 bytes, each `in` bytes after the one before, turned about: 16 bytes of each make up one of those that are `out`
+ * bytes apart. All is loaded before anything is stored: with surfaces a power of two apart a load would else wait for a store
+ * that only looks as if it were to the same place.
+ */
+static inline void turn(char *destination, size_t out, const char *source, size_t in)
+{
+	__m128i data[BLOCK_ROWS][BLOCK_COLUMNS];
+	size_t i, j;
+
+	for (i = 0; i < BLOCK_ROWS; i++)
+		for (j = 0; j < BLOCK_COLUMNS; j++)
+			data[i][j] = _mm_loadu_si128(
+				(const __m128i *)(const void *)(source + i * in + j * Y_COLUMN));
+	for (j = 0; j < BLOCK_COLUMNS; j++)
+		for (i = 0; i < BLOCK_ROWS; i++)
+			_mm_storeu_si128((__m128i *)(void *)(destination + j * out + i * Y_COLUMN),
+					 data[i][j]);
+}
+
 static inline void prefetch(const char *address)
 {
 	_mm_prefetch(address, _MM_HINT_T0);
@@ -97,6 +118,16 @@ static inline void move16(char *destination, const char *source, int stream)
 	memcpy(destination, source, 16);
 }
 
+static inline void turn(char *destination, size_t out, const char *source, size_t in)
+{
+	size_t i, j;
+
+	for (i = 0; i < BLOCK_ROWS; i++)
+		for (j = 0; j < BLOCK_COLUMNS; j++)
+			memcpy(destination + j * out + i * Y_COLUMN, source + i * in + j * Y_COLUMN,
+			       Y_COLUMN);
+}
+
 static inline void prefetch(const char *address)
 {
 	(void)address;
@@ -109,8 +140,8 @@ static inline void finish(int stream)
 
 #endif
 
-/* One Y tile. `stream` is a constant at every call, so that each caller gets its own loop. */
-static inline void y_pack(char *tile, const char *linear, size_t stride, int stream)
+/* One Y tile, past the caches. */
+static inline void y_pack(char *tile, const char *linear, size_t stride)
 {
 	size_t half, y, column, row;
 
@@ -124,12 +155,12 @@ static inline void y_pack(char *tile, const char *linear, size_t stride, int str
 			for (column = 0; column < BLOCK_COLUMNS; column++)
 				for (row = 0; row < BLOCK_ROWS; row++)
 					move16(out + column * Y_COLUMN_BYTES + row * Y_COLUMN,
-					       in + row * stride + column * Y_COLUMN, stream);
+					       in + row * stride + column * Y_COLUMN, 1);
 		}
 	}
 }
 
-static inline void y_unpack(char *linear, const char *tile, size_t stride, int stream)
+static inline void y_unpack(char *linear, const char *tile, size_t stride)
 {
 	size_t half, y, column;
 
@@ -139,14 +170,37 @@ static inline void y_unpack(char *linear, const char *tile, size_t stride, int s
 			char *out = linear + y * stride + half;
 
 			for (column = 0; column < BLOCK_COLUMNS; column++)
-				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES,
-				       stream);
+				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES, 1);
 			/* The next tile arrives two lines a row, each between two that leave. */
 			prefetch(tile + TILE_BYTES + y * Y_WIDTH + half);
 		}
 	}
 }
 
+/* The same of what the caches hold. */
+static void y_pack_cached(char *tile, const char *linear, size_t stride)
+{
+	size_t half, y;
+
+	for (half = 0; half < Y_WIDTH; half += 64)
+		for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
+			turn(tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN, Y_COLUMN_BYTES,
+			     linear + y * stride + half, stride);
+}
+
+/* Of so many tiles side by side: lines that follow each other are written one after the other. */
+static void y_unpack_cached(char *linear, const char *tiles, size_t stride, size_t count)
+{
+	size_t line, y;
+
+	for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
+		for (line = 0; line < count * Y_WIDTH; line += 64)
+			turn(linear + y * stride + line, stride,
+			     tiles + line / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN,
+			     Y_COLUMN_BYTES);
+}
+
+/* `stream` is a constant at every call, so that each caller gets its own loop. */
 static inline void x_run(char *destination, const char *source, int stream)
 {
 	size_t i;
@@ -201,12 +255,24 @@ void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char 
 			else if (mode == SOFTGPU_TILE_X)
 				x_pack(tiled, in, stride_bytes, 0);
 			else if (stream)
-				y_pack(tiled, in, stride_bytes, 1);
+				y_pack(tiled, in, stride_bytes);
 			else
-				y_pack(tiled, in, stride_bytes, 0);
+				y_pack_cached(tiled, in, stride_bytes);
 		}
 	}
 	finish(stream);
+}
+
+static void y_unpack_all(char *linear, const char *tiled, size_t stride, uint64_t length)
+{
+	size_t tiles = stride / Y_WIDTH, x, count;
+	uint64_t row;
+
+	for (row = 0; row < length; row += stride * Y_ROWS)
+		for (x = 0; x < tiles; x += count, tiled += count * TILE_BYTES) {
+			count = tiles - x < TILES_AT_ONCE ? tiles - x : TILES_AT_ONCE;
+			y_unpack_cached(linear + row + x * Y_WIDTH, tiled, stride, count);
+		}
 }
 
 void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char *linear,
@@ -217,6 +283,10 @@ void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, cha
 	int stream = streams(linear, stride_bytes, length);
 	uint64_t row, x;
 
+	if (mode == SOFTGPU_TILE_Y && !stream) {
+		y_unpack_all(linear, tiled, stride_bytes, length);
+		return;
+	}
 	for (row = 0; row < length; row += row_bytes) {
 		for (x = 0; x < stride_bytes; x += width, tiled += TILE_BYTES) {
 			char *out = linear + row + x;
@@ -225,10 +295,8 @@ void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, cha
 				x_unpack(out, tiled, stride_bytes, 1);
 			else if (mode == SOFTGPU_TILE_X)
 				x_unpack(out, tiled, stride_bytes, 0);
-			else if (stream)
-				y_unpack(out, tiled, stride_bytes, 1);
 			else
-				y_unpack(out, tiled, stride_bytes, 0);
+				y_unpack(out, tiled, stride_bytes);
 		}
 	}
 	finish(stream);

@@ -72,7 +72,13 @@ enum vidmm_event_type {
 	/* A source shows another primary. object: its handle; reason: enum vidmm_display_reason; a: VidPnSourceId, b: segment,
 	 * c: GPU address, d: how many have been shown there before. */
 	VIDMM_EVENT_DISPLAY = 25,
-	VIDMM_EVENT_TYPE_COUNT = 26
+	/* A context's queue is held by a wait that is not satisfied at once, or a signal stands behind what holds it; and how that
+	 * ended (not of hardware queues). process, object: whose context; reason: enum vidmm_sync_reason; a: number of the
+	 * synchronization object, the same in all processes, b: value waited for or to be signalled (0: it has units, not values),
+	 * c: its value now, or units that are free, d: handle by which the call named it. With real threads these are not even
+	 * counted while nobody subscribes to them; who does later hears of what comes then. */
+	VIDMM_EVENT_SYNC = 26,
+	VIDMM_EVENT_TYPE_COUNT = 27
 };
 
 enum vidmm_door {
@@ -195,6 +201,7 @@ enum vidmm_paging_op {
 	VIDMM_PAGING_MAP_APERTURE = 5,
 	VIDMM_PAGING_UNMAP_APERTURE = 6,
 	VIDMM_PAGING_SPECIAL_LOCK_TRANSFER = 7,
+	VIDMM_PAGING_INIT_CONTEXT_RESOURCE = 10,
 	VIDMM_PAGING_NOTIFY_RESIDENCY = 15, /* 2.x */
 	VIDMM_PAGING_NOTIFY_ALLOC = 22      /* 3.2 */
 };
@@ -255,6 +262,15 @@ enum vidmm_display_reason {
 	VIDMM_DISPLAY_IMMEDIATE, /* D3DDDI_FLIPINTERVAL_IMMEDIATE: without waiting for one */
 	VIDMM_DISPLAY_FIRST,     /* the source was dark */
 	VIDMM_DISPLAY_DARK       /* it is now; object and address are those of what it showed */
+};
+
+enum vidmm_sync_reason {
+	VIDMM_SYNC_HELD = 1, /* by a wait: one event for each object that is not there */
+	VIDMM_SYNC_RELEASED, /* the wait is satisfied: one event, of its first object */
+	VIDMM_SYNC_GIVEN_UP, /* the context, its device or adapter ends or is lost: likewise */
+	VIDMM_SYNC_QUEUED, /* a signal behind a wait, or behind buffers behind one: one event for each object */
+	VIDMM_SYNC_SIGNALED, /* the context has reached it (of several contexts: all must); likewise */
+	VIDMM_SYNC_DROPPED /* it never will: as GIVEN_UP */
 };
 
 enum vidmm_flush_reason {

@@ -20,12 +20,17 @@ void vmm_assert_failed(const char *expression, const char *file, int line)
 	abort();
 }
 
+bool vmm_calloc_fails(void)
+{
+	return vmm_unlikely(calloc_countdown) && --calloc_countdown == 0;
+}
+
 void *vmm_calloc(size_t count, size_t size)
 {
 	size_t total;
 	void *pointer;
 
-	if (vmm_unlikely(calloc_countdown) && --calloc_countdown == 0)
+	if (vmm_calloc_fails())
 		return NULL;
 	/* No object can be larger; sanitizers end the process instead of failing such a request. */
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)

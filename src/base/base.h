@@ -47,6 +47,7 @@ static inline bool vmm_ok(vmm_status status)
 
 #define VMM_MUST_CHECK        __attribute__((warn_unused_result))
 #define VMM_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define vmm_prefetch(address) __builtin_prefetch((const void *)(address))
 #define VMM_COLD              __attribute__((cold, noinline))
 #define VMM_NOINLINE          __attribute__((noinline))
 #define VMM_NORETURN          __attribute__((noreturn))
@@ -163,9 +164,21 @@ void vmm_free(void *ptr);
 vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 		       void **copy) VMM_MUST_CHECK;
 /*
+ * Built with a sanitizer that looks at each object of the heap: what keeps objects of its own leaves them there.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#define VMM_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VMM_SANITIZED 1
+#endif
+#endif
+/*
  * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). Out-of-memory
  * paths are rules too (LOCK-32) and cannot be reached otherwise.
  */
 void vmm_calloc_fail_after(uint32_t n);
+/* For who gets memory elsewhere: counts as a vmm_calloc; true: it is the one that fails. */
+bool vmm_calloc_fails(void);
 
 #endif

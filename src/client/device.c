@@ -8,7 +8,9 @@
 #include <d3dkmthk.h>
 #include <d3dumddi.h>
 
-#define SLOTS 65536u
+#define SLOTS  65536u
+/* No device of this process's own has a number like that (object/live.h). */
+#define REMOTE ((uint64_t)1 << 62)
 
 struct slot {
 	_Atomic uint64_t handle; /* 0: free */
@@ -33,7 +35,7 @@ static uint64_t add(struct vidmm_connection *connection, uint32_t device)
 		slot->generation = slot->generation < UINT32_MAX ? slot->generation + 1 : 1;
 		atomic_store(&slot->connection, connection);
 		atomic_store(&slot->device, device);
-		handle = (uint64_t)slot->generation << 16 | index;
+		handle = REMOTE | (uint64_t)slot->generation << 16 | index;
 		atomic_store_explicit(&slot->handle, handle, memory_order_release);
 	}
 	pthread_mutex_unlock(&slots_lock);

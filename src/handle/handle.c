@@ -136,6 +136,10 @@ uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type 
 	uint32_t index, key;
 
 	vmm_assert(type > VMM_HANDLE_FREE && type < VMM_HANDLE_TYPE_COUNT && object);
+	if (vmm_unlikely(table->limit && table->used >= table->limit)) {
+		atomic_fetch_add(&table->refused, 1);
+		return 0;
+	}
 	if (table->free_head == NONE && !grow(table))
 		return 0;
 	index = free_list_pop(table);

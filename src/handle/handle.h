@@ -50,6 +50,8 @@ struct vmm_handle_table {
 	_Atomic(struct vmm_handle_entry *) entries;
 	_Atomic uint32_t capacity;
 	uint32_t used;
+	uint32_t limit;           /* of `used`; 0: none */
+	_Atomic uint32_t refused; /* creations, because of it; read without the lock */
 	uint32_t kind;
 	uint32_t free_head, free_tail; /* FIFO of slots; UINT32_MAX none */
 	/* The smaller ones of before, into which somebody without the lock may still look. */
@@ -59,13 +61,44 @@ struct vmm_handle_table {
 
 void vmm_handle_table_init(struct vmm_handle_table *table, enum vmm_handle_kind kind);
 void vmm_handle_table_finish(struct vmm_handle_table *table); /* asserts that it is empty */
-/* 0 when out of memory or out of indices. */
+/* 0 when out of memory, out of indices or at the limit. */
 uint32_t vmm_handle_create(struct vmm_handle_table *table, enum vmm_handle_type type,
 			   void *object) VMM_MUST_CHECK;
 /* Asserts that it is live. True: it was shown, so that somebody may have its address without the lock. */
 bool vmm_handle_destroy(struct vmm_handle_table *table, uint32_t handle);
 /* Replaces the object behind a live handle. */
 void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *object);
+
+/* A table as it is, for many look-ups in one hold of the owner's lock. */
+struct vmm_handle_view {
+	const struct vmm_handle_entry *entries;
+	uint32_t capacity;
+};
+static inline struct vmm_handle_view vmm_handle_view(const struct vmm_handle_table *table)
+{
+	return (struct vmm_handle_view){
+		atomic_load_explicit(&table->entries, memory_order_relaxed),
+		atomic_load_explicit(&table->capacity, memory_order_relaxed)};
+}
+/*
+ * In a local table. Turned so that the bits of the kind, which are 0, come out above those of the index: one that has others is
+ * beyond every capacity.
+ */
+static inline void *vmm_handle_find(const struct vmm_handle_view *view, uint32_t handle,
+				    enum vmm_handle_type type)
+{
+	uint32_t index =
+		(handle >> VMM_HANDLE_INDEX_SHIFT | handle << (32 - VMM_HANDLE_INDEX_SHIFT)) &
+		~(3u << VMM_HANDLE_INDEX_BITS); /* less the generation */
+
+	if (vmm_unlikely(index >= view->capacity))
+		return NULL;
+	const struct vmm_handle_entry *entry = &view->entries[index];
+	if (vmm_unlikely(atomic_load_explicit(&entry->key, memory_order_relaxed) !=
+			 handle + (uint32_t)type))
+		return NULL;
+	return atomic_load_explicit(&entry->object, memory_order_relaxed);
+}
 
 /*
  * NULL unless the handle is live and of that type. The hot path of every call: one load, two
@@ -75,18 +108,9 @@ void vmm_handle_rebind(struct vmm_handle_table *table, uint32_t handle, void *ob
 static inline void *vmm_handle_lookup(const struct vmm_handle_table *table, uint32_t handle,
 				      enum vmm_handle_type type)
 {
-	uint32_t index = handle >> VMM_HANDLE_INDEX_SHIFT & ((1u << VMM_HANDLE_INDEX_BITS) - 1);
+	const struct vmm_handle_view view = vmm_handle_view(table);
 
-	if (vmm_unlikely(index >= atomic_load_explicit(&table->capacity, memory_order_relaxed)))
-		return NULL;
-	const struct vmm_handle_entry *entry =
-		&atomic_load_explicit(&table->entries, memory_order_relaxed)[index];
-	if (vmm_unlikely(atomic_load_explicit(&entry->key, memory_order_relaxed) !=
-			 handle - table->kind + (uint32_t)type))
-		return NULL;
-	if (vmm_unlikely((handle & ((1u << VMM_HANDLE_INDEX_SHIFT) - 1)) != table->kind))
-		return NULL;
-	return atomic_load_explicit(&entry->object, memory_order_relaxed);
+	return vmm_handle_find(&view, handle - table->kind, type);
 }
 
 /*

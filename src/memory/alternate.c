@@ -73,7 +73,7 @@ static vmm_status make(const struct vmm_allocation *allocation, const struct vmm
 }
 
 /*
- * A client that is apart sees what is its own alone: a range that shows it where it lies, not one whose window is elsewhere, in
+ * Q-93: a client that is apart sees what is its own alone: a range that shows it where it lies, not one whose window is elsewhere, in
  * memory of the device that others use before and after.
  */
 static bool may_be_shown(const struct vmm_instance *owner, const struct vmm_os_memory *window,

@@ -135,15 +135,13 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	return VMM_OK;
 }
 
-vmm_status vmm_backing_create_for(struct vmm_memory *memory,
-				  const struct vmm_allocation *allocation, uint64_t size_bytes,
-				  bool zero, struct vmm_backing *backing)
+/* What a client that is apart may see is an object of its own. */
+static vmm_status create_apart(struct vmm_memory *memory, uint64_t size_bytes,
+			       struct vmm_backing *backing)
 {
 	uint64_t offset;
-
-	if (vmm_likely(!allocation->viewer))
-		return vmm_backing_create(memory, size_bytes, zero, backing);
 	vmm_status status = vmm_backing_create(memory, size_bytes, false, backing);
+
 	if (!vmm_ok(status))
 		return status;
 	const struct vmm_os_memory *pages = vmm_backing_memory(memory, backing, &offset);
@@ -151,6 +149,40 @@ vmm_status vmm_backing_create_for(struct vmm_memory *memory,
 	if (!vmm_ok(status))
 		vmm_backing_destroy(memory, backing);
 	return status;
+}
+
+static vmm_status create_charged(struct vmm_memory *memory, const struct vmm_allocation *allocation,
+				 uint64_t size_bytes, bool zero, struct vmm_backing *backing)
+{
+	struct vmm_account *account = allocation->account;
+
+	if (!vmm_account_charge(account, size_bytes)) {
+		vmm_reason(memory->adapter->observe, VMM_NO_MEMORY, allocation->owner,
+			   allocation->first.handle,
+			   "a backing store of %llu bytes: process %u may have %llu of system "
+			   "memory and has %llu",
+			   (unsigned long long)size_bytes, allocation->owner,
+			   (unsigned long long)account->limit_bytes,
+			   (unsigned long long)atomic_load(&account->bytes));
+		return VMM_NO_MEMORY;
+	}
+	vmm_status status = allocation->viewer
+				    ? create_apart(memory, size_bytes, backing)
+				    : vmm_backing_create(memory, size_bytes, zero, backing);
+	if (vmm_ok(status))
+		backing->account = vmm_account_get(account);
+	else
+		vmm_account_refund(account, size_bytes);
+	return status;
+}
+
+vmm_status vmm_backing_create_for(struct vmm_memory *memory,
+				  const struct vmm_allocation *allocation, uint64_t size_bytes,
+				  bool zero, struct vmm_backing *backing)
+{
+	if (vmm_likely(!allocation->viewer && !allocation->account))
+		return vmm_backing_create(memory, size_bytes, zero, backing);
+	return create_charged(memory, allocation, size_bytes, zero, backing);
 }
 
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
@@ -170,6 +202,8 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	vmm_range_free(arena->heap, backing->node);
 	arena->used_bytes -= backing->size_bytes;
 	memory->system_bytes -= backing->size_bytes;
+	vmm_account_refund(backing->account, backing->size_bytes);
+	vmm_account_put(backing->account);
 	memset(backing, 0, sizeof(*backing));
 }
 

@@ -190,6 +190,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	a->kmd_allocation = info->hAllocation;
 	a->kmd_device = c->device->kmd_device;
 	a->owner = c->device->process->id;
+	a->account = vmm_account_get(c->device->process->account);
 	a->shared = c->resource && c->resource->shared;
 	if (c->request->cross_adapter)
 		describe_cross_adapter(a, c->request->section);
@@ -218,7 +219,7 @@ static NTSTATUS make_objects(struct creation *c)
 
 	vmm_os_mutex_lock(&c->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < c->request->count; i++) {
-		struct vmm_allocation *a = c->allocations[i] = vmm_calloc(1, sizeof(*a));
+		struct vmm_allocation *a = c->allocations[i] = vmm_pool_take(c->memory);
 
 		if (!a) {
 			status = STATUS_NO_MEMORY;
@@ -355,8 +356,9 @@ static void undo_objects(struct creation *c)
 			vmm_instance_finish(c->memory, &c->allocations[i]->first);
 			vmm_list_remove(&c->allocations[i]->all);
 			c->device->adapter->allocation_count--;
+			vmm_account_put(c->allocations[i]->account);
 		}
-		vmm_free(c->allocations[i]);
+		vmm_pool_give(c->memory, c->allocations[i]);
 	}
 	vmm_paging_unlock(c->device->adapter);
 }

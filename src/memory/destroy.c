@@ -93,7 +93,8 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 					    false);
 	vmm_backing_share_free(memory, &store);
 	free_kmd_resource(adapter, allocation->kmd_resource);
-	vmm_free(allocation);
+	vmm_account_put(allocation->account);
+	vmm_pool_give(memory, allocation);
 }
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
@@ -139,7 +140,8 @@ static void close_unused(struct vmm_memory *memory, struct vmm_deallocation *d)
 		free_kmd_resource(adapter, a->kmd_resource);
 		if (ref != &a->own)
 			vmm_free(ref);
-		vmm_free(a);
+		vmm_account_put(a->account);
+		vmm_pool_give(memory, a);
 	}
 }
 

@@ -199,7 +199,7 @@ vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance
 	struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
 	uint64_t count;
 
-	/* A client that is apart may see nothing of a window that others use: it goes to system memory. */
+	/* a client that is apart may see nothing of a window that others use: it goes to system memory. */
 	if (vmm_likely(!host) || instance->allocation->viewer)
 		return VMM_NO_VIDEO_MEMORY;
 	if (instance->host) {

@@ -18,11 +18,12 @@ NTSTATUS vmm_lock_protected(const struct vmm_lock_attempt *a)
 
 NTSTATUS vmm_lock_not_shown(const struct vmm_lock_attempt *a)
 {
-	vmm_reason(a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
-		   a->request->handle,
-		   "%s of 0x%08x: it is HardwareProtected, and shown to no process in another "
-		   "address space",
-		   a->call, a->request->handle);
+	vmm_reason(
+		a->memory->adapter->observe, STATUS_NOT_SUPPORTED, a->device->process->id,
+		a->request->handle,
+		"Q-93: %s of 0x%08x: it is HardwareProtected, and shown to no process in another "
+		"address space",
+		a->call, a->request->handle);
 	return STATUS_NOT_SUPPORTED;
 }
 

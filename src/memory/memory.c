@@ -21,6 +21,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->partials);
 	vmm_list_init(&memory->allocations);
 	vmm_list_init(&memory->queued_offers);
+	vmm_list_init(&memory->context_allocations);
 	vmm_list_init(&memory->paging_queues);
 	vmm_list_init(&memory->departures);
 	vmm_list_init(&memory->budgets);
@@ -54,6 +55,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	if (memory->arenas)
 		vmm_arenas_finish(memory);
 	adapter->memory = NULL;
+	vmm_pool_finish(&memory->pool);
 	vmm_free(memory->touched);
 	vmm_free(memory);
 }

@@ -40,6 +40,12 @@ struct vmm_memory_engine {
 	/* Waits with the paging lock held, keeping the hardware fed meanwhile. */
 	vmm_status (*wait_locked)(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 				  uint32_t reason);
+	/*
+	 * SUB-20: nodes that were last given a packet of that context (NULL: of any of the device's) are told to let go of it. The
+	 * number of the paging timeline that is complete when they have; 0: there is none such. Paging lock held.
+	 */
+	uint64_t (*switch_context)(struct vmm_adapter *adapter, const struct vmm_device *device,
+				   const void *context);
 	/* Called with no lock held after memory dropped the paging lock: hands over what became ready meanwhile. */
 	void (*kick)(struct vmm_adapter *adapter);
 	/* There is paging work for vmm_paging_work_locked, or what it waited for may have come. Any lock. */
@@ -106,6 +112,28 @@ bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
 /* Its process is at its end, and nobody looks through it any more, whatever is left of what it created. No lock held. */
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer);
+
+/* ---- context_allocation.c: what a miniport makes for a context (PRE-11) ---- */
+/* context NULL: for all contexts of the device. Takes the locks itself; hAllocation is set on success alone. */
+NTSTATUS vmm_context_allocation_create(struct vmm_device *device, const void *context,
+				       DXGKARGCB_CREATECONTEXTALLOCATION *args) VMM_MUST_CHECK;
+/* Waits for the GPU. */
+NTSTATUS vmm_context_allocation_destroy(struct vmm_adapter *adapter,
+					const void *handle) VMM_MUST_CHECK;
+/*
+ * Those of the context, or of the device itself, have no place any more, and the GPU is not on it: before the miniport
+ * ends it. Then those that it has not ended. All packets are complete; no lock held.
+ */
+void vmm_context_allocations_retire(struct vmm_device *device, const void *context);
+void vmm_context_allocations_end(struct vmm_device *device, const void *context);
+/* The rest with the paging lock held. Are all that a packet of the context needs in memory, and initialized? */
+bool vmm_context_allocations_are_in_place(const struct vmm_device *device, const void *context);
+/* As vmm_memory_make_resident_locked, all of them. */
+vmm_status vmm_context_allocations_gather(struct vmm_device *device, const void *context,
+					  uint64_t preparation) VMM_MUST_CHECK;
+/* The packet uses them. Returns the paging packet that it has to wait for; 0: none. */
+uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *context,
+				     uint32_t timeline, uint64_t sequence);
 
 /* ---- section.c: memory that several allocations may have, while anybody holds it ---- */
 /* The caller's descriptor is no longer needed. `sealed`: it must be, or it counts as no memory (os.h). */
@@ -424,15 +452,16 @@ static inline bool vmm_memory_is_plain(const struct vmm_allocation *allocation,
 				       const struct vmm_instance *instance)
 {
 	return !(atomic_load_explicit(&allocation->marks, memory_order_relaxed) |
-		 instance->lock_count | instance->gated | instance->handover);
+		 (instance->head & VMM_HEAD_SPECIAL));
 }
 /*
  * All that the patch locations name is in its place, and used by that packet: the same as making each of them resident in that
- * order. Returns the paging packet that the packet has to wait for; 0: none.
+ * order. Returns the paging packet that the packet has to wait for; 0: none that is not complete.
  */
 struct vmm_use_in_place {
 	struct vmm_instance *const
 		*instances; /* of the allocation list; NULL elements name nothing */
+	uint32_t instance_count;
 	const D3DDDI_PATCHLOCATIONLIST *patches;
 	uint32_t first, end;
 	uint32_t timeline;

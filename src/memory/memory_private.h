@@ -58,11 +58,15 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
+#define VMM_LEFT_BYTES ((uint64_t)64 << 10)
+
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
+	uint64_t *
+		left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
@@ -158,6 +162,14 @@ struct vmm_swizzling_range {
 
 #define VMM_TOUCHED_MAX 8192u
 
+/* Room for allocations (pool.c). */
+struct vmm_pool {
+	struct vmm_pool_chunk *chunk;          /* the newest */
+	uint32_t fresh;                        /* of it, so many have been taken */
+	struct vmm_pool_free *free;            /* given back, and found so under the paging lock */
+	_Atomic(struct vmm_pool_free *) given; /* given back since then */
+};
+
 struct vmm_memory {
 	struct vmm_adapter *adapter;
 	const struct vmm_memory_engine *engine;
@@ -177,6 +189,7 @@ struct vmm_memory {
 
 	struct vmm_backing dummy_page; /* where unmapped aperture pages point (PAG-10) */
 	struct vmm_list allocations;   /* vmm_allocation.all */
+	struct vmm_pool pool;
 	bool resetting; /* paging commands are written for nobody but the miniport (PAG-27) */
 	struct vmm_paging_lane lane[VMM_LINKS_MAX]; /* of each physical adapter, the lead's first */
 	uint32_t lane_count;
@@ -201,8 +214,9 @@ struct vmm_memory {
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
-	_Atomic uint32_t orphan_count; /* so that who finds none takes no lock */
-	struct vmm_list queued_offers; /* vmm_allocation.queued_offer.link */
+	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */
+	struct vmm_list context_allocations; /* of all devices (context_allocation.c) */
+	struct vmm_list queued_offers;       /* vmm_allocation.queued_offer.link */
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
@@ -255,6 +269,11 @@ vmm_status vmm_room_find(struct vmm_search *search, struct vmm_room *room);
 vmm_status vmm_compact(struct vmm_memory *memory, struct vmm_segment *segment,
 		       const struct vmm_range_request *request, uint64_t preparation);
 
+/* ---- pool.c ---- */
+struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory); /* zeroed; NULL: no memory */
+void vmm_pool_give(struct vmm_memory *memory, struct vmm_allocation *allocation); /* or NULL */
+void vmm_pool_finish(struct vmm_pool *pool);
+
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing);
@@ -293,8 +312,12 @@ static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm
 		       ? VMM_OK
 		       : vmm_private_enter_slowly(memory, instance, offset, wait);
 }
-/* It leaves its place; what has been written into paging buffers so far may still read it. NULL: nothing. */
-void vmm_private_leave(struct vmm_memory *memory, struct vmm_private *own);
+/*
+ * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
+ * NULL.
+ */
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, struct vmm_private *own);
 /* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
 void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
 static inline void vmm_private_collect(struct vmm_memory *memory)
@@ -319,6 +342,9 @@ vmm_status vmm_paging_buffers_remap(struct vmm_memory *memory);
 /* Of the packet that has, or on its way out will have, the newest command: nothing may be waited for beyond it. */
 uint64_t vmm_paging_sequence(const struct vmm_memory *memory);
 vmm_status vmm_paging_transfer(struct vmm_memory *memory, struct vmm_instance *instance, bool in);
+/* PRE-11: INIT_CONTEXT_RESOURCE where it is; address: the CPU's, or NULL. */
+vmm_status vmm_paging_init_context(struct vmm_memory *memory, struct vmm_instance *instance,
+				   void *address);
 /* A part of its store, in whole pages, between the same places. */
 vmm_status vmm_paging_transfer_part(struct vmm_memory *memory, struct vmm_instance *instance,
 				    bool in, uint64_t offset, uint64_t size_bytes);
@@ -743,6 +769,10 @@ bool vmm_allocation_reaches_aperture(const struct vmm_allocation *allocation);
 void vmm_instance_init(struct vmm_instance *instance, struct vmm_allocation *allocation);
 void vmm_instance_finish(struct vmm_memory *memory, struct vmm_instance *instance); /* idle */
 uint32_t vmm_allocation_class(const struct vmm_allocation *allocation);
+
+/* ---- context_allocation.c ---- */
+/* It is about to move or to leave; nothing for others (SUB-20). */
+void vmm_context_allocation_let_go(struct vmm_memory *memory, const struct vmm_instance *instance);
 
 /* ---- rename.c ---- */
 NTSTATUS vmm_rename_select(struct vmm_device *device, struct vmm_ref *ref, uint32_t flags,

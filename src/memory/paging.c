@@ -508,6 +508,26 @@ vmm_status vmm_paging_fill(struct vmm_memory *memory, struct vmm_instance *insta
 	return on_each(memory, instance, fill_on);
 }
 
+vmm_status vmm_paging_init_context(struct vmm_memory *memory, struct vmm_instance *instance,
+				   void *address)
+{
+	DXGKARG_BUILDPAGINGBUFFER args = {.Operation = DXGK_OPERATION_INIT_CONTEXT_RESOURCE};
+
+	args.InitContextResource.hAllocation = instance->allocation->kmd_allocation;
+	args.InitContextResource.Destination.SegmentId = instance->segment;
+	if (instance->segment)
+		args.InitContextResource.Destination.SegmentAddress.QuadPart =
+			(LONGLONG)gpu_address(memory, instance->segment, instance->offset);
+	else
+		args.InitContextResource.Destination.pMdl = instance->backing.mdl;
+	args.InitContextResource.Destination.VirtualAddress = address;
+	vmm_status status = build(memory, &args, instance);
+	if (vmm_ok(status))
+		paging_event(memory, instance, VIDMM_PAGING_INIT_CONTEXT_RESOURCE,
+			     instance->allocation->size_bytes, (uint32_t[2]){0, instance->segment});
+	return status;
+}
+
 static vmm_status discard_on(struct vmm_memory *memory, struct vmm_instance *instance,
 			     uint32_t physical)
 {

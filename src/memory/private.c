@@ -6,7 +6,7 @@
  * else matters.
  *
  * Space of a segment is given away while paging packets still read what its former owner had there (residency.c). What lay over
- * it is taken away when those are complete; a new owner that comes before waits for that.
+ * it is taken away when those are complete, and nothing is laid there before; a new owner that comes earlier waits for that.
  */
 #include "memory/memory_private.h"
 
@@ -31,10 +31,21 @@ void vmm_private_collect_slowly(struct vmm_memory *memory, bool all)
 	}
 }
 
+static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
+{
+	struct vmm_adapter *adapter = memory->adapter;
+
+	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
+		return VMM_OK;
+	vmm_memory_flush_locked(adapter);
+	return wait ? memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
+						  VIDMM_WAIT_SPACE)
+		    : VMM_PENDING;
+}
+
 /* Nothing of others lies over the range any more. */
 static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to, bool wait)
 {
-	struct vmm_adapter *adapter = memory->adapter;
 	struct vmm_list *link, *next;
 
 	vmm_list_for_each_safe (link, next, &memory->privates) {
@@ -42,18 +53,24 @@ static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to, b
 
 		if (own->from >= to || own->to <= from)
 			continue;
-		if (!vmm_timeline_done(adapter, adapter->paging_timeline, own->sequence)) {
-			vmm_memory_flush_locked(adapter);
-			if (!wait)
-				return VMM_PENDING;
-			vmm_status status = memory->engine->wait_locked(
-				adapter, adapter->paging_timeline, own->sequence, VIDMM_WAIT_SPACE);
-			if (!vmm_ok(status))
-				return status;
-		}
+		vmm_status status = await(memory, own->sequence, wait);
+		if (status != VMM_OK)
+			return status;
 		take(own);
 	}
 	return VMM_OK;
+}
+
+/* What is laid over the range hides it from whoever still reads what was there, whosesoever that is. */
+static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
+				uint64_t offset, uint64_t size_bytes, bool wait)
+{
+	uint64_t last = 0;
+
+	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= (offset + size_bytes - 1) / VMM_LEFT_BYTES;
+	     i++)
+		last = vmm_max_u64(last, segment->left[i]);
+	return await(memory, last, wait);
 }
 
 vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
@@ -68,6 +85,9 @@ vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instan
 	uint64_t from = segment->cpu_offset + offset;
 	vmm_status status = clear(memory, from, from + vmm_footprint_bytes(segment, a), wait);
 	if (status != VMM_OK || !a->viewer || vmm_link_copies(a) > 1)
+		return status;
+	status = await_readers(memory, segment, offset, a->size_bytes, wait);
+	if (status != VMM_OK)
 		return status;
 	own = vmm_calloc(1, sizeof(*own));
 	if (!own)
@@ -84,11 +104,20 @@ vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instan
 	return VMM_OK;
 }
 
-void vmm_private_leave(struct vmm_memory *memory, struct vmm_private *own)
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, struct vmm_private *own)
 {
+	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
+	uint64_t sequence = vmm_paging_sequence(memory);
+	uint64_t last = (offset + instance->allocation->size_bytes - 1) / VMM_LEFT_BYTES;
+
+	if (!segment->left)
+		return;
+	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= last; i++)
+		segment->left[i] = sequence;
 	if (vmm_likely(!own))
 		return;
-	own->sequence = vmm_paging_sequence(memory);
+	own->sequence = sequence;
 	vmm_list_push_back(&memory->privates, &own->link);
 	vmm_private_collect_slowly(memory, false);
 }

@@ -120,64 +120,77 @@ void vmm_recency_settle_slowly(struct vmm_memory *memory)
 	memory->touched_count = 0;
 }
 
-/* What of the journal and the counter is written once, however many are used. */
-struct pen {
-	struct vmm_instance **at, *const *end;
-	uint64_t use;
-};
-
-static inline void write_use(struct pen *pen, struct vmm_instance *instance)
+/* Does the journal have room for so many? If not, it is not kept on. */
+static bool has_room_for(const struct vmm_memory *memory, uint32_t count)
 {
-	instance->last_use = ++pen->use;
-	if (pen->at < pen->end)
-		*pen->at++ = instance;
+	return memory->touched_count <= VMM_TOUCHED_MAX &&
+	       count <= VMM_TOUCHED_MAX - memory->touched_count;
 }
 
-static struct pen take_pen(const struct vmm_memory *memory)
+/* Is there a paging packet that is not complete, or in the making? */
+static bool is_paging(const struct vmm_memory *memory)
 {
-	uint32_t count = memory->touched_count;
+	const struct vmm_adapter *adapter = memory->adapter;
 
-	return (struct pen){
-		.at = memory->touched + (count < VMM_TOUCHED_MAX ? count : VMM_TOUCHED_MAX),
-		.end = memory->touched + VMM_TOUCHED_MAX,
-		.use = memory->use_counter,
-	};
+	return !vmm_timeline_passed(adapter, adapter->paging_timeline, vmm_paging_sequence(memory));
 }
 
-static void put_pen(struct vmm_memory *memory, const struct pen *pen)
+/*
+ * Looked at is of each no more than the line that is written; what has been seen in this preparation has its number. What depends on
+ * neither reference is settled before: so there are four of these.
+ */
+static inline __attribute__((always_inline)) uint64_t use_all(struct vmm_memory *memory,
+							      const struct vmm_use_in_place *use,
+							      bool journal, bool paging)
 {
-	uint64_t uses = pen->use - memory->use_counter;
+	struct vmm_instance *const *instances = use->instances;
+	const D3DDDI_PATCHLOCATIONLIST *at = use->patches + use->first,
+				       *end = use->patches + use->end;
+	uint32_t paging_timeline = memory->adapter->paging_timeline, timeline = use->timeline;
+	uint64_t preparation = use->preparation, sequence = use->sequence, needed = 0;
+	uint64_t counter = memory->use_counter;
+	struct vmm_instance **touched = journal ? memory->touched + memory->touched_count : NULL;
 
-	memory->use_counter = pen->use;
-	memory->touched_count =
-		uses > VMM_TOUCHED_MAX - vmm_min_u64(memory->touched_count, VMM_TOUCHED_MAX)
-			? VMM_TOUCHED_MAX + 1
-			: memory->touched_count + (uint32_t)uses;
+	bool is_long = end - at > VMM_LONG_LIST;
+
+	for (; at != end; at++) {
+		struct vmm_instance *instance = instances[at->AllocationIndex];
+
+		if (vmm_unlikely(is_long) && end - at > VMM_LIST_AHEAD)
+			vmm_prefetch(instances[at[VMM_LIST_AHEAD].AllocationIndex]);
+		if (vmm_unlikely(!instance) || instance->prepared == preparation)
+			continue;
+		instance->prepared = preparation;
+		instance->last_use = ++counter;
+		if (journal)
+			*touched++ = instance;
+		vmm_instance_activate(instance, timeline, sequence);
+		if (paging) {
+			needed = vmm_max_u64(
+				needed, atomic_load_explicit(&instance->queued[paging_timeline],
+							     memory_order_relaxed));
+			needed = vmm_max_u64(needed, atomic_load_explicit(&instance->updated,
+									  memory_order_relaxed));
+		}
+	}
+	if (journal)
+		memory->touched_count += (uint32_t)(counter - memory->use_counter);
+	memory->use_counter = counter;
+	return needed;
 }
 
-/* Looked at is no more than the two lines of each; what has been seen in this preparation has its number. */
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
 {
 	struct vmm_memory *memory = adapter->memory;
-	struct vmm_instance *const *instances = use->instances;
-	const D3DDDI_PATCHLOCATIONLIST *patches = use->patches;
-	uint32_t paging = adapter->paging_timeline, timeline = use->timeline, end = use->end;
-	uint64_t preparation = use->preparation, sequence = use->sequence, needed = 0;
-	struct pen pen = take_pen(memory);
+	uint32_t most = use->end - use->first;
 
-	for (uint32_t p = use->first; p < end; p++) {
-		struct vmm_instance *instance = instances[patches[p].AllocationIndex];
-
-		if (!instance || instance->prepared == preparation)
-			continue;
-		instance->prepared = preparation;
-		write_use(&pen, instance);
-		vmm_instance_activate(instance, timeline, sequence);
-		needed = vmm_max_u64(needed, atomic_load_explicit(&instance->queued[paging],
-								  memory_order_relaxed));
-		needed = vmm_max_u64(
-			needed, atomic_load_explicit(&instance->updated, memory_order_relaxed));
+	if (most > use->instance_count)
+		most = use->instance_count;
+	if (!has_room_for(memory, most)) {
+		memory->touched_count = VMM_TOUCHED_MAX + 1;
+		return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, false, true)
+						       : use_all(memory, use, false, false);
 	}
-	put_pen(memory, &pen);
-	return needed;
+	return vmm_unlikely(is_paging(memory)) ? use_all(memory, use, true, true)
+					       : use_all(memory, use, true, false);
 }

@@ -62,7 +62,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
-	vmm_private_leave(memory, instance->own);
+	vmm_private_leave(memory, instance, instance->offset, instance->own);
 	instance->own = NULL;
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
@@ -390,6 +390,7 @@ vmm_status vmm_residency_evict_for(struct vmm_memory *memory, struct vmm_instanc
 			 vmm_allocation_is_shown(instance->allocation)) &&
 	    reason != VIDMM_RESIDENCY_STOP && reason != VIDMM_RESIDENCY_POWER)
 		return VMM_NOT_SUPPORTED; /* PAG-18, PRS-06 */
+	vmm_context_allocation_let_go(memory, instance);
 	status = vmm_paging_notify(memory, instance, false);
 	if (!vmm_ok(status))
 		return status;

@@ -99,15 +99,25 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	size = segment->aperture ? vmm_min_u64(limit_of(segment->port), memory->shared_system_bytes)
 				 : segment->port->size_bytes;
 	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
+	if (segment->cpu_memory) {
+		segment->left = vmm_calloc(segment->capacity_bytes / VMM_LEFT_BYTES + 1,
+					   sizeof(*segment->left));
+		if (!segment->left)
+			return VMM_NO_MEMORY;
+	}
 	vmm_status status =
 		vmm_range_heap_create(segment->capacity_bytes, VMM_PAGE_SIZE, &segment->heap);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		vmm_free(segment->left);
 		return status;
+	}
 	status = take_invalid_ranges(segment);
 	if (vmm_ok(status))
 		status = vmm_host_aperture_create(memory, segment);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
 		vmm_range_heap_destroy(segment->heap);
+		vmm_free(segment->left);
+	}
 	return status;
 }
 
@@ -129,6 +139,7 @@ void vmm_segments_destroy(struct vmm_memory *memory)
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_assert(memory->segment[i].residents == 0);
 		vmm_host_aperture_destroy(&memory->segment[i]);
+		vmm_free(memory->segment[i].left);
 		vmm_range_heap_destroy(memory->segment[i].heap);
 	}
 	vmm_assert(memory->mapped_bytes == 0);

@@ -20,6 +20,7 @@ static bool is_event(struct vmm_nt *nt, const char *service, const KEVENT *event
 LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 {
 	struct vmm_nt *nt = vmm_nt_current();
+	_Atomic uint32_t *waiter = NULL;
 	LONG before;
 
 	(void)Increment;
@@ -34,8 +35,8 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
 	vmm_os_mutex_lock(&nt->dispatcher);
 	before = Event->Header.SignalState;
 	if (!before)
-		nt_signal_locked(nt, &Event->Header);
-	vmm_os_mutex_unlock(&nt->dispatcher);
+		waiter = nt_signal_locked(nt, &Event->Header);
+	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, waiter);
 	return before;
 }
 

@@ -144,9 +144,9 @@ bool nt_header_valid(struct vmm_nt *nt, const char *service, const DISPATCHER_HE
 		     uint8_t first, uint8_t last);
 /*
  * Signals the object and ends the waits that this satisfies; the object may be gone then.
- * Dispatcher lock held.
+ * Dispatcher lock held; returns whom to wake (vmm_os_mutex_unlock_and_wake), or NULL.
  */
-void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
+_Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header);
 uint64_t nt_deadline_ns(struct vmm_nt *nt, const LARGE_INTEGER *timeout);
 
 /* ---- nt_timer.c ---- */

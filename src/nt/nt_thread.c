@@ -32,8 +32,7 @@ static void run(void *arg)
 	self->ended = true;
 	vmm_os_mutex_unlock(&nt->objects);
 	vmm_os_mutex_lock(&nt->dispatcher);
-	nt_signal_locked(nt, &self->object.header);
-	vmm_os_mutex_unlock(&nt->dispatcher);
+	vmm_os_mutex_unlock_and_wake(&nt->dispatcher, nt_signal_locked(nt, &self->object.header));
 }
 
 /* An ended thread that was not joined yet; it becomes the caller's to join. */

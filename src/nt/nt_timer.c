@@ -26,8 +26,8 @@ static void remove_locked(KTIMER *timer)
 	timer->Queued = 0;
 }
 
-/* Takes the first timer if it is due; returns its DPC through `dpc`. */
-static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc)
+/* Takes the first timer if it is due; returns its DPC, and whom to wake. */
+static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc, _Atomic uint32_t **waiter)
 {
 	KTIMER *timer;
 
@@ -42,7 +42,7 @@ static bool expire_first_locked(struct vmm_nt *nt, KDPC **dpc)
 		insert_locked(nt, timer);
 	}
 	*dpc = timer->Dpc;
-	nt_signal_locked(nt, &timer->Header);
+	*waiter = nt_signal_locked(nt, &timer->Header);
 	return true;
 }
 
@@ -58,17 +58,18 @@ static void run(void *arg)
 	struct vmm_nt *nt = arg;
 
 	for (;;) {
+		_Atomic uint32_t *waiter = NULL;
 		KDPC *dpc = NULL;
 		bool expired, stop;
 		uint32_t changed;
 		uint64_t due;
 
 		vmm_os_mutex_lock(&nt->dispatcher);
-		expired = expire_first_locked(nt, &dpc);
+		expired = expire_first_locked(nt, &dpc, &waiter);
 		due = first_due_locked(nt);
 		changed = atomic_load_explicit(&nt->timers_changed, memory_order_relaxed);
 		stop = nt->timers_stop;
-		vmm_os_mutex_unlock(&nt->dispatcher);
+		vmm_os_mutex_unlock_and_wake(&nt->dispatcher, waiter);
 		if (stop)
 			return;
 		if (dpc)

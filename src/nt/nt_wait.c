@@ -77,11 +77,12 @@ static bool satisfy_locked(struct waiter *waiter, const KWAIT_BLOCK *block)
 	return true;
 }
 
-void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
+_Atomic uint32_t *nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 {
 	LIST_ENTRY *head = &header->WaitListHead;
 	LIST_ENTRY *entry = head->Flink;
 	struct waiter *first = NULL, **last = &first, *waiter;
+	_Atomic uint32_t *word = NULL;
 
 	header->SignalState = 1;
 	while (entry != head && header->SignalState) {
@@ -103,10 +104,13 @@ void nt_signal_locked(struct vmm_nt *nt, PDISPATCHER_HEADER header)
 	 * waiter.
 	 */
 	while ((waiter = first)) {
+		if (word)
+			vmm_os_wake(nt->os, word, 1);
 		first = waiter->next;
+		word = &waiter->done;
 		atomic_store_explicit(&waiter->done, 1, memory_order_release);
-		vmm_os_wake(nt->os, &waiter->done, 1);
 	}
+	return word;
 }
 
 /* ---- waiting ---- */

@@ -9,6 +9,8 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	world->os = os;
 	world->nt = nt;
 	world->observe = observe;
+	atomic_init(&world->sync_numbers, 0);
+	atomic_init(&world->sync_owner_numbers, 0);
 	world->next_process_id = 0;
 	world->live_processes = 0;
 	vmm_os_mutex_init(&world->shared_lock, os, VMM_RANK_SHARED, "shared handles");
@@ -72,6 +74,7 @@ void vmm_process_destroy(struct vmm_process *process)
 	vmm_handle_for_each(&process->handles, drop_handle, &process->handles);
 	vmm_handle_table_finish(&process->handles);
 	vmm_os_mutex_finish(&process->lock);
+	vmm_account_put(process->account);
 	vmm_free(process);
 }
 

@@ -45,6 +45,7 @@ struct vmm_section;
 struct vmm_gate;
 struct vmm_gates;
 struct vmm_sync_driver;
+struct vmm_context_allocation;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -60,6 +61,8 @@ struct vmm_world {
 	struct vmm_os_mutex sync_lock; /* rank SYNC: who waits for which synchronization object */
 	struct vmm_list sync_awaited;  /* of sync: fences that somebody waits for; guarded by it */
 	_Atomic uint32_t sync_awaited_count; /* waits in them, or about to be; written under it */
+	/* Given to synchronization objects, so that all openings of one have a name in events, and to owners of them. */
+	_Atomic uint64_t sync_numbers, sync_owner_numbers;
 	uint32_t next_process_id;
 	uint32_t live_processes;
 	_Atomic bool
@@ -195,14 +198,33 @@ struct vmm_device_name {
 
 #define VMM_ENGINE_RESETS_MAX 64u /* VIDMM_TDR_LIMIT_MAX */
 
+/*
+ * What a process has taken of the host's memory, and may take (src/serve). Its own, its allocations' and that of each backing store
+ * that was charged to it. No lock.
+ */
+struct vmm_account {
+	_Atomic uint32_t references;
+	_Atomic uint32_t refused; /* charges */
+	_Atomic uint64_t bytes;
+	uint64_t limit_bytes; /* 0: none; constant */
+};
+struct vmm_account *vmm_account_create(uint64_t limit_bytes); /* NULL: no memory */
+/* All of them take NULL, of a process that nobody counts for. */
+struct vmm_account *vmm_account_get(struct vmm_account *account);
+void vmm_account_put(struct vmm_account *account);
+/* False: it would be beyond the limit, and is not charged. */
+bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CHECK;
+void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
+
 struct vmm_process {
 	_Atomic bool reserves; /* memory of some adapter (PRI-14) */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
 	struct vmm_os_viewer
-		*viewer;          /* who carries out its views; NULL: it is in this one; constant */
-	struct vmm_os_mutex lock; /* rank PROCESS: handle table, reference lists */
+		*viewer; /* who carries out its views; NULL: it is in this one; constant */
+	struct vmm_account *account; /* NULL: nobody counts; constant once it has handles */
+	struct vmm_os_mutex lock;    /* rank PROCESS: handle table, reference lists */
 	struct vmm_handle_table handles;
 	struct vmm_list devices; /* guarded by lock */
 	/* Of sync: what is no device's, and keyed mutexes; guarded by world->sync_lock. */
@@ -262,6 +284,8 @@ struct vmm_device {
 	/* From 2.0 on (memory's): what it keeps resident, and how much of it is for which segments. Paging lock. */
 	struct vmm_list residency; /* vmm_ref.residency_link */
 	struct vmm_list paging_queues;
+	struct vmm_list context_allocations; /* memory's: its miniport's own (PRE-11); likewise */
+	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
@@ -331,6 +355,7 @@ struct vmm_backing {
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
 	struct vmm_os_private
 		*own; /* what lies over the pages, for a client that is apart; NULL: nothing */
+	struct vmm_account *account; /* that its bytes are charged to, or NULL */
 };
 
 struct vmm_allocation;
@@ -346,16 +371,35 @@ enum vmm_cache { VMM_CACHE_CLEAN, VMM_CACHE_CPU, VMM_CACHE_GPU };
  * names it looks at or writes comes first: two lines of cache.
  */
 struct vmm_instance {
+	/* guarded by the adapter's paging lock, but for what is said to be atomic */
+	union {
+		struct {
+			uint32_t lock_count; /* while its gate is shut: see vmm_locks */
+			bool gated; /* its gate is open, or says that it is busy (gate.h) */
+			bool handover; /* the CPU had it: something is to be done before the GPU uses it */
+			uint8_t segment; /* id, in MEMORY and APERTURE */
+			uint8_t place;   /* enum vmm_place */
+		};
+		uint64_t head; /* all of these in one load */
+	};
+	uint64_t address;  /* where the GPU finds it: segment base + offset (DMA-18); 0: nowhere */
+	uint64_t prepared; /* the preparation that has already made it resident */
+	uint64_t last_use; /* the adapter's use counter */
+	/*
+	 * Per timeline: the last prepared packet whose memory it is (eviction waits for these), and the last packet that uses /
+	 * writes it by the allocation list (locks and destruction wait for these). Relaxed atomics: written under the submit or
+	 * paging lock, read by anybody.
+	 */
+	_Atomic uint64_t active[VMM_TIMELINES_MAX];
+	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
+	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
+	_Atomic uint64_t updated;
+	_Atomic uint64_t written[VMM_TIMELINES_MAX];
 	struct vmm_allocation *allocation;
-	/* guarded by the adapter's paging lock */
 	struct vmm_gate
-		*gate;   /* where locks are counted while there is nothing else to do; or NULL */
-	uint8_t place;   /* enum vmm_place */
-	uint8_t segment; /* id, in MEMORY and APERTURE */
-	uint8_t state;   /* enum vmm_instance_state */
+		*gate; /* where locks are counted while there is nothing else to do; or NULL */
+	uint8_t state; /* enum vmm_instance_state */
 	uint8_t class_index; /* enum vmm_policy_class of the list it is in */
-	bool gated;          /* its gate is open, or says that it is busy (gate.h) */
-	bool handover;       /* the CPU had it: something is to be done before the GPU uses it */
 	bool gpu_wrote;      /* since it was paged in (PAG-13, PAG-31) */
 	uint8_t newest; /* LinkMirrored: the adapter of the link whose GPU wrote last since then */
 	/* Bit per timeline: several contexts have read it since it was last written (sched's); under the submit lock. */
@@ -367,22 +411,8 @@ struct vmm_instance {
 	bool view_current;   /* the view shows the place of now */
 	uint8_t cache;       /* enum vmm_cache; of Cached allocations */
 	bool linear;         /* Swizzled, and its content in system memory is not (SWZ-09) */
-	uint32_t lock_count; /* while its gate is shut: see vmm_locks */
 	uint32_t lock_flags; /* of the outermost lock */
-	uint64_t address;  /* where the GPU finds it: segment base + offset (DMA-18); 0: nowhere */
-	uint64_t prepared; /* the preparation that has already made it resident */
-	uint64_t last_use; /* the adapter's use counter */
-	/*
-	 * Per timeline: the last packet that uses / writes it by the allocation list (locks and destruction wait for these) and
-	 * the last prepared packet whose memory it is (eviction waits for these). Relaxed atomics: written under the
-	 * submit or paging lock, read by anybody.
-	 */
-	_Atomic uint64_t queued[VMM_TIMELINES_MAX];
-	/* The last paging packet that updates the GPU's copy (PAG-14): the GPU waits for it, the CPU does not. */
-	_Atomic uint64_t updated;
-	_Atomic uint64_t active[VMM_TIMELINES_MAX];
-	_Atomic uint64_t written[VMM_TIMELINES_MAX];
-	uint64_t wanted; /* the preparation whose buffer lists it: not a victim for that one */
+	uint64_t wanted;     /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t
 		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
 	uint64_t offset;      /* in the segment */
@@ -408,6 +438,16 @@ struct vmm_instance {
 		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };
 
+/* Of instance->head: is there anything but where it is? And in which segment that is. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define VMM_HEAD_SEGMENT_SHIFT 48u
+#define VMM_HEAD_SPECIAL       ((UINT64_C(1) << 48) - 1)
+#else
+#define VMM_HEAD_SEGMENT_SHIFT 8u
+#define VMM_HEAD_SPECIAL       (~UINT64_C(0xFFFF))
+#endif
+_Static_assert(offsetof(struct vmm_instance, segment) == 6, "as these say");
+
 /* OFR-10: it counts once the timeline has completed that packet. */
 struct vmm_queued_offer {
 	uint32_t timeline, handle;
@@ -417,6 +457,12 @@ struct vmm_queued_offer {
 
 /* One device's hold on an allocation: what a handle names. */
 struct vmm_ref {
+	/* What every submission looks at. */
+	struct vmm_allocation *allocation;
+	void *kmd_open;                /* hDeviceSpecificAllocation */
+	struct vmm_instance *instance; /* the one this handle names */
+	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
+	uint32_t handle;
 	struct vmm_resource *resource; /* NULL: belongs to the device alone */
 	bool creator;
 	bool extra;          /* a further handle of a renamed allocation: owns no open of its own */
@@ -432,12 +478,6 @@ struct vmm_ref {
 	bool not_in_use;                           /* so its client says who ended it */
 	struct vmm_deallocation *ended_by; /* whose caller waits for its end; NULL: nobody */
 	struct vmm_list device_link, resource_link, zombie_link;
-	/* What every submission looks at. */
-	uint32_t handle;
-	struct vmm_allocation *allocation;
-	void *kmd_open;                /* hDeviceSpecificAllocation */
-	struct vmm_instance *instance; /* the one this handle names */
-	struct vmm_device *device;     /* NULL while it is being made: nobody's yet */
 };
 
 enum {
@@ -449,7 +489,12 @@ enum {
 	VMM_MARK_SYNCHRONOUS = 32, /* paging (PAG-21) */
 };
 
+/*
+ * In a room of its own (pool.c of memory). Of what each reference of a submission costs nearly all is the lines of cache that are
+ * touched: here the begin of its ref, which is read, and one with the marks and the begin of its first instance.
+ */
 struct vmm_allocation {
+	_Alignas(64) struct vmm_ref own; /* the creator's */
 	struct vmm_adapter *adapter;
 	uint64_t size_bytes;  /* rounded to pages (SEG-11) */
 	uint64_t pitch_bytes; /* in a segment with PitchAlignment (SEG-10); 0: it goes to none */
@@ -463,7 +508,8 @@ struct vmm_allocation {
 	void *kmd_allocation;
 	struct vmm_os_viewer
 		*viewer; /* of its creator, if that is apart and the CPU may see it; paging lock */
-	uint32_t owner;  /* process that created it; it may be gone, its id comes never again */
+	struct vmm_account *account; /* of its creator; constant */
+	uint32_t owner;      /* process that created it; it may be gone, its id comes never again */
 	uint32_t references; /* vmm_refs; guarded by the paging lock */
 	bool shared, primary;
 	uint32_t source_id; /* VidPnSourceId of a primary */
@@ -478,6 +524,7 @@ struct vmm_allocation {
 	uint64_t home_offset;
 	void *kmd_device; /* the creator's; NULL for primaries and once the creator is gone (PAG-10) */
 	struct vmm_kmd_resource *kmd_resource;
+	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
 	uint64_t generation;
 	uint64_t ordered_by,
@@ -486,10 +533,6 @@ struct vmm_allocation {
 	struct vmm_list instances;  /* guarded by the paging lock */
 	struct vmm_list all;        /* in memory's list, likewise */
 	struct vmm_queued_offer queued_offer;
-	/* What every submission looks at is in one piece: the end of the first, the next few, the begin of the last. */
-	struct vmm_ref own;           /* the creator's */
-	uint32_t serving;             /* bit n: segment n is in both sets; none is for segment 0 */
-	_Atomic uint32_t marks;       /* VMM_MARK_: a reference to it has to be looked at */
 	uint32_t flags;               /* DXGK_ALLOCATIONINFOFLAGS.Value */
 	uint32_t read_set, write_set; /* segment sets */
 	uint32_t instance_count;
@@ -500,6 +543,8 @@ struct vmm_allocation {
 	_Atomic bool replaced; /* a newer shared primary of its source exists (DMA-36) */
 	bool decommit;         /* offered with AllowDecommit (OFR-14) */
 	bool uncommitted;      /* a reclaim found no system memory for it: it stays offered */
+	_Alignas(64) _Atomic uint32_t marks; /* VMM_MARK_: a reference to it has to be looked at */
+	uint32_t serving; /* bit n: segment n is in both sets; none is for segment 0 */
 	struct vmm_instance first;
 };
 
@@ -533,6 +578,19 @@ static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *dev
 
 	/* Handles are the process's, but a call may only name allocations of its own device (LOCK-31, DMA-16). */
 	return vmm_likely(ref && ref->device == device) ? ref : NULL;
+}
+/*
+ * Of a list with so many what is looked at is not in the nearest cache: it is asked for that many elements before. What a submission
+ * looks at of who a handle names is, of nearly all, in these two lines; nothing is read, whatever is there.
+ */
+enum { VMM_LONG_LIST = 400, VMM_LIST_AHEAD = 16 };
+static inline void vmm_ref_expect(const struct vmm_handle_view *handles, uint32_t handle)
+{
+	uintptr_t ref = (uintptr_t)vmm_handle_find(handles, handle, VMM_HANDLE_ALLOCATION);
+
+	vmm_prefetch(ref);
+	vmm_prefetch(ref + offsetof(struct vmm_allocation, marks) -
+		     offsetof(struct vmm_allocation, own));
 }
 /* Emits the finding for a handle that look-up refused. */
 void vmm_ref_report(const struct vmm_device *device, uint32_t handle, const char *rule,
@@ -669,7 +727,7 @@ void vmm_adapter_disturb(struct vmm_adapter *adapter);
 /* vmm_live_end of a device, whose calls that could wait for ever come back first. */
 struct vmm_device *vmm_device_end(const void *handle) VMM_MUST_CHECK;
 /*
- * Whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
+ * Q-94: whoever made the process's calls has gone: those that wait inside the core come back, with an error, and none waits any more. What
  * its contexts have queued behind waits is given up, as at the end of its devices (MFN-18). vidmm_process_close can follow when
  * the calls are back. No lock held; keyed mutexes are sync's.
  */

@@ -78,6 +78,18 @@ struct vmm_observe_front {
 extern _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initial-exec")));
 
 /*
+ * Would such an event be stamped? Otherwise nobody sees more of it than a count. For events that are only emitted where somebody does,
+ * because what they say costs more than a count.
+ */
+static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_t type)
+{
+	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
+
+	return !front->unwanted_are_counted ||
+	       atomic_load_explicit(&front->wanted[type], memory_order_relaxed);
+}
+
+/*
  * How long something takes that ends in an event of the type. The clock is read only where such an event would be stamped,
  * as it costs a good part of a call that has nothing to do; otherwise the time is 0.
  */
@@ -85,12 +97,8 @@ extern _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initi
 uint64_t vmm_observe_now(const struct vmm_observe *observe);
 static inline uint64_t vmm_observe_begin(const struct vmm_observe *observe, uint32_t type)
 {
-	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
-
-	return vmm_likely(front->unwanted_are_counted &&
-			  !atomic_load_explicit(&front->wanted[type], memory_order_relaxed))
-		       ? VMM_OBSERVE_UNTIMED
-		       : vmm_observe_now(observe);
+	return vmm_likely(!vmm_observe_stamps(observe, type)) ? VMM_OBSERVE_UNTIMED
+							      : vmm_observe_now(observe);
 }
 static inline uint64_t vmm_observe_elapsed(const struct vmm_observe *observe, uint64_t began)
 {

@@ -17,6 +17,7 @@ static const char *const type_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_REASON] = "reason",   [VIDMM_EVENT_FATAL] = "fatal",
 	[VIDMM_EVENT_FLUSH] = "flush",     [VIDMM_EVENT_RECOVERY] = "recovery",
 	[VIDMM_EVENT_RANGE] = "range",     [VIDMM_EVENT_DISPLAY] = "display",
+	[VIDMM_EVENT_SYNC] = "sync",
 };
 
 static const char *const door_names[] = {
@@ -135,6 +136,7 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_MAP_APERTURE] = "map_aperture",
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
+	[VIDMM_PAGING_INIT_CONTEXT_RESOURCE] = "init_context_resource",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
 	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };
@@ -187,6 +189,12 @@ static const char *const recovery_names[] = {
 	[VIDMM_RECOVERY_DENIED] = "denied",
 };
 
+static const char *const sync_names[] = {
+	[VIDMM_SYNC_HELD] = "held",         [VIDMM_SYNC_RELEASED] = "released",
+	[VIDMM_SYNC_GIVEN_UP] = "given_up", [VIDMM_SYNC_QUEUED] = "queued",
+	[VIDMM_SYNC_SIGNALED] = "signaled", [VIDMM_SYNC_DROPPED] = "dropped",
+};
+
 struct name_table {
 	const char *const *names;
 	uint32_t count;
@@ -208,6 +216,7 @@ static const struct name_table reason_names[VIDMM_EVENT_TYPE_COUNT] = {
 	[VIDMM_EVENT_FLUSH] = NAMES(flush_names),
 	[VIDMM_EVENT_RECOVERY] = NAMES(recovery_names),
 	[VIDMM_EVENT_RANGE] = NAMES(range_names),
+	[VIDMM_EVENT_SYNC] = NAMES(sync_names),
 };
 
 const char *vmm_observe_type_name(uint32_t type)

@@ -172,6 +172,11 @@ void vmm_os_mutex_finish(struct vmm_os_mutex *mutex); /* asserts that it is free
 void vmm_os_mutex_lock(struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex); /* no rank check: cannot deadlock */
 void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex);
+/*
+ * And one that waits for the word (NULL: nobody) goes on: once the mutex is free, so that it does not run into it. Of the word, which may
+ * be gone by then, the address counts. With the simulator both are one moment.
+ */
+void vmm_os_mutex_unlock_and_wake(struct vmm_os_mutex *mutex, _Atomic uint32_t *word);
 /* Could the calling thread take it? Asserts so as if it did; of a mutex that is never taken, but stands for a rank. */
 void vmm_os_mutex_pass(const struct vmm_os_mutex *mutex);
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex); /* by the calling thread */
@@ -211,6 +216,12 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory);
 void vmm_os_memory_expect(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 /* Gives pages back to the system; they read as zero afterwards. Page-aligned range. */
 void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
+
+#define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
+/* ---- pages of ours, VMM_OS_HUGE_PAGE bytes at once: zero at first ---- */
+char *vmm_os_pages_create(void); /* of small pages, which come as they are touched; NULL: none */
+void vmm_os_pages_join(char *pages); /* a hint: from here on they are one; content stays */
+void vmm_os_pages_destroy(char *pages);
 
 /* ---- who looks from another address space ----
  * Carries out views in a process that is not ours (docs/adr/0001-real-processes.md). May be called under core locks: it never

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Huge pages behind memory objects. Where the system gives shared memory none by itself (shmem_enabled is "never" on
+ * Huge pages behind memory objects, and of ours. Where the system gives shared memory none by itself (shmem_enabled is "never" on
  * most), the first touch of each 4 KiB costs a fault of one to two microseconds: more than all else that happens to
  * the bytes. A chunk of which enough has been asked for is therefore made one huge page at once (MADV_COLLAPSE, Linux
  * 6.1), which costs little more than zeroing it. One that is asked for in part keeps small pages, so that a little
@@ -71,4 +71,28 @@ void vmm_os_memory_forget(const struct vmm_os_memory *memory, uint64_t offset, u
 
 	for (; first < end; first++)
 		memory->record->asked[first] = 0;
+}
+
+char *vmm_os_pages_create(void)
+{
+	char *pages = vmm_os_reserve_addresses(VMM_OS_HUGE_PAGE);
+
+	if (!pages)
+		return NULL;
+	if (mprotect(pages, VMM_OS_HUGE_PAGE, PROT_READ | PROT_WRITE)) {
+		vmm_os_pages_destroy(pages);
+		return NULL;
+	}
+	return pages;
+}
+
+void vmm_os_pages_join(char *pages)
+{
+	(void)madvise(pages, VMM_OS_HUGE_PAGE, MADV_HUGEPAGE);
+	(void)madvise(pages, VMM_OS_HUGE_PAGE, MADV_COLLAPSE);
+}
+
+void vmm_os_pages_destroy(char *pages)
+{
+	(void)munmap(pages, VMM_OS_HUGE_PAGE);
 }

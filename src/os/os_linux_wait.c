@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000u
+#define NS_PER_S      1000000000u
+#define WAKES_AT_ONCE 16u /* without the bucket's lock; of more the first ones with it */
 
 long vmm_os_linux_futex(_Atomic uint32_t *word, int operation, uint32_t value,
 			const struct timespec *deadline)
@@ -107,19 +108,30 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 }
 
 /* Under the bucket's lock: the thread cannot end, and its record with it, before it has that lock or is set going. */
-static void wake_one(struct vmm_os_thread *thread)
+static _Atomic uint32_t *set_going(struct vmm_os_thread *thread)
 {
 	vmm_list_remove(&thread->linux_.waiting);
 	vmm_os_linux_becomes_busy(thread);
 	atomic_store_explicit(&thread->linux_.woken, 1, memory_order_release);
-	/* It may be on its way already; then nobody sleeps at that address, or somebody who looks again. */
-	vmm_os_linux_futex(&thread->linux_.woken, FUTEX_WAKE, 1, NULL);
+	return &thread->linux_.woken;
+}
+
+/*
+ * With no lock held, or who is woken runs into that lock: of its thread nothing but the address may be left by now. It may be on its
+ * way already; then nobody sleeps at that address, or somebody who looks again.
+ */
+static void wake_all(_Atomic uint32_t *const *words, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		vmm_os_linux_futex(words[i], FUTEX_WAKE, 1, NULL);
 }
 
 void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t count)
 {
 	struct vmm_os_bucket *bucket = &os->linux_.bucket[vmm_os_bucket(word)];
+	_Atomic uint32_t *woken[WAKES_AT_ONCE];
 	struct vmm_list *next;
+	uint32_t set = 0;
 
 	/*
 	 * An add of nothing instead of a load: it takes its place in the counter's modification
@@ -138,7 +150,12 @@ void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t
 		if (thread->linux_.word != word)
 			continue;
 		count--;
-		wake_one(thread);
+		if (vmm_unlikely(set == WAKES_AT_ONCE)) {
+			wake_all(woken, set);
+			set = 0;
+		}
+		woken[set++] = set_going(thread);
 	}
 	pthread_mutex_unlock(&bucket->lock);
+	wake_all(woken, set);
 }

@@ -5,8 +5,6 @@
 
 #include "os/os.h"
 
-#define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
-
 /*
  * An inaccessible range, aligned to a huge page if it is at least as large as one: the kernel maps
  * a huge page only where address and file offset are congruent. NULL when there is no room. Freed

@@ -121,6 +121,18 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 		vmm_os_linux_wake(os, &mutex->state, 1);
 }
 
+void vmm_os_mutex_unlock_and_wake(struct vmm_os_mutex *mutex, _Atomic uint32_t *word)
+{
+	struct vmm_os *os = mutex->os;
+	bool first = word && os->kind == VMM_OS_SIM;
+
+	if (first)
+		vmm_os_wake(os, word, 1);
+	vmm_os_mutex_unlock(mutex);
+	if (word && !first)
+		vmm_os_wake(os, word, 1);
+}
+
 bool vmm_os_mutex_held(const struct vmm_os_mutex *mutex)
 {
 	return atomic_load_explicit(&mutex->owner, memory_order_relaxed) == vmm_os_self(mutex->os);

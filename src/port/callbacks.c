@@ -172,15 +172,42 @@ static NTSTATUS exclude_adapter_access(HANDLE handle, ULONG attributes,
 	return not_built(handle, "DxgkCbExcludeAdapterAccess");
 }
 
+/* PRE-11: above PASSIVE_LEVEL neither could wait. */
+static struct vmm_port *port_for_context_allocation(HANDLE handle, const char *callback)
+{
+	struct vmm_port *port = vmm_port_from_handle(handle, callback);
+
+	return port && vmm_port_below(port, VMM_NT_PASSIVE, callback) ? port : NULL;
+}
+
 static NTSTATUS create_context_allocation(INOUT_PDXGKARGCB_CREATECONTEXTALLOCATION data)
 {
-	return not_built(data ? data->hAdapter : NULL, "DxgkCbCreateContextAllocation");
+	static const char name[] = "DxgkCbCreateContextAllocation";
+	struct vmm_port *port = data ? port_for_context_allocation(data->hAdapter, name) : NULL;
+	NTSTATUS status;
+
+	if (!port)
+		return STATUS_INVALID_PARAMETER;
+	if (!port->sink->create_context_allocation)
+		return vmm_port_cb_not_built(port, name);
+	status = port->sink->create_context_allocation(port->sink_context, data);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);
+	return status;
 }
 
 static NTSTATUS destroy_context_allocation(IN_CONST_HANDLE handle, IN_CONST_HANDLE allocation)
 {
-	(void)allocation;
-	return not_built(handle, "DxgkCbDestroyContextAllocation");
+	static const char name[] = "DxgkCbDestroyContextAllocation";
+	struct vmm_port *port = port_for_context_allocation(handle, name);
+	NTSTATUS status;
+
+	if (!port)
+		return STATUS_INVALID_PARAMETER;
+	if (!port->sink->destroy_context_allocation)
+		return vmm_port_cb_not_built(port, name);
+	status = port->sink->destroy_context_allocation(port->sink_context, allocation);
+	vmm_port_callback_event(port, VIDMM_CB_OTHER, status);
+	return status;
 }
 
 static VOID set_power_component_active(IN_CONST_HANDLE handle, UINT component)

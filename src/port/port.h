@@ -171,6 +171,10 @@ struct vmm_port_sink {
 	uint32_t (*handle_parent)(void *context, uint32_t allocation);
 	/* May be NULL: then it is not built. */
 	uint32_t (*handle_child)(void *context, uint32_t resource, uint32_t index);
+	/* DxgkCbCreate- and DestroyContextAllocation (PRE-11). PASSIVE_LEVEL, in whatever DDI. Likewise may be NULL. */
+	NTSTATUS(*create_context_allocation)
+	(void *context, DXGKARGCB_CREATECONTEXTALLOCATION *args);
+	NTSTATUS (*destroy_context_allocation)(void *context, HANDLE allocation);
 	/* DxgkCbInvalidateHwContext: `context` is what DxgkDdiCreateHwContext was given. PASSIVE_LEVEL, in ResetHwEngine. */
 	NTSTATUS (*invalidate_hw_context)(void *context, HANDLE hw_context, bool collateral);
 	/*

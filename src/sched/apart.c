@@ -11,12 +11,15 @@
 struct vmm_context_apart {
 	struct vmm_os_memory memory;
 	struct vmm_os_view view;
+	struct vmm_account *account; /* of the process, which outlives its contexts */
+	uint64_t charged_bytes;
 	uint64_t allocations_at, patches_at; /* the commands are at 0 */
 };
 
 static void release(struct vmm_context_apart *apart)
 {
 	vmm_os_view_release(&apart->view);
+	vmm_account_refund(apart->account, apart->charged_bytes);
 	vmm_os_memory_destroy(&apart->memory);
 	vmm_free(apart);
 }
@@ -53,6 +56,16 @@ vmm_status vmm_context_show(struct vmm_context *context)
 					 VMM_PAGE_SIZE);
 	uint64_t end = apart->patches_at +
 		       vmm_align_up((uint64_t)u->patch_count * sizeof(*u->patches), VMM_PAGE_SIZE);
+	if (!vmm_account_charge(process->account, end)) {
+		vmm_reason(
+			process->world->observe, VMM_NO_MEMORY, process->id, 0,
+			"buffers of %llu bytes for a context: process %u has as much system memory as it may",
+			(unsigned long long)end, process->id);
+		vmm_free(apart);
+		return VMM_NO_MEMORY;
+	}
+	apart->account = process->account;
+	apart->charged_bytes = end;
 	vmm_status status = show(process->world->os, process->viewer, end, apart);
 	if (!vmm_ok(status)) {
 		release(apart);

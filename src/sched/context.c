@@ -83,8 +83,12 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 
 	args.Flags.GdiContext =
 		request->gdi && adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN7;
+	struct vmm_making making;
+
+	vmm_making_begin(&making, context->device, context);
 	NTSTATUS status =
 		vmm_port_create_context(adapter->port, context->device->kmd_device, &args);
+	vmm_making_end(&making);
 
 	if (!NT_SUCCESS(status))
 		return status;
@@ -203,7 +207,7 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	if (NT_SUCCESS(status))
 		status = create_in_miniport(context, request);
 	if (!NT_SUCCESS(status))
-		goto out_free;
+		goto out_memory;
 	status = make_user_buffers(context);
 	if (!NT_SUCCESS(status))
 		goto out_miniport;
@@ -213,7 +217,8 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 		return status; /* its client may have ended it by now */
 out_miniport:
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
-out_free:
+out_memory:
+	vmm_context_allocations_end(device, context);
 	free_context(context);
 	return status;
 }
@@ -261,7 +266,10 @@ static void destroy_context(struct vmm_context *context)
 	vmm_sched_wait(adapter, context->node, context->last_sequence, VIDMM_WAIT_DESTROY);
 	vmm_broadcast_await_copies(context);
 	vmm_display_close_context(context);
+	vmm_context_memory_leave(context);
+	vmm_context_allocations_retire(context->device, context);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
+	vmm_context_allocations_end(context->device, context);
 	vmm_dma_destroy_all(context);
 	vmm_broadcast_free_copies(context);
 	free_context(context);
@@ -318,6 +326,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 		return deny(process, adapter);
 	struct vmm_device *device = vmm_calloc(1, sizeof(*device));
 	DXGK_DEVICEINFO info = {0};
+	struct vmm_making making;
 	HANDLE handle = device;
 	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
@@ -331,9 +340,12 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->refs);
 	vmm_list_init(&device->residency);
 	vmm_list_init(&device->paging_queues);
+	vmm_list_init(&device->context_allocations);
 	vmm_list_init(&device->sleepers);
 	vmm_sync_begin_device(device);
+	vmm_making_begin(&making, device, NULL);
 	status = vmm_port_create_device(adapter->port, &handle, false, &info);
+	vmm_making_end(&making);
 	if (!NT_SUCCESS(status))
 		goto out_free;
 	device->kmd_device = handle;
@@ -365,6 +377,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 out_miniport:
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
 out_free:
+	vmm_context_allocations_end(device, NULL);
 	vmm_free(device);
 	return status;
 }
@@ -413,7 +426,9 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 	vmm_memory_close_device(device);
 	vmm_os_mutex_unlock(&adapter->submit_lock);
 	vmm_sync_end_device(device);
+	vmm_context_allocations_retire(device, NULL);
 	vmm_port_destroy_device(adapter->port, device->kmd_device);
+	vmm_context_allocations_end(device, NULL);
 	unlink_device(device);
 	vmm_free(device);
 	vmm_live_ended(handle);

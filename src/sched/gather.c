@@ -80,12 +80,15 @@ static vmm_status make_resident(struct vmm_adapter *adapter, struct vmm_dma *dma
 
 	if (vmm_unlikely(dma->split)) {
 		vmm_status status = want_rest(adapter, dma, preparation);
+		if (status == VMM_OK)
+			status = vmm_context_memory_gather(dma, preparation);
 		return status == VMM_OK ? walk(adapter, dma, preparation) : status;
 	}
 	for (uint32_t i = 0; i < dma->list_count; i++)
 		if (instances[i])
 			instances[i]->wanted = preparation;
-	return walk(adapter, dma, preparation);
+	vmm_status status = vmm_context_memory_gather(dma, preparation); /* PRE-11 */
+	return status == VMM_OK ? walk(adapter, dma, preparation) : status;
 }
 
 /* The largest that the patch list names and that has no place yet; list_count: none. */
@@ -116,6 +119,8 @@ static vmm_status make_resident_anew(struct vmm_adapter *adapter, struct vmm_dma
 	uint32_t index;
 	vmm_status kept = keep_bound(adapter, dma, preparation);
 
+	if (kept == VMM_OK)
+		kept = vmm_context_memory_gather(dma, preparation);
 	if (kept != VMM_OK)
 		return kept;
 	while ((index = largest_missing(dma, preparation)) < dma->list_count) {
@@ -164,16 +169,19 @@ struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const str
 }
 
 /* RES-08, DMA-35: from 2.0 on the device's list is what must be there, and what the submission names was on it. */
-static vmm_status gather_list(struct vmm_sched *sched, const struct vmm_dma *dma)
+static vmm_status gather_list_once(struct vmm_sched *sched, struct vmm_dma *dma, bool anew)
 {
-	sched->preparations++;
+	vmm_status status = vmm_context_memory_gather(dma, ++sched->preparations); /* PRE-11 */
 	const struct vmm_residency_set set = vmm_gather_set(sched, dma);
-	vmm_status status = vmm_residency_gather(&set, false);
-	if (status != VMM_NO_VIDEO_MEMORY)
-		return status;
-	sched->preparations++;
-	const struct vmm_residency_set again = vmm_gather_set(sched, dma);
-	return vmm_residency_gather(&again, true);
+
+	return status == VMM_OK ? vmm_residency_gather(&set, anew) : status;
+}
+
+static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	vmm_status status = gather_list_once(sched, dma, false);
+
+	return status == VMM_NO_VIDEO_MEMORY ? gather_list_once(sched, dma, true) : status;
 }
 
 /* The buffer and what the portion uses, all in memory together. */
@@ -185,9 +193,8 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_dma *dma)
 		return status;
 	if (sched->adapter->wddm2)
 		return gather_list(sched, dma);
-	if (vmm_gather_is_needless(dma)) {
-		sched->preparations++;
-		return VMM_OK;
+	if (vmm_gather_is_needless(dma) && vmm_context_memory_is_in_place(dma)) {
+		return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
 	if (status == VMM_NO_VIDEO_MEMORY && !exceeds_segments(sched, dma))
@@ -215,6 +222,8 @@ static vmm_status gather_in_order(struct vmm_sched *sched, struct vmm_dma *dma)
 
 	if (status == VMM_OK)
 		status = keep_bound(sched->adapter, dma, preparation);
+	if (status == VMM_OK)
+		status = vmm_context_memory_gather(dma, preparation);
 	return status == VMM_OK ? walk(sched->adapter, dma, preparation) : status;
 }
 

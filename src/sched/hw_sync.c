@@ -42,7 +42,7 @@ static bool wait_is_over(struct vmm_hw_sync *sync)
 	if (state != SYNC_NEW)
 		return state == SYNC_TOLD;
 	atomic_store(&sync->state, SYNC_BEGUN);
-	return vmm_sync_packet_begin(&sync->packet);
+	return vmm_sync_packet_begin(&sync->packet, 0);
 }
 
 /* One more of its queues is there, or never will be. */
@@ -142,7 +142,7 @@ static NTSTATUS make(struct vmm_device *device, const struct vmm_hw_sync_request
 	if (!sync)
 		return STATUS_NO_MEMORY;
 	sync->sched = device->adapter->sched;
-	vmm_status status = vmm_sync_packet_fill(&sync->packet, device, &fill);
+	vmm_status status = vmm_sync_packet_fill(&sync->packet, device, NULL, &fill);
 	if (!vmm_ok(status)) {
 		vmm_sync_packet_free(&sync->packet);
 		vmm_free(sync);

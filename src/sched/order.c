@@ -80,7 +80,7 @@ VMM_COLD static uint64_t order_after(struct vmm_sched *sched, const struct vmm_d
 			continue;
 		}
 		if (newest - used < VMM_TIMELINE_AHEAD && !(instance->shared_use & bit) &&
-		    node->owner[used % VMM_TIMELINE_AHEAD] == dma->context)
+		    node->owner[used % VMM_TIMELINE_AHEAD] == dma->context->live)
 			continue;
 		if (dma->uses[i] & VMM_USES_WRITE) {
 			instance->shared_use &= (uint8_t)~bit;
@@ -97,7 +97,7 @@ uint64_t vmm_order_after(struct vmm_sched *sched, const struct vmm_dma *dma)
 {
 	uint32_t t = dma->context->node;
 	const struct vmm_node *node = &sched->node[t];
-	uint64_t others = node->newest_owner == dma->context
+	uint64_t others = node->newest_owner == dma->context->live
 				  ? node->newest_of_others
 				  : atomic_load_explicit(&sched->adapter->timeline[t].queued,
 							 memory_order_relaxed);
@@ -114,12 +114,12 @@ void vmm_order_queued(struct vmm_sched *sched, const struct vmm_dma *dma, uint64
 {
 	struct vmm_node *node = &sched->node[dma->context->node];
 
-	node->owner[sequence % VMM_TIMELINE_AHEAD] = dma->context;
+	node->owner[sequence % VMM_TIMELINE_AHEAD] = dma->context->live;
 	if (vmm_unlikely(dma->flip != NULL)) /* PRS-04: in the order in which they were queued */
 		node->flipped[dma->flip->source_id] = sequence;
-	if (vmm_likely(node->newest_owner == dma->context))
+	if (vmm_likely(node->newest_owner == dma->context->live))
 		return;
-	node->newest_owner = dma->context;
+	node->newest_owner = dma->context->live;
 	node->newest_of_others = sequence - 1;
 }
 
@@ -195,7 +195,7 @@ void vmm_order_take_locked(struct vmm_node *node, struct vmm_packet *packet)
 		return;
 	turn->running++;
 	turn->waits_since_ns = node->busy_ns;
-	node->holder = dma->context;
+	node->holder = dma->context->live;
 	node->clock_ns[turn->level] = vmm_max_u64(node->clock_ns[turn->level], turn->used_ns);
 	dma->work.submitted = !packet->portion;
 	if (!packet->portion)
@@ -245,7 +245,7 @@ static uint64_t account(const struct vmm_sched *sched, const struct vmm_node *no
 	const struct vmm_turn *turn = &context->turn;
 
 	return turn->used_ns + turn->running * turn->cost_ns +
-	       (node->holder == context ? 0 : sched->slice_ns);
+	       (node->holder == context->live ? 0 : sched->slice_ns);
 }
 
 static bool is_before(const struct vmm_sched *sched, const struct vmm_node *node,

@@ -52,6 +52,7 @@ static uint64_t use_in_place(struct vmm_adapter *adapter, struct vmm_dma *dma, u
 {
 	const struct vmm_use_in_place use = {
 		.instances = dma->instances,
+		.instance_count = dma->list_count,
 		.patches = dma->patches,
 		.first = dma->patch_start,
 		.end = dma->patch_end,
@@ -91,6 +92,10 @@ static uint64_t settle(struct vmm_adapter *adapter, struct vmm_dma *dma, uint64_
 	needed = !dma->owner && vmm_gather_is_needless(dma)
 			 ? use_in_place(adapter, dma, preparation, needed)
 			 : settle_addresses(adapter, dma, preparation, needed);
+	if (!vmm_context_memory_is_none(dma)) /* PRE-11 */
+		needed = vmm_max_u64(needed, vmm_context_allocations_use(
+						     dma->context->device, dma->context,
+						     dma->packet.timeline, dma->packet.sequence));
 	return adapter->wddm2 ? settle_list(adapter->sched, dma, needed) : needed;
 }
 

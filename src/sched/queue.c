@@ -175,9 +175,12 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	DXGKARG_SUBMITCOMMAND args = packet->submit;
 	uint32_t process = 0, handle = 0;
 
+	sched->node[index].current = NULL;
 	if (!packet->paging) {
-		const struct vmm_context *context =
-			vmm_dma_of((struct vmm_packet *)packet)->context;
+		struct vmm_context *context = vmm_dma_of((struct vmm_packet *)packet)->context;
+
+		if (vmm_unlikely(!vmm_list_empty(&context->device->context_allocations)))
+			sched->node[index].current = context; /* SUB-20 */
 		process = context->device->process->id;
 		handle = context->handle;
 	}
@@ -612,7 +615,20 @@ static NTSTATUS sink_invalidate_hw_context(void *context, HANDLE hw_context, boo
 	return vmm_hw_invalidate(adapter->sched, hw_context, collateral);
 }
 
+static NTSTATUS sink_create_context_allocation(void *context,
+					       DXGKARGCB_CREATECONTEXTALLOCATION *args)
+{
+	return vmm_context_memory_create(((struct vmm_adapter *)context)->sched, args);
+}
+
+static NTSTATUS sink_destroy_context_allocation(void *context, HANDLE allocation)
+{
+	return vmm_context_memory_destroy(((struct vmm_adapter *)context)->sched, allocation);
+}
+
 const struct vmm_port_sink vmm_sched_port_sink = {
+	.create_context_allocation = sink_create_context_allocation,
+	.destroy_context_allocation = sink_destroy_context_allocation,
 	.invalidate_hw_context = sink_invalidate_hw_context,
 	.interrupt = sink_interrupt,
 	.dpc = sink_dpc,

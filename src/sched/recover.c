@@ -135,6 +135,7 @@ static void settle_node(struct vmm_sched *sched, struct vmm_node *node)
 	sched->hardware_total -= node->hardware_count;
 	node->hardware_count = 0;
 	node->queried_ns = 0;
+	node->current = NULL; /* SUB-20: a GPU that was reset is on no context */
 	node->last_completed = node->last_submitted;
 }
 

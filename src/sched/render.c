@@ -12,7 +12,6 @@ enum {
 	ENTRY_OFFER = VMM_USES_OFFER,
 	OFFER_PRIORITY_MAX = 4,
 	ENTRY_RESERVED = (int)0xFFFFFFE0,
-	ENTRIES_AHEAD = 12,
 	RENDER_RESIZE_FLAGS = 0x7,
 	RENDER_NULL = 0x8,
 };
@@ -207,7 +206,8 @@ _Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
 static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 {
 	const struct vmm_device *device = s->context->device;
-	const struct vmm_handle_table handles = device->process->handles; /* its lock is held */
+	const struct vmm_handle_view handles =
+		vmm_handle_view(&device->process->handles); /* its lock is held */
 	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
 	DXGK_ALLOCATIONLIST *list = dma->list;
 	struct vmm_instance **instances = dma->instances;
@@ -215,9 +215,12 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
 
 	for (uint32_t i = 0; i < count; i++) {
+		/* A hint, for which it may be read a second time. */
+		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+			vmm_ref_expect(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
 		const D3DDDI_ALLOCATIONLIST entry = entries[i];
 		const struct vmm_ref *ref =
-			vmm_handle_lookup(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
+			vmm_handle_find(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
 		uses[i] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
 		if (vmm_unlikely(ref && ref->device != device))
 			ref = NULL; /* DMA-16 */
@@ -458,6 +461,9 @@ static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t seq
 	for (uint32_t i = 0; i < count; i++) {
 		struct vmm_instance *instance = instances[i];
 
+		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+			vmm_prefetch((uintptr_t)instances[i + VMM_LIST_AHEAD] +
+				     offsetof(struct vmm_instance, queued));
 		if (vmm_unlikely(!instance))
 			continue;
 		atomic_store_explicit(&instance->queued[timeline], sequence, memory_order_relaxed);

@@ -14,6 +14,7 @@ static void wake(struct vmm_adapter *adapter)
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
+	.switch_context = vmm_sched_switch_context,
 	.kick = vmm_sched_kick,
 	.wake = wake,
 };
@@ -36,6 +37,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 	vmm_list_init(&sched->free_paging);
 	vmm_list_init(&sched->mapped_dma);
 	vmm_list_init(&sched->stepping);
+	vmm_list_init(&sched->making);
 	vmm_list_init(&sched->free_software);
 	for (uint32_t n = 0; n < VMM_NODES_MAX; n++) {
 		vmm_list_init(&sched->node[n].paging);
@@ -321,25 +323,37 @@ static void submit_part(struct vmm_sched *sched, struct vmm_packet *packet, uint
 	vmm_queue_ready(sched, packet);
 }
 
-static uint64_t submit_paging(struct vmm_adapter *adapter,
-			      const struct vmm_paging_portion *portions, uint32_t count)
+bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
+			     uint64_t *sequence)
 {
-	struct vmm_sched *sched = adapter->sched;
+	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_timeline *timeline = &adapter->timeline[adapter->paging_timeline];
-	struct vmm_list taken;
-	uint64_t sequence = 0;
 
-	vmm_list_init(&taken);
-	while (!take_paging_packets(sched, &taken, count, &sequence)) {
+	vmm_list_init(taken);
+	while (!take_paging_packets(sched, taken, count, sequence)) {
 		uint64_t oldest = atomic_load(&timeline->completed) + 1;
 
 		if (vmm_ok(wait_locked(adapter, adapter->paging_timeline, oldest,
 				       VIDMM_WAIT_PAGING_BUFFER)))
 			continue;
-		if (atomic_load(&adapter->recovering)) /* it goes the way of those in flight */
-			return atomic_fetch_add(&timeline->queued, 1) + 1;
+		if (atomic_load(&adapter->recovering)) { /* it goes the way of those in flight */
+			*sequence = atomic_fetch_add(&timeline->queued, 1) + 1;
+			return false;
+		}
 		give_up_locked(adapter);
 	}
+	return true;
+}
+
+static uint64_t submit_paging(struct vmm_adapter *adapter,
+			      const struct vmm_paging_portion *portions, uint32_t count)
+{
+	struct vmm_sched *sched = adapter->sched;
+	struct vmm_list taken;
+	uint64_t sequence = 0;
+
+	if (!vmm_paging_packets_take(sched, &taken, count, &sequence))
+		return sequence;
 	for (uint32_t i = 0; i < count; i++) {
 		struct vmm_list *link = taken.next;
 

@@ -22,6 +22,7 @@ struct vmm_step {
 	struct vmm_list link; /* in context->steps.queue */
 	uint8_t kind;         /* enum vmm_step_kind */
 	bool begun, told;     /* a wait: it has been reached; it is over, and that has been told */
+	bool said;            /* that it holds the context, or stands behind what does (MFN-31) */
 	bool over;            /* its end came before it could be withdrawn: it will be told */
 	struct vmm_context *context;
 	struct vmm_software *software; /* of a wait or signal */
@@ -251,10 +252,14 @@ struct vmm_node {
 	bool stale; /* what is next needs a newer one, and with it PASSIVE_LEVEL: one of the chores */
 	uint64_t busy_ns; /* its time that completed packets took */
 	uint64_t clock_ns[VMM_LEVELS];
-	const struct vmm_context *holder; /* whose slice it is; only compared */
-	/* Who queued what here; under the submit lock. Contexts are only compared: one that is gone has nothing queued. */
-	const struct vmm_context *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
-	const struct vmm_context *newest_owner;
+	/*
+	 * vmm_context.live, since these outlast contexts: another one may have the memory of one that is gone, but never its
+	 * number. What a node chooses would depend on the memory allocator otherwise.
+	 */
+	const void *holder; /* whose slice it is */
+	/* Who queued what here; under the submit lock. */
+	const void *owner[VMM_TIMELINE_AHEAD]; /* of the packet of that number */
+	const void *newest_owner;
 	uint64_t newest_of_others;         /* the newest packet that is not the newest owner's */
 	uint64_t flipped[VMM_SOURCES_MAX]; /* the newest flip of each source here; submit lock */
 	_Atomic uint32_t reported;         /* newest completed fence the interrupt told; DIRQL */
@@ -263,6 +268,8 @@ struct vmm_node {
 	_Atomic uint32_t fault_head, fault_tail;
 	struct vmm_page_fault page_fault[VMM_PAGE_FAULTS_MAX]; /* likewise */
 	_Atomic uint32_t page_fault_head, page_fault_tail;
+	/* Whose packet was submitted last, if its device has context allocations; NULL: paging, or others. Paging lock. */
+	struct vmm_context *current;
 	uint32_t last_completed; /* fence */
 	uint32_t last_submitted;
 	/* Of the packet that is first in `hardware`; guarded by the state lock (watch.c). */
@@ -312,7 +319,8 @@ struct vmm_sched {
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
 	uint32_t slot_words;
-	void *system_device;           /* its contexts are the adapter's paging_context */
+	struct vmm_list making; /* vmm_making.link (context_memory.c); guarded by the state lock */
+	void *system_device;    /* its contexts are the adapter's paging_context */
 	struct vmm_display *display;   /* NULL: the adapter shows nothing */
 	struct vmm_periodic *periodic; /* likewise */
 	struct vmm_os_thread *worker;
@@ -503,6 +511,36 @@ static inline bool vmm_gather_is_needless(const struct vmm_dma *dma)
 }
 /* What a packet of a 2.x device needs, as of sched->preparations. */
 struct vmm_residency_set vmm_gather_set(const struct vmm_sched *sched, const struct vmm_dma *dma);
+/* context_memory.c: context allocations (PRE-11, SUB-20) */
+/* What the miniport is making on this thread, and may make memory for; context NULL: the device. */
+struct vmm_making {
+	struct vmm_list link;
+	struct vmm_device *device;
+	const struct vmm_context *context;
+	const struct vmm_os_thread *thread;
+};
+void vmm_making_begin(struct vmm_making *making, struct vmm_device *device,
+		      const struct vmm_context *context);
+void vmm_making_end(struct vmm_making *making);
+NTSTATUS vmm_context_memory_create(struct vmm_sched *sched,
+				   DXGKARGCB_CREATECONTEXTALLOCATION *args);
+NTSTATUS vmm_context_memory_destroy(struct vmm_sched *sched, HANDLE allocation);
+/* Of the context that runs the buffer, and of those that run it with it, in memory as of that preparation. */
+vmm_status vmm_context_memory_gather(struct vmm_dma *dma, uint64_t preparation) VMM_MUST_CHECK;
+bool vmm_context_memory_is_in_place(const struct vmm_dma *dma);
+static inline bool vmm_context_memory_is_none(const struct vmm_dma *dma)
+{
+	return vmm_likely(vmm_list_empty(&dma->context->device->context_allocations) &&
+			  !dma->users);
+}
+/* Its packets are complete, the miniport is about to end it: no node is on it any more. No lock held. */
+void vmm_context_memory_leave(struct vmm_context *context);
+/* of struct vmm_memory_engine */
+uint64_t vmm_sched_switch_context(struct vmm_adapter *adapter, const struct vmm_device *device,
+				  const void *context);
+/* sched.c: packets of one number of the paging timeline, which is given out. Waits where there are none; false: in vain. */
+bool vmm_paging_packets_take(struct vmm_sched *sched, struct vmm_list *taken, uint32_t count,
+			     uint64_t *sequence);
 /* split.c; paging lock held */
 /* The first and one after the last patch location of those that share the SplitOffset of `patch`. */
 uint32_t vmm_split_group(const struct vmm_dma *dma, uint32_t patch);

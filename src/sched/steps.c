@@ -130,14 +130,33 @@ static void release_buffer(struct vmm_sched *sched, struct vmm_step *step)
 	atomic_fetch_add(&sched->prepare_count, 1);
 }
 
+/* MFN-31: what was said to be held, or to stand behind it, is so no longer. */
+VMM_COLD static void say_end(const struct vmm_step *step, bool dropped)
+{
+	uint32_t reason = dropped ? VIDMM_SYNC_DROPPED : VIDMM_SYNC_SIGNALED;
+
+	if (step->kind == VMM_STEP_WAIT)
+		reason = dropped ? VIDMM_SYNC_GIVEN_UP : VIDMM_SYNC_RELEASED;
+	vmm_sync_packet_say(&step->software->sync, reason, step->context->handle);
+}
+
 /* The context is beyond the step. What all that named it are beyond is to be finished. */
 static struct vmm_software *leave(struct vmm_sched *sched, struct vmm_step *step, bool dropped)
 {
 	struct vmm_software *software = step->software;
 
+	if (vmm_unlikely(step->said))
+		say_end(step, dropped);
 	pop(sched, step);
 	software->dropped |= dropped;
 	return --software->left ? NULL : software;
+}
+
+/* MFN-31: who is held by what is said to whoever listens. */
+static bool is_heard(const struct vmm_context *context)
+{
+	return vmm_unlikely(
+		vmm_observe_stamps(context->device->adapter->observe, VIDMM_EVENT_SYNC));
 }
 
 /* False: it waits. */
@@ -149,9 +168,12 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 	if (step->told)
 		return true;
 	if (!step->begun && !is_hopeless(context)) {
+		uint32_t holds = is_heard(context) ? context->handle : 0;
+
 		step->begun = true;
-		if (vmm_sync_packet_begin(&step->software->sync))
+		if (vmm_sync_packet_begin(&step->software->sync, holds))
 			return true;
+		step->said = holds != 0;
 	}
 	if (!step->begun)
 		return *dropped = true;
@@ -189,7 +211,20 @@ static void finish(struct vmm_sched *sched, struct vmm_software *software)
 	give_software(sched, software);
 }
 
-/* True: packets to be prepared have come. State lock held, but while signals are done. */
+/*
+ * Whose `told` this thread is going to look at, having done a signal: the worker need not be woken for what that satisfies. (With the
+ * simulator all threads are one. While it is set somebody is on his way there, whoever set it.)
+ */
+static _Thread_local const struct vmm_sched *looking;
+
+static void finish_and_look(struct vmm_sched *sched, struct vmm_software *software)
+{
+	looking = sched;
+	finish(sched, software);
+	looking = NULL;
+}
+
+/* True: packets to be prepared have come. State lock held, but while signals are done: then the caller looks at `told` afterwards. */
 static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 {
 	struct vmm_os_mutex *lock = &sched->adapter->state_lock;
@@ -214,7 +249,7 @@ static bool go_locked(struct vmm_sched *sched, struct vmm_context *context)
 		if (vmm_unlikely(rewinds(software)) && !software->dropped)
 			vmm_sync_packet_signal(&software->sync);
 		vmm_os_mutex_unlock(lock);
-		finish(sched, software);
+		finish_and_look(sched, software);
 		vmm_os_mutex_lock(lock);
 	}
 	context->steps.advancing = false;
@@ -258,9 +293,11 @@ bool vmm_steps_advance(struct vmm_sched *sched)
 	if (vmm_likely(!atomic_load(&sched->stepping_count)))
 		return false;
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	take_told_locked(sched);
-	while ((context = find_actionable(sched)) != NULL)
-		released |= go_locked(sched, context);
+	do {
+		take_told_locked(sched);
+		while ((context = find_actionable(sched)) != NULL)
+			released |= go_locked(sched, context);
+	} while (atomic_load(&sched->told));
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return released;
 }
@@ -282,6 +319,8 @@ static void tell(struct vmm_sync_wait *wait)
 	do
 		software->next_told = first;
 	while (!atomic_compare_exchange_weak(&sched->told, &first, software));
+	if (looking == sched)
+		return;
 	vmm_progress_signal(adapter); /* the worker may wait for the GPU */
 	vmm_worker_wake(sched);
 }
@@ -310,12 +349,12 @@ static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 		if (!software->more)
 			return STATUS_NO_MEMORY;
 	}
-	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device, &sync->request);
+	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device,
+						 &context->steps.owner, &sync->request);
 	if (!vmm_ok(status))
 		return status;
 	software->sync.wait.tell = tell;
 	software->sync.wait.tellers = &context->device->adapter->sched->tellers;
-	software->sync.owner = &context->steps.owner;
 	software->own.context = context;
 	software->left = 1 + sync->other_count;
 	software->dropped = false;
@@ -369,9 +408,14 @@ static void push_locked(struct vmm_sched *sched, struct vmm_software *software,
 			struct vmm_step *step)
 {
 	step->kind = software->sync.signal ? VMM_STEP_SIGNAL : VMM_STEP_WAIT;
-	step->begun = step->told = step->over = false;
+	step->begun = step->told = step->over = step->said = false;
 	step->software = software;
 	step->after = step->context->last_sequence;
+	if (vmm_unlikely(software->sync.signal && step->context->steps.holding) &&
+	    is_heard(step->context)) {
+		step->said = true;
+		vmm_sync_packet_say(&software->sync, VIDMM_SYNC_QUEUED, step->context->handle);
+	}
 	push(sched, step);
 }
 
@@ -399,6 +443,8 @@ static NTSTATUS queue(struct vmm_sched *sched, struct vmm_software *software,
 		if (!context->steps.advancing)
 			*released = go_locked(sched, context);
 		vmm_os_mutex_unlock(lock);
+		if (vmm_unlikely(atomic_load(&sched->told)))
+			*released |= vmm_steps_advance(sched);
 		return STATUS_SUCCESS;
 	}
 	vmm_os_mutex_unlock(lock);

@@ -23,7 +23,11 @@ static void send_notice(const struct vmm_registration *r, uint32_t what, uint32_
 						  .context = r->context,
 						  .bytes = bytes};
 
+	const struct vmm_server_hooks *hooks = &r->session->server->hooks;
+
 	vmm_views_notice(&r->session->views, &notice);
+	if (hooks->noticed)
+		hooks->noticed(hooks->context, &r->session->views.viewer);
 }
 
 static void APIENTRY trim_process(D3DKMT_TRIMNOTIFICATION *args)

@@ -130,38 +130,70 @@ struct request {
 	vmm_status status; /* a refusal */
 };
 
+/* How often something was refused because of a limit of the client's. */
+static uint32_t refusals(struct vmm_process *process)
+{
+	return atomic_load(&process->handles.refused) + atomic_load(&process->account->refused);
+}
+
+/* To the call a limit is memory that there is none of. */
+VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct request *request,
+				      int32_t status)
+{
+	if (status >= 0)
+		return status;
+	vmm_reason(session->server->host->world.observe, VMM_INSUFFICIENT_RESOURCES,
+		   session->process_id, 0,
+		   "%s: the client has as much as it may (limits: %u "
+		   "handles, %llu bytes)",
+		   request->operation->name, session->server->options.limits.handles,
+		   (unsigned long long)session->server->options.limits.memory_bytes);
+	vmm_serve_log(session->server, "client %u is refused %s: it has as much as it may",
+		      session->process_id, request->operation->name);
+	return status == VMM_NO_MEMORY ? VMM_INSUFFICIENT_RESOURCES : status;
+}
+
 static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
 {
-	struct vmm_process *before = vmm_kmt_serve(vidmm_core_process(session->process));
+	/* Where threads are coroutines of one, it is their own word that says for whom they work. */
+	struct vmm_process *(*work_for)(struct vmm_process *) =
+		session->server->hooks.stepped ? vmm_kmt_enter : vmm_kmt_serve;
+	struct vmm_process *process = vidmm_core_process(session->process);
+	struct vmm_process *before = work_for(process);
 	void *device = vmm_serve_device(session, request->head.device);
+	uint32_t refused = refusals(process);
 	int32_t status = request->function(session, device, argument);
 
-	(void)vmm_kmt_serve(before);
+	(void)work_for(before);
+	if (vmm_unlikely(refusals(process) != refused))
+		status = explain_limit(session, request, status);
 	return status;
 }
 
-/* The channel is inside from here until leave(). False: nothing is to be begun. */
-static bool enter(struct vmm_channel *channel, vmm_status *status)
+/* May it begin? Nothing that has ended begins anything. */
+static bool may_begin(const struct vmm_channel *channel)
 {
-	atomic_store(&channel->inside, 1);
-	if (atomic_load(&channel->session->ended) ||
-	    (channel->first && atomic_load(&channel->session->hung_up))) {
-		*status = VMM_DEVICE_REMOVED;
-		return false;
-	}
-	if (!vmm_worker_leave(channel->server)) {
-		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
-			      channel->session->process_id);
-		*status = VMM_INSUFFICIENT_RESOURCES;
-		return false;
-	}
-	return true;
+	return !atomic_load(&channel->session->ended) &&
+	       !(channel->first && atomic_load(&channel->session->hung_up));
 }
 
-static void leave(struct vmm_channel *channel)
+/* Does the call, with the channel inside, and another worker waiting. */
+static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
+		       const struct request *request, int32_t *result)
 {
-	vmm_worker_return(channel->server);
-	atomic_store(&channel->inside, 0);
+	bool left_before = worker->left;
+
+	if (!may_begin(channel))
+		return VMM_DEVICE_REMOVED;
+	if (!left_before && !vmm_worker_leave(worker)) {
+		vmm_serve_log(channel->server, "client %u is refused a call: no thread can be made",
+			      channel->session->process_id);
+		return VMM_INSUFFICIENT_RESOURCES;
+	}
+	*result = execute(channel->session, request, vmm_wire_argument(&worker->call));
+	if (!left_before)
+		vmm_worker_return(worker);
+	return VMM_OK;
 }
 
 static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *channel,
@@ -171,12 +203,11 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 	struct vmm_message_answer answer = {.answered = 1, .tag = request->head.tag};
 	vmm_status status;
 
-	if (!enter(channel, &status)) {
-		atomic_store(&channel->inside, 0);
+	atomic_store(&channel->inside, 1);
+	status = call(worker, channel, request, &answer.status);
+	atomic_store(&channel->inside, 0);
+	if (!vmm_ok(status))
 		return refuse(channel, &request->head, status);
-	}
-	answer.status = execute(session, request, vmm_wire_argument(&worker->call));
-	leave(channel);
 	status = vmm_wire_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
 		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)

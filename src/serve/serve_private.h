@@ -17,6 +17,7 @@
 
 #define VMM_RANK_REGISTRATIONS 4u
 #define VMM_RANK_SERVER        5u
+#define VMM_SERVE_MOMENT_US    4000 /* how long a worker waits for a client that asks at once */
 #define VMM_SERVE_WINDOW_MAX   ((uint64_t)1 << 42) /* more of a window is not used */
 #define VMM_SERVE_ADDRESS_END  ((uint64_t)1 << 47) /* of a program's addresses */
 
@@ -43,6 +44,7 @@ struct vmm_channel {
 	struct vmm_session *
 		session; /* NULL: a stranger. Only its handler, of which there is one at a time, changes it */
 	uint64_t views;          /* what its last answer said; the handler's */
+	uint64_t answered_ns;    /* when a request was through; the handler's */
 	_Atomic uint32_t inside; /* 1: its request is being executed */
 	_Atomic uint64_t requests;
 	struct vmm_list
@@ -130,15 +132,39 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
+	bool left; /* it does not count as waiting */
 };
 /* A request may block: another worker waits when this returns. False: there is none, and none can be made. */
-bool vmm_worker_leave(struct vidmm_server *server);
-void vmm_worker_return(struct vidmm_server *server);
+bool vmm_worker_leave(struct vmm_worker *worker);
+void vmm_worker_return(struct vmm_worker *worker);
 /* The first ones. */
 vmm_status vmm_workers_start(struct vidmm_server *server) VMM_MUST_CHECK;
 /* All end; comes back when they have. */
 void vmm_workers_end(struct vidmm_server *server);
 void vmm_channel_arm(struct vmm_channel *channel);
+
+/* What an epoll event is about, is done. */
+void vmm_worker_handle(struct vmm_worker *worker, uint64_t data);
+void vmm_worker_destroy(struct vmm_worker *worker);
+
+/* ---- step.c: worlds with one thread (sim) ---- */
+/*
+ * A server without threads: whoever sends it something calls vmm_server_step, which does what there is to do. A call that blocks
+ * holds the caller, as it would within one process. `shown` hears of each view instruction when it has been sent, under locks of the core.
+ */
+struct vmm_server_hooks {
+	bool stepped;
+	void (*shown)(void *context, struct vmm_os_viewer *viewer);
+	/* A notice has been sent; no lock is held. */
+	void (*noticed)(void *context, struct vmm_os_viewer *viewer);
+	void *context;
+};
+vmm_status vmm_server_create_hooked(struct vidmm_host *host,
+				    const struct vidmm_server_options *options,
+				    const struct vmm_server_hooks *hooks,
+				    struct vidmm_server **server) VMM_MUST_CHECK;
+void vmm_server_step(struct vidmm_server *server);
+void vmm_server_steps_finish(struct vidmm_server *server);
 
 /* ---- server.c ---- */
 struct vmm_listener {
@@ -150,7 +176,9 @@ struct vmm_listener {
 struct vidmm_server {
 	struct vidmm_host *host;
 	struct vidmm_server_options options;
-	int epoll, deaths, end; /* end: an eventfd */
+	struct vmm_server_hooks hooks;
+	struct vmm_list spare_steps; /* workers without a thread; guarded by lock */
+	int epoll, deaths, end;      /* end: an eventfd */
 	int spare; /* a descriptor that can be done without, so that a client can be turned away */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;

@@ -78,20 +78,19 @@ static bool open_all(struct vidmm_server *server)
 	       vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, server->end, EPOLLIN, VMM_SOURCE_END);
 }
 
-vidmm_status vidmm_server_create(struct vidmm_host *host,
-				 const struct vidmm_server_options *options,
-				 struct vidmm_server **result)
+vmm_status vmm_server_create_hooked(struct vidmm_host *host,
+				    const struct vidmm_server_options *options,
+				    const struct vmm_server_hooks *hooks,
+				    struct vidmm_server **result)
 {
-	if (!host || !options || !result || options->struct_size != sizeof(*options))
-		return VMM_INVALID_PARAMETER;
-	if (vmm_os_kind(host->world.os) != VMM_OS_LINUX)
-		return VMM_NOT_SUPPORTED;
 	struct vidmm_server *server = vmm_calloc(1, sizeof(*server));
 	vmm_status status = VMM_NO_MEMORY;
 
 	if (!server)
 		return status;
 	server->host = host;
+	server->hooks = *hooks;
+	vmm_list_init(&server->spare_steps);
 	take_limits(server, options);
 	vmm_list_init(&server->sessions);
 	vmm_list_init(&server->strangers);
@@ -99,7 +98,7 @@ vidmm_status vidmm_server_create(struct vidmm_host *host,
 	vmm_list_init(&server->ended);
 	vmm_os_mutex_init(&server->lock, host->world.os, VMM_RANK_SERVER, "server");
 	if (open_all(server))
-		status = vmm_workers_start(server);
+		status = hooks->stepped ? VMM_OK : vmm_workers_start(server);
 	if (vmm_ok(status)) {
 		*result = server;
 		return VMM_OK;
@@ -108,6 +107,19 @@ vidmm_status vidmm_server_create(struct vidmm_host *host,
 	vmm_os_mutex_finish(&server->lock);
 	vmm_free(server);
 	return status;
+}
+
+vidmm_status vidmm_server_create(struct vidmm_host *host,
+				 const struct vidmm_server_options *options,
+				 struct vidmm_server **result)
+{
+	const struct vmm_server_hooks none = {0};
+
+	if (!host || !options || !result || options->struct_size != sizeof(*options))
+		return VMM_INVALID_PARAMETER;
+	if (vmm_os_kind(host->world.os) != VMM_OS_LINUX)
+		return VMM_NOT_SUPPORTED;
+	return vmm_server_create_hooked(host, options, &none, result);
 }
 
 static bool nobody_left(struct vidmm_server *server)
@@ -131,9 +143,16 @@ void vidmm_server_destroy(struct vidmm_server *server)
 		vmm_session_end_all(server, "is cut off: the host ends");
 		if (nobody_left(server))
 			break;
-		(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER, "end of clients", 0);
+		if (server->hooks.stepped) {
+			vmm_server_step(server);
+			vmm_os_yield(os);
+		} else {
+			(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER,
+					   "end of clients", 0);
+		}
 	}
 	vmm_workers_end(server);
+	vmm_server_steps_finish(server);
 	while (!vmm_list_empty(&server->listeners)) {
 		struct vmm_listener *listener =
 			vmm_container_of(server->listeners.next, struct vmm_listener, link);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { STRANGERS_MAX = 64 };
@@ -118,6 +119,7 @@ static bool add_stranger(struct vidmm_server *server, struct vmm_channel *channe
 
 vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 {
+	static const struct timeval moment = {.tv_usec = VMM_SERVE_MOMENT_US};
 	struct vmm_channel *channel = vmm_calloc(1, sizeof(*channel));
 	socklen_t length = sizeof(channel->peer);
 	vmm_status status = VMM_INVALID_PARAMETER;
@@ -129,7 +131,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	channel->server = server;
 	channel->fd = fd;
 	if (!is_packet_socket(fd) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length))
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &channel->peer, &length) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment)))
 		goto out_channel;
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
@@ -250,12 +253,26 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.window_address = hello->window_address,
 		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
 		.unread_bytes = server->options.limits.unread_bytes,
+		.alone = server->hooks.stepped,
+		.shown = server->hooks.shown,
+		.shown_context = server->hooks.context,
 	};
 
 	if (!vmm_ok(vmm_views_init(&session->views, &config)))
 		return false;
 	packet->fd_count = 0; /* they are the session's */
 	return true;
+}
+
+/* Before it has anything. */
+static bool limit(struct vmm_session *session)
+{
+	const struct vidmm_client_limits *limits = &session->server->options.limits;
+	struct vmm_process *process = vidmm_core_process(session->process);
+
+	process->handles.limit = limits->handles;
+	process->account = vmm_account_create(limits->memory_bytes);
+	return process->account;
 }
 
 static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet *packet,
@@ -284,9 +301,13 @@ static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet
 						&session->process)))
 		goto out_views;
 	session->process_id = vidmm_process_id(session->process);
+	if (!limit(session))
+		goto out_process;
 	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
 			  "registrations");
 	return session;
+out_process:
+	vidmm_process_close(session->process);
 out_views:
 	vmm_views_finish(&session->views);
 out_session:
@@ -472,13 +493,6 @@ void vmm_session_deaths(struct vidmm_server *server)
 
 /* ---- who is there ---- */
 
-static void count_handle(void *count, uint32_t handle, void *object)
-{
-	(void)handle;
-	(void)object;
-	++*(uint64_t *)count;
-}
-
 static void describe(struct vmm_session *session, struct vidmm_client_info *info)
 {
 	struct vmm_process *process = vidmm_core_process(session->process);
@@ -490,6 +504,7 @@ static void describe(struct vmm_session *session, struct vidmm_client_info *info
 		.uid = session->uid,
 		.channels = session->channel_count,
 		.requests = session->requests,
+		.memory_bytes = atomic_load(&process->account->bytes),
 	};
 	memcpy(info->name, session->name, sizeof(info->name));
 	vmm_list_for_each (pos, &session->channels) {
@@ -501,7 +516,7 @@ static void describe(struct vmm_session *session, struct vidmm_client_info *info
 	vmm_os_mutex_lock(&process->lock);
 	vmm_list_for_each (pos, &process->devices)
 		info->devices++;
-	vmm_handle_for_each(&process->handles, count_handle, &info->handles);
+	info->handles = process->handles.used;
 	vmm_os_mutex_unlock(&process->lock);
 }
 

@@ -142,9 +142,11 @@ static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view
 
 	message.u.view.head = (struct vmm_message_head){
 		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_VIEW, .descriptors = fd >= 0};
-	message.u.view.number = ++views->number;
+	message.u.view.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
-	return views->number;
+	if (views->config.shown)
+		views->config.shown(views->config.shown_context, &views->viewer);
+	return message.u.view.number;
 }
 
 void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice)
@@ -154,25 +156,22 @@ void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *
 	message.u.notice.head =
 		(struct vmm_message_head){.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_NOTICE};
 	vmm_os_mutex_lock(&views->lock);
-	message.u.notice.number = ++views->number;
+	message.u.notice.number = atomic_fetch_add(&views->number, 1) + 1;
 	send_locked(views, &message);
 	vmm_os_mutex_unlock(&views->lock);
 }
 
 uint64_t vmm_views_number(struct vmm_views *views)
 {
-	vmm_os_mutex_lock(&views->lock);
-	uint64_t number = views->number;
-	vmm_os_mutex_unlock(&views->lock);
-	return number;
+	return atomic_load(&views->number);
 }
 
 void vmm_views_executed(struct vmm_views *views, uint64_t number)
 {
-	vmm_os_mutex_lock(&views->lock);
-	if (number > views->executed)
-		views->executed = number;
-	vmm_os_mutex_unlock(&views->lock);
+	uint64_t before = atomic_load_explicit(&views->executed, memory_order_relaxed);
+
+	while (number > before && !atomic_compare_exchange_weak(&views->executed, &before, number))
+		;
 }
 
 void vmm_views_end(struct vmm_views *views, const char *why)
@@ -292,7 +291,7 @@ static bool is_made_locked(const struct vmm_views *views, uint64_t address)
 {
 	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
 
-	return record && record->mapped <= views->executed;
+	return record && record->mapped <= atomic_load(&views->executed);
 }
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
@@ -301,7 +300,7 @@ static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint6
 	struct uffdio_register request = {.range = {.start = address, .len = length},
 					  .mode = UFFDIO_REGISTER_MODE_WP};
 
-	if (views->dead)
+	if (views->dead || views->config.alone)
 		return VMM_OK; /* it has no more to say */
 	if (fd < 0 || !is_made_locked(views, address))
 		return VMM_NOT_SUPPORTED;

@@ -23,21 +23,25 @@ struct vmm_views_config {
 	int epoll;         /* tells `data` when the socket can be written to again */
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
+	bool alone; /* nobody stores while something moves: freezing needs nothing */
+	/* Hears of each instruction that has been sent, with the lock; NULL: nobody. */
+	void (*shown)(void *context, struct vmm_os_viewer *viewer);
+	void *shown_context;
 };
 
 struct vmm_views {
 	struct vmm_os_viewer viewer;
 	struct vmm_views_config config;
 	struct vmm_os_mutex lock;
+	_Atomic uint64_t number;   /* of the last message; grows under lock */
+	_Atomic uint64_t executed; /* the client has, up to here; without the lock */
 	/* Guarded by lock. */
 	struct vmm_range_heap *heap;            /* NULL: the client has no window */
 	struct vmm_view_record *records;        /* by address */
 	struct vmm_view_message *first, **last; /* that the socket had no room for */
 	uint64_t waiting_bytes;
-	uint64_t number;   /* of the last message */
-	uint64_t executed; /* the client has, up to here */
-	bool dead;         /* nothing is sent any more; the socket is shut down */
-	const char *why;   /* the client is to be cut off for; NULL: for nothing */
+	bool dead;       /* nothing is sent any more; the socket is shut down */
+	const char *why; /* the client is to be cut off for; NULL: for nothing */
 };
 
 /* On failure the descriptors are the caller's still. */

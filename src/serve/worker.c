@@ -25,7 +25,7 @@ void vmm_channel_arm(struct vmm_channel *channel)
 
 /* ---- threads ---- */
 
-static void destroy(struct vmm_worker *worker)
+void vmm_worker_destroy(struct vmm_worker *worker)
 {
 	vmm_packet_finish(&worker->packet);
 	vmm_wire_finish(&worker->call);
@@ -47,11 +47,11 @@ static void join_ended(struct vidmm_server *server)
 		if (!worker)
 			return;
 		pthread_join(worker->thread, NULL);
-		destroy(worker);
+		vmm_worker_destroy(worker);
 	}
 }
 
-static void handle(struct vmm_worker *worker, uint64_t data)
+void vmm_worker_handle(struct vmm_worker *worker, uint64_t data)
 {
 	struct vidmm_server *server = worker->server;
 	void *what = (void *)(uintptr_t)(data & ~(uint64_t)VMM_SOURCE_MASK);
@@ -104,7 +104,7 @@ static void *work(void *argument)
 			break;
 		}
 		if (count > 0)
-			handle(worker, event.data.u64);
+			vmm_worker_handle(worker, event.data.u64);
 	}
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count--;
@@ -150,21 +150,29 @@ static bool add(struct vidmm_server *server)
 	}
 	vmm_os_mutex_unlock(&server->lock);
 	if (!started)
-		destroy(worker);
+		vmm_worker_destroy(worker);
 	return started;
 }
 
-bool vmm_worker_leave(struct vidmm_server *server)
+bool vmm_worker_leave(struct vmm_worker *worker)
 {
-	if (atomic_fetch_sub(&server->waiting, 1) > 1 || add(server))
-		return true;
-	atomic_fetch_add(&server->waiting, 1);
-	return false;
+	struct vidmm_server *server = worker->server;
+
+	if (worker->left)
+		return false;
+	if (!server->hooks.stepped && atomic_fetch_sub(&server->waiting, 1) <= 1 && !add(server)) {
+		atomic_fetch_add(&server->waiting, 1);
+		return false;
+	}
+	worker->left = true;
+	return true;
 }
 
-void vmm_worker_return(struct vidmm_server *server)
+void vmm_worker_return(struct vmm_worker *worker)
 {
-	atomic_fetch_add(&server->waiting, 1);
+	worker->left = false;
+	if (!worker->server->hooks.stepped)
+		atomic_fetch_add(&worker->server->waiting, 1);
 }
 
 vmm_status vmm_workers_start(struct vidmm_server *server)
@@ -232,14 +240,17 @@ static bool serve_message(struct vmm_worker *worker, struct vmm_channel *channel
 }
 
 /* False: the channel has come to its end. */
-static bool receive(struct vmm_worker *worker, struct vmm_channel *channel)
+static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
 {
 	char why[128];
 
+	*some = false;
 	if (!vmm_packet_room(&worker->packet))
 		return true; /* it is told again at once; memory may come back */
-	switch (vmm_packet_receive(channel->fd, &worker->packet)) {
+	switch (wait ? vmm_packet_await(channel->fd, &worker->packet)
+		     : vmm_packet_receive(channel->fd, &worker->packet)) {
 	case VMM_RECEIVED:
+		*some = true;
 		return serve_message(worker, channel);
 	case VMM_RECEIVED_NOTHING:
 		return true;
@@ -258,21 +269,51 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel)
 	}
 }
 
-static void serve_channel(struct vmm_worker *worker, struct vmm_channel *channel)
+/*
+ * A program that asks again at once is waited for by the worker that answered it, for as long as SO_RCVTIMEO says, and not by
+ * all for all: that spares both the way through the epoll. One that stalls has nobody after that.
+ */
+#define AT_ONCE_NS 1000000u
+
+static bool asks_at_once(struct vmm_channel *channel, uint64_t now_ns)
 {
-	struct vidmm_server *server = worker->server;
-	bool open = receive(worker, channel);
+	return channel->session && !channel->server->hooks.stepped &&
+	       now_ns - channel->answered_ns < AT_ONCE_NS;
+}
+
+/* One message, or none. False: the channel has come to its end. */
+static bool serve_one(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
+{
+	bool open = receive(worker, channel, wait, some);
 
 	vmm_packet_close_fds(&worker->packet);
-	if (open && channel->session && atomic_load(&channel->session->ended))
-		open = false;
-	if (open) {
+	return open && !(channel->session && atomic_load(&channel->session->ended));
+}
+
+static bool serve_all(struct vmm_worker *worker, struct vmm_channel *channel)
+{
+	struct vmm_os *os = vmm_serve_os(worker->server);
+	bool at_once = asks_at_once(channel, vmm_os_now_ns(os)), some;
+	bool open = serve_one(worker, channel, false, &some);
+
+	if (open && at_once && vmm_worker_leave(worker)) {
+		while (open && some)
+			open = serve_one(worker, channel, true, &some);
+		vmm_worker_return(worker);
+	}
+	channel->answered_ns = vmm_os_now_ns(os);
+	return open;
+}
+
+static void serve_channel(struct vmm_worker *worker, struct vmm_channel *channel)
+{
+	if (serve_all(worker, channel)) {
 		vmm_channel_arm(channel);
 		return;
 	}
 	/* The end of a process may wait for the GPU. Without a worker more, others wait with it. */
-	bool left = vmm_worker_leave(server);
+	bool left = vmm_worker_leave(worker);
 	vmm_channel_close(channel);
 	if (left)
-		vmm_worker_return(server);
+		vmm_worker_return(worker);
 }

@@ -183,6 +183,7 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	object->type = request->type;
 	object->flags = request->flags;
 	object->luid = device->adapter->luid;
+	object->number = atomic_fetch_add(&object->world->sync_numbers, 1) + 1;
 	object->process = device->process->id;
 	object->word = object->type == VMM_SYNC_FENCE ? &object->value : NULL;
 	atomic_init(&object->references, 1);

@@ -150,8 +150,10 @@ static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_d
 		if (!vmm_ok(status))
 			return status;
 		vmm_sync_get(sync->object);
-		packet->wait.nodes[i] = (struct vmm_sync_node){
-			.object = sync->object, .wait = &packet->wait, .value = value};
+		packet->wait.nodes[i] = (struct vmm_sync_node){.object = sync->object,
+							       .wait = &packet->wait,
+							       .value = value,
+							       .handle = sync->handle};
 		packet->wait.count = i + 1;
 	}
 	return VMM_OK;
@@ -171,6 +173,7 @@ static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_de
 }
 
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
+				struct vmm_sync_owner *owner,
 				const struct vmm_sync_packet_request *request)
 {
 	struct vmm_process *process = device->process;
@@ -187,6 +190,10 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	packet->signal = request->signal;
 	packet->flags = request->flags;
 	packet->has_event = false;
+	packet->owner = owner;
+	packet->queuer = (struct vmm_sync_queuer){.owner = owner ? owner->number : 0,
+						  .process = process->id,
+						  .device = device->handle};
 	vmm_list_init(&packet->wait.link);
 	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
 		return fill_event(packet, device, request->event);
@@ -237,7 +244,37 @@ vmm_status vmm_sync_check_broadcast(const struct vmm_process *process, uint32_t 
 
 /* ---- when they are reached ---- */
 
-bool vmm_sync_packet_begin(struct vmm_sync_packet *packet)
+/* Of what has units the value of a call means nothing (SYN-30). */
+static void say(const struct vmm_sync_packet *packet, const struct vmm_sync_node *node,
+		uint32_t reason, uint32_t context)
+{
+	const struct vmm_sync_object *object = node->object;
+	bool by_value = vmm_sync_is_fence(object);
+
+	vmm_event(packet->wait.world->observe, VIDMM_EVENT_SYNC, packet->queuer.process, context,
+		  reason, object->number, by_value ? node->value : 0,
+		  by_value ? vmm_sync_value(object) : object->units, node->handle);
+}
+
+/* MFN-31: nobody looks for cycles, but who is held by what can be read. Sync lock held. */
+static void say_held_locked(const struct vmm_sync_packet *packet, uint32_t context)
+{
+	for (uint32_t i = 0; i < packet->wait.count; i++)
+		if (packet->wait.queued || packet->wait.nodes[i].rank)
+			say(packet, &packet->wait.nodes[i], VIDMM_SYNC_HELD, context);
+}
+
+void vmm_sync_packet_say(const struct vmm_sync_packet *packet, uint32_t reason, uint32_t context)
+{
+	uint32_t count = packet->signal ? packet->wait.count : 1;
+
+	vmm_os_mutex_lock(&packet->wait.world->sync_lock);
+	for (uint32_t i = 0; i < count && i < packet->wait.count; i++)
+		say(packet, &packet->wait.nodes[i], reason, context);
+	vmm_os_mutex_unlock(&packet->wait.world->sync_lock);
+}
+
+bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds)
 {
 	struct vmm_sync_wait *wait = &packet->wait;
 
@@ -245,6 +282,8 @@ bool vmm_sync_packet_begin(struct vmm_sync_packet *packet)
 	bool done = vmm_sync_class_of(wait->nodes[0].object)->by_value
 			    ? vmm_sync_wait_begin_locked(wait)
 			    : vmm_sync_queue_begin_locked(wait);
+	if (!done && holds)
+		say_held_locked(packet, holds);
 	vmm_os_mutex_unlock(&wait->world->sync_lock);
 	return done;
 }
@@ -264,7 +303,7 @@ void vmm_sync_packet_signal(struct vmm_sync_packet *packet)
 	for (uint32_t i = 0; i < packet->wait.count; i++) {
 		struct vmm_sync_node *node = &packet->wait.nodes[i];
 
-		vmm_sync_class_of(node->object)->signal(node, packet->owner, packet->flags);
+		vmm_sync_class_of(node->object)->signal(node, &packet->queuer, packet->flags);
 	}
 }
 

@@ -19,6 +19,7 @@ struct vmm_sync_node {
 	struct vmm_sync_object *object; /* a reference of the wait's */
 	struct vmm_sync_wait *wait;
 	uint64_t value;
+	uint32_t handle;                             /* of a packet: by which the call named it */
 	struct vmm_sync_node *left, *right, *parent; /* by value: in object->heap */
 	uint32_t rank;                               /* 0: it is not there */
 	struct vmm_list link;                        /* not by value: in object->queue */
@@ -42,20 +43,29 @@ struct vmm_sync_wait {
 	int event;
 };
 
-/* A context, to what it can hold: mutexes. Its address is who it is. */
+/* A context, to what it can hold: mutexes. */
 struct vmm_sync_owner {
-	struct vmm_device *device; /* constant */
+	struct vmm_device *
+		device; /* constant, like the number, which no other of the world has or will have */
+	uint64_t number;
 	/* Guarded by the sync lock: vmm_sync_object.held; in device->sync_owners once it has held something. */
 	struct vmm_list held, link;
 };
 static inline void vmm_sync_owner_init(struct vmm_sync_owner *owner, struct vmm_device *device)
 {
 	owner->device = device;
+	owner->number = atomic_fetch_add(&device->process->world->sync_owner_numbers, 1) + 1;
 	vmm_list_init(&owner->held);
 	vmm_list_init(&owner->link);
 }
 /* It ends: what it holds is free (MTX-06). No sync lock held. */
 void vmm_sync_owner_end(struct vmm_world *world, struct vmm_sync_owner *owner);
+
+/* Who queued a packet; of several contexts the first. It may have ended when the others get there. */
+struct vmm_sync_queuer {
+	uint64_t owner; /* its number; 0: a hardware queue */
+	uint32_t process, device;
+};
 
 #define VMM_SYNC_PACKET_NODES 4u /* so many need no memory */
 struct vmm_sync_packet {
@@ -65,7 +75,8 @@ struct vmm_sync_packet {
 	uint32_t capacity;
 	bool signal;
 	uint32_t flags;               /* of a signal: D3DDDICB_SIGNALFLAGS */
-	struct vmm_sync_owner *owner; /* whose queue reached it */
+	struct vmm_sync_owner *owner; /* of a wait: whose queue it is in */
+	struct vmm_sync_queuer queuer;
 	bool has_event; /* EnqueueCpuEvent: wait.event, our duplicate, instead of objects */
 };
 
@@ -86,9 +97,11 @@ struct vmm_sync_packet_request {
 };
 /*
  * VMM_INVALID_PARAMETER, VMM_ACCESS_DENIED, with a finding each; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event. Nothing to be cleared
- * then. The device is that of the context; the process lock is taken.
+ * then. The device is that of the context; owner: the context, NULL of a
+ * hardware queue; the process lock is taken.
  */
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
+				struct vmm_sync_owner *owner,
 				const struct vmm_sync_packet_request *request) VMM_MUST_CHECK;
 /* What the union of a call with that first object is (SYN-30, SYN-32). No live object: VMM_SYNC_VALUES_NONE. */
 enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };
@@ -102,9 +115,14 @@ vmm_status vmm_sync_check_broadcast(const struct vmm_process *process,
 
 /*
  * True: it is satisfied, and what it takes is the owner's. Otherwise wait.tell is called once, unless the packet is withdrawn
- * before. The state lock held at most.
+ * before. The state lock held at most. holds: what it holds from now on is said (MFN-31), of this context; 0: it is not.
  */
-bool vmm_sync_packet_begin(struct vmm_sync_packet *packet) VMM_MUST_CHECK;
+bool vmm_sync_packet_begin(struct vmm_sync_packet *packet, uint32_t holds) VMM_MUST_CHECK;
+/*
+ * MFN-31: VIDMM_EVENT_SYNC with that reason (enum vidmm_sync_reason) of a context: for each object of a signal, for the first of a
+ * wait. The state lock held at most.
+ */
+void vmm_sync_packet_say(const struct vmm_sync_packet *packet, uint32_t reason, uint32_t context);
 /* False: it is satisfied; wait.tell has been called or is about to be. The state lock held at most. */
 bool vmm_sync_packet_withdraw(struct vmm_sync_packet *packet);
 /* The owner's queue is there (of a broadcast: all are). The state lock held at most. */

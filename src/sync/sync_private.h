@@ -35,6 +35,7 @@ struct vmm_sync_object {
 	struct vmm_world *world;
 	uint32_t type, flags; /* of its creation */
 	uint32_t luid;        /* of the adapter that it was made on */
+	uint64_t number;      /* 1, 2, 3 ... of the world's, in order of creation */
 	_Atomic uint32_t references;
 	uint32_t
 		openings; /* handles of all processes; guarded by the sync lock, like the next one */

@@ -134,10 +134,10 @@ static vmm_status check_monitored(const struct vmm_sync *sync, const struct vmm_
 	return VMM_INVALID_PARAMETER;
 }
 
-static void signal_monitored(struct vmm_sync_node *node, struct vmm_sync_owner *owner,
+static void signal_monitored(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
 			     uint32_t flags)
 {
-	(void)owner;
+	(void)by;
 	if (vmm_sync_raise(node->object, node->value, flags & VMM_SYNC_ALLOW_REWIND))
 		vmm_sync_deliver(node->object);
 }
@@ -190,10 +190,10 @@ static vmm_status check_notification(const struct vmm_sync *sync, const struct v
 }
 
 /* CPN-03, CPN-09 */
-static void signal_notification(struct vmm_sync_node *node, struct vmm_sync_owner *owner,
+static void signal_notification(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
 				uint32_t flags)
 {
-	(void)owner, (void)flags;
+	(void)by, (void)flags;
 	vmm_os_event_set(node->object->event);
 }
 

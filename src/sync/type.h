@@ -41,7 +41,8 @@ struct vmm_sync_class {
 	bool (*take)(struct vmm_sync_node *node);
 	void (*put_back)(struct vmm_sync_node *node);
 	/* The signal is reached. No sync lock held. flags: VMM_SYNC_ALLOW_REWIND. */
-	void (*signal)(struct vmm_sync_node *node, struct vmm_sync_owner *owner, uint32_t flags);
+	void (*signal)(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
+		       uint32_t flags);
 	/* The owner ends: takes the object out of owner->held and frees it. Sync lock held; delivered afterwards. */
 	void (*owner_ends)(struct vmm_sync_object *object);
 };

@@ -53,23 +53,23 @@ static void put_back_mutex(struct vmm_sync_node *node)
 }
 
 /* MTX-04: what nobody has taken yet was made as its process's. */
-static bool may_free(const struct vmm_sync_object *object, const struct vmm_sync_owner *owner)
+static bool may_free(const struct vmm_sync_object *object, const struct vmm_sync_queuer *by)
 {
 	if (object->units)
 		return false;
-	return object->owner ? object->owner == owner
-			     : object->process == owner->device->process->id;
+	return object->owner ? object->owner->number == by->owner : object->process == by->process;
 }
 
 /* MTX-02, MTX-03 */
-static void signal_mutex(struct vmm_sync_node *node, struct vmm_sync_owner *owner, uint32_t flags)
+static void signal_mutex(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
+			 uint32_t flags)
 {
 	struct vmm_sync_object *object = node->object;
 	struct vmm_world *world = object->world;
 
 	(void)flags;
 	vmm_os_mutex_lock(&world->sync_lock);
-	bool frees = may_free(object, owner), was_free = object->units;
+	bool frees = may_free(object, by), was_free = object->units;
 	if (frees)
 		let_go(object);
 	vmm_os_mutex_unlock(&world->sync_lock);
@@ -77,10 +77,9 @@ static void signal_mutex(struct vmm_sync_node *node, struct vmm_sync_owner *owne
 		vmm_sync_deliver(object);
 	else
 		vmm_finding(
-			world->observe, "MTX-05", owner->device->process->id, 0,
+			world->observe, "MTX-05", by->process, 0,
 			"signal of a mutex by a context of device 0x%08x: %s, so nothing happens",
-			owner->device->handle,
-			was_free ? "it is free" : "another context holds it");
+			by->device, was_free ? "it is free" : "another context holds it");
 }
 
 const struct vmm_sync_class vmm_sync_mutex = {
@@ -108,7 +107,7 @@ static void put_back_unit(struct vmm_sync_node *node)
 }
 
 /* SEM-04, SEM-06: one packet, one unit, however many contexts it was in. */
-static void signal_semaphore(struct vmm_sync_node *node, struct vmm_sync_owner *owner,
+static void signal_semaphore(struct vmm_sync_node *node, const struct vmm_sync_queuer *by,
 			     uint32_t flags)
 {
 	struct vmm_sync_object *object = node->object;
@@ -122,7 +121,7 @@ static void signal_semaphore(struct vmm_sync_node *node, struct vmm_sync_owner *
 	if (room)
 		vmm_sync_deliver(object); /* SEM-05 */
 	else
-		vmm_finding(world->observe, "SEM-04", owner->device->process->id, 0,
+		vmm_finding(world->observe, "SEM-04", by->process, 0,
 			    "signal of a semaphore that has its %u units: dropped",
 			    object->units_max);
 }

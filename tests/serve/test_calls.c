@@ -52,7 +52,7 @@ static void a_call_that_fails_says_why(void **state)
 	assert_int_equal(args.hDevice, 0);
 	client_forget(&served.client);
 	raw_close(&raw);
-	served_await(&served, "gone without a farewell");
+	served_await(&served, "has gone");
 	served_stop(&served);
 }
 

@@ -540,6 +540,69 @@ static void clients_have_a_limit(void **state)
 	end(&s);
 }
 
+static void handles_have_a_limit(void **state)
+{
+	const struct vidmm_client_limits limits = {.handles = 10};
+	struct scene s;
+	struct raw raw;
+	D3DKMT_HANDLE last = 0, next;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	raw_open(&raw, &s.served, "greedy");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	NTSTATUS status;
+	uint32_t count = 0;
+	while ((status = raw_try_allocate(&raw, device, 4 * KIB, &next)) == STATUS_SUCCESS) {
+		last = next;
+		count++;
+	}
+	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(count, 8); /* beside the adapter and the device */
+	served_await(&s.served, "it has as much as it may");
+	D3DKMT_DESTROYALLOCATION end_it = {
+		.hDevice = device, .AllocationCount = 1, .phAllocationList = &last};
+	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
+	assert_int_equal(raw_try_allocate(&raw, device, 4 * KIB, &next), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	end(&s);
+}
+
+/* Of system memory: each allocation has its backing store from the first lock on. What is given back can be had again. */
+static void memory_has_a_limit(void **state)
+{
+	const struct vidmm_client_limits limits = {.memory_bytes = 4 * MIB};
+	struct scene s;
+	struct raw raw;
+	struct vidmm_client_info info[2];
+	D3DKMT_HANDLE held[8];
+	uint32_t count = 0;
+	NTSTATUS status = STATUS_SUCCESS;
+	void *data;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	raw_open(&raw, &s.served, "greedy");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	while (count < 8 && NT_SUCCESS(status)) {
+		status = raw_try_allocate(&raw, device, 1 * MIB, &held[count]);
+		if (NT_SUCCESS(status))
+			status = raw_lock(&raw, device, held[count++], &data);
+	}
+	assert_int_equal(status, STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(vidmm_server_clients(s.served.server, info, 2), 2);
+	assert_true(info[1].memory_bytes > 3 * MIB && info[1].memory_bytes <= 4 * MIB);
+	served_await(&s.served, "it has as much as it may");
+	D3DKMT_DESTROYALLOCATION end_it = {
+		.hDevice = device, .AllocationCount = 1, .phAllocationList = held};
+	assert_int_equal(raw_unlock(&raw, device, held[0]), STATUS_SUCCESS);
+	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end_it), STATUS_SUCCESS);
+	D3DKMT_HANDLE again = raw_allocate(&raw, device, 1 * MIB);
+	assert_int_equal(raw_lock(&raw, device, again, &data), STATUS_SUCCESS);
+	raw_farewell(&raw);
+	end(&s);
+}
+
 /* ---- the list ---- */
 
 static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
@@ -584,6 +647,8 @@ int main(void)
 		cmocka_unit_test(a_client_that_never_reads_its_answers),
 		cmocka_unit_test(channels_have_a_limit),
 		cmocka_unit_test(clients_have_a_limit),
+		cmocka_unit_test(handles_have_a_limit),
+		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 

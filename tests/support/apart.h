@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include "os/os.h"
+#include "support/client.h"
 
 struct apart_range {
 	struct vmm_list link; /* in viewer->ranges */
@@ -39,5 +40,9 @@ struct apart_viewer {
 void apart_begin(struct apart_viewer *viewer, bool virtual_time);
 /* Asserts that nothing is left. */
 void apart_end(struct apart_viewer *viewer);
+
+/* client_open and client_close of a process that looks through the viewer. */
+void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device);
+void apart_close(struct apart_viewer *viewer, struct client_device *device);
 
 #endif

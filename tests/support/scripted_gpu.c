@@ -199,6 +199,22 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 	return status;
 }
 
+/* Its context memory begins with a word that says so. */
+static NTSTATUS put_init(DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	struct scripted_command *command = put(args, SCRIPTED_FILL, 0);
+	const UINT segment = args->InitContextResource.Destination.SegmentId;
+	DXGK_TRANSFER_END end = {.SegmentId = segment};
+
+	if (!command)
+		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
+	end.SegmentAddress = args->InitContextResource.Destination.SegmentAddress;
+	command->destination = end_place(args, &end, 0, 0);
+	command->value = SCRIPTED_INIT_WORD;
+	command->count = sizeof(command->value);
+	return STATUS_SUCCESS;
+}
+
 /*
  * The pages go into the buffer, as many as fit: nobody promises that the MDL is still there later.
  */
@@ -269,6 +285,8 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 		return put_map(args);
 	case DXGK_OPERATION_UNMAP_APERTURE_SEGMENT:
 		return put_unmap(args);
+	case DXGK_OPERATION_INIT_CONTEXT_RESOURCE:
+		return put_init(args);
 	case DXGK_OPERATION_DISCARD_CONTENT: /* it keeps nothing about contents */
 	case DXGK_OPERATION_READ_PHYSICAL:
 	case DXGK_OPERATION_WRITE_PHYSICAL:

@@ -77,7 +77,8 @@ enum scripted_op {
  * Commands follow each other; Render copies them and emits one patch location for each USE and
  * WRITE.
  */
-#define SCRIPTED_EACH UINT32_MAX /* so a buffer that is broadcast has one content (SPL-16) */
+#define SCRIPTED_INIT_WORD 0x1217C0DEu /* INIT_CONTEXT_RESOURCE writes it at the start */
+#define SCRIPTED_EACH      UINT32_MAX  /* so a buffer that is broadcast has one content (SPL-16) */
 struct scripted_place {
 	uint32_t segment; /* 0: `address` is a pointer of the CPU's */
 	uint32_t

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_explain.py VIDMM TRACE: what `vidmm explain` makes of event streams: of a replay's, and of some written here. TAP."""
+"""test_explain.py VIDMM TRACE STREAM: what `vidmm explain` makes of event streams: of a replay's, of contexts' that wait for each other, and of
+some written here. TAP."""
+import re
 import subprocess
 import sys
 import tempfile
 
-VIDMM, TRACE = sys.argv[1:3]
+VIDMM, TRACE, STREAM = sys.argv[1:4]
 DOOR = '#%d %dns p%d door/%s 0x40000040 status=0x%08x elements=1 ns=%d flags=0x%x'
+SYNC = '#%d %dns p%d sync/%s 0x%08x object=%d value=%d now=0 handle=0x%08x'
 tests = []
 
 
@@ -107,6 +110,119 @@ def the_last_failure_and_the_slowest_call_of_each_process():
     assert 'unlock' not in out and 'offer' not in out
     code, out, _ = explain(lines, '3')
     assert code == 0 and 'process 1' not in out and 'process 3' in out
+
+
+def cycle(first=1):
+    # 0x140 of process 1 waits for 5 of object 1, 0x240 of process 2 for 3 of object 2; each would signal the other's behind that.
+    return [SYNC % (first, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (first + 1, 2000, 1, 'queued', 0x40000140, 2, 3, 0x400001c0),
+            SYNC % (first + 2, 3000, 2, 'held', 0x40000240, 2, 3, 0x40000280), SYNC % (first + 3, 4000, 2, 'queued', 0x40000240, 1, 7, 0x400002c0)]
+
+
+CYCLE = ('MFN-31, a cycle: context 0x40000140 of process 1 waits for fence 0x40000180 to reach 5, which context 0x40000240 of process 2 '
+         'would signal, which waits for fence 0x40000280 to reach 3, which context 0x40000140 of process 1 would signal\n')
+
+
+@test
+def mfn_31_a_cycle_is_named_from_each_of_its_contexts():
+    out = good(cycle(), CYCLE, 'process 1: 0 calls, 0 failed\n  context 0x40000140 waits for fence 0x40000180 to reach 5 since 1.00 us, when it was 0\n'
+               '    - context 0x40000240 of process 2 would signal it with 7, queued at 4.00 us, but waits for fence 0x40000280 to reach 3\n',
+               'MFN-31, a cycle: context 0x40000240 of process 2 waits for fence 0x40000280 to reach 3, which context 0x40000140 of process 1')
+    assert out.count('a cycle') == 2, out
+    code, out, _ = explain(cycle(), '2')
+    assert code == 0 and out.count('a cycle') == 1 and 'process 1:' not in out, out
+
+
+@test
+def mfn_31_what_ends_a_cycle_is_no_cycle_any_more():
+    lines = cycle() + [SYNC % (5, 5000, 1, 'released', 0x40000140, 1, 5, 0x40000180)]
+    good(lines, '0x40000140 of process 1 would signal it with 3, queued at 2.00 us; no wait holds it any more', unwanted=['cycle', '0x40000140 waits'])
+    lines += [SYNC % (6, 6000, 1, 'signaled', 0x40000140, 2, 3, 0x400001c0), SYNC % (7, 7000, 2, 'released', 0x40000240, 2, 3, 0x40000280),
+              SYNC % (8, 8000, 2, 'signaled', 0x40000240, 1, 7, 0x400002c0)]
+    good(lines, 'process 2: 0 calls, 0 failed', unwanted=['waits', 'signal'])
+
+
+@test
+def mfn_31_a_cycle_that_was_given_up_is_still_named():
+    good(cycle() + [SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180), SYNC % (6, 5000, 1, 'dropped', 0x40000140, 2, 3, 0x400001c0)],
+         CYCLE + '    - that was given up at 5.00 us\n', 'no signal for it stands behind a wait', unwanted=['cycle: context 0x40000240'])
+    # Of what a stream that begins later does not hold nothing is said.
+    good([SYNC % (5, 5000, 1, 'given_up', 0x40000140, 1, 5, 0x40000180)], 'process 1', unwanted=['given up', 'waits'])
+
+
+@test
+def mfn_31_what_would_be_signaled_from_elsewhere_is_no_cycle():
+    # A third context would signal the one fence; nothing holds that.
+    good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 6, 0x40000380)],
+         'context 0x40000340 of process 3 would signal it with 6', unwanted=['cycle'])
+    # Too small a value is no help; a wait for two fences needs both.
+    good(cycle() + [SYNC % (5, 5000, 3, 'queued', 0x40000340, 1, 4, 0x40000380)], CYCLE, unwanted=['with 4'])
+    good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
+    # Two signals for the one of them are none for the other.
+    good(cycle() + [SYNC % (5, 1000, 1, 'held', 0x40000140, 9, 1, 0x400001f0), SYNC % (6, 5000, 3, 'queued', 0x40000340, 9, 1, 0x40000380),
+                    SYNC % (7, 5000, 4, 'queued', 0x40000340, 9, 1, 0x40000380)], CYCLE)
+    # It waits for the cycle, and is none.
+    good(cycle() + [SYNC % (5, 5000, 3, 'held', 0x40000340, 1, 5, 0x40000380)], CYCLE, 'context 0x40000340 waits',
+         unwanted=['cycle: context 0x40000340'])
+
+
+def ring(order, size):
+    # Of each number one context in a process of that number, waiting for object n, which the one before would signal.
+    lines = []
+    for n in order:
+        lines += [SYNC % (1, n, n, 'held', 0x40000040, n, 1, 0x40000080), SYNC % (2, n, n, 'queued', 0x40000040, n % size + 1, 1, 0x400000c0)]
+    return lines
+
+
+@test
+def mfn_31_a_context_that_waits_for_itself_and_longer_cycles():
+    good([SYNC % (1, 1000, 1, 'held', 0x40000140, 1, 5, 0x40000180), SYNC % (2, 2000, 1, 'queued', 0x40000140, 1, 5, 0x40000180)],
+         'waits for fence 0x40000180 to reach 5, which context 0x40000140 of process 1 would signal itself, behind that wait')
+    for size in (50, 100):
+        out = good(ring(range(1, size + 1), size))
+        named = [line for line in out.splitlines() if 'a cycle: context 0x40000040 of process 1 ' in line]
+        assert len(named) == 1 and out.count('a cycle') == size, named
+        # The middle of a very long one is left out.
+        assert named[0].count('which context') == min(size, 65), named
+        assert ('goes on with 35 more, the last of them context 0x40000040 of process 2, which waits' in named[0]) == (size == 100), named
+        assert named[0].endswith('which context 0x40000040 of process 1 would signal'), named
+
+
+@test
+def mfn_31_a_chain_whose_end_goes_on_is_no_cycle():
+    # Context n is held by what n - 1 would signal; the first by what nobody holds back, and then so is nobody.
+    for order in (range(1, 31), range(30, 0, -1)):
+        lines = ring(order, 30)
+        out = good(lines + [SYNC % (61, 61, 99, 'queued', 0x40000040, 1, 1, 0x40000080)], 'process 30', unwanted=['cycle'])
+        assert out.count('waits for fence 0x40000080 to reach 1 since') == 30, out
+        assert good(lines).count('a cycle') == 30
+
+
+def explained(kind):
+    with tempfile.NamedTemporaryFile('r') as file:
+        subprocess.run([STREAM, kind, file.name], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run([VIDMM, 'explain', file.name], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout
+
+
+@test
+def mfn_31_three_contexts_of_two_adapters():
+    out = explained('ring')
+    cycles = [re.findall(r'context (0x\w+) of process (\d+)', line) for line in out.splitlines() if 'MFN-31, a cycle: ' in line]
+    # From each of the three, and back to it.
+    assert [len(set(cycle)) for cycle in cycles] == [3, 3, 3] and all(cycle[0] == cycle[-1] for cycle in cycles), out
+    assert len({process for _, process in cycles[0]}) == 2, out
+    # The same without who would signal what the first waits for: that comes from a CPU, or never.
+    out = explained('chain')
+    assert 'cycle' not in out and out.count(' waits for fence ') == 5, out
+    assert out.count('no signal for it stands behind a wait: it must come from a CPU, a GPU, or a call that has not been made') == 1, out
+
+
+@test
+def mfn_31_units_have_no_values():
+    good([SYNC % (1, 1000, 1, 'held', 0x40000140, 4, 0, 0x40000180), SYNC % (2, 2000, 2, 'queued', 0x40000240, 4, 0, 0x40000280)],
+         'context 0x40000140 waits for a unit of 0x40000180 since 1.00 us\n',
+         'context 0x40000240 of process 2 would signal it, queued at 2.00 us; no wait')
 
 
 @test

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads an event stream (`vidmm replay --events`) and says of each process why its last call that failed did so, and where the
- * time of its slowest call went. Every sentence comes from an event between the call's beginning and its end.
+ * time of its slowest call went. Every sentence comes from an event between the call's beginning and its end. Of contexts that are
+ * held by a wait, at the end of the stream or when they were given up, it says by what (explain_waits.c).
  */
 #include "explain.h"
 
@@ -13,6 +14,7 @@
 
 #include "explain_events.h"
 #include "explain_history.h"
+#include "explain_waits.h"
 #include "replay.h"
 #include "status_names.h"
 #include "units.h"
@@ -23,11 +25,12 @@ enum { DISCARD = 0x80, TEXT = 32, MOVES = 16 };
 struct subject {
 	uint32_t process;
 	uint64_t calls, failed, slowest_ns;
-	char *failure, *slow; /* explanations; NULL: none */
+	char *failure, *slow, *given_up; /* explanations; NULL: none */
 };
 
 struct explain {
 	struct explain_history *history;
+	struct explain_waits *waits;
 	struct subject *subjects;
 	unsigned count;
 	uint64_t lines;
@@ -315,6 +318,42 @@ static bool take_call(struct explain *explain, const struct logged_event *door)
 	return *place != NULL;
 }
 
+/* The last context of a process that was given up while it waited: by what it was held then. */
+static bool note_given_up(struct explain *explain, const struct logged_event *event)
+{
+	struct subject *subject = subject_of(explain, event->process);
+	char *text = NULL, at[TEXT];
+	size_t size;
+	FILE *out = subject ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return false;
+	bool known = explain_waits_tell(explain->waits, out, event->process, event->object);
+
+	if (known)
+		fprintf(out, "    - that was given up at %s\n",
+			units_time(event->time_ns, at, sizeof(at)));
+	if (fclose(out) != 0 || !known) {
+		free(text);
+		return !known;
+	}
+	free(subject->given_up);
+	subject->given_up = text;
+	return true;
+}
+
+static bool take_event(struct explain *explain, const struct logged_event *event)
+{
+	if (is(event, "door", NULL) && !take_call(explain, event))
+		return false;
+	if (is(event, "sync", "given_up") && !note_given_up(explain, event))
+		return false;
+	if (is(event, "sync", NULL) &&
+	    (!subject_of(explain, event->process) || !explain_waits_add(explain->waits, event)))
+		return false;
+	return explain_history_add(explain->history, event);
+}
+
 static int read_events(struct explain *explain, FILE *file, const char *path)
 {
 	char *line = NULL;
@@ -332,8 +371,7 @@ static int read_events(struct explain *explain, FILE *file, const char *path)
 			fprintf(stderr, "vidmm: %s, line %" PRIu64 ": not an event\n", path,
 				explain->lines);
 			result = REPLAY_BAD_INPUT;
-		} else if ((is(&event, "door", NULL) && !take_call(explain, &event)) ||
-			   !explain_history_add(explain->history, &event)) {
+		} else if (!take_event(explain, &event)) {
 			fprintf(stderr, "vidmm: out of memory\n");
 			result = REPLAY_ENVIRONMENT;
 		}
@@ -364,6 +402,9 @@ static int print(const struct explain *explain, const char *wanted)
 			printf("  the last that failed: %s", s->failure);
 		if (s->slow)
 			printf("  the slowest: %s", s->slow);
+		if (s->given_up)
+			printf("%s", s->given_up);
+		explain_waits_tell_all(explain->waits, stdout, s->process);
 	}
 	if (shown)
 		return REPLAY_CLEAN;
@@ -374,16 +415,20 @@ static int print(const struct explain *explain, const char *wanted)
 
 static int explain_file(FILE *file, const char *path, const char *wanted)
 {
-	struct explain explain = {.history = explain_history_create()};
-	int result = explain.history ? read_events(&explain, file, path) : REPLAY_ENVIRONMENT;
+	struct explain explain = {.history = explain_history_create(),
+				  .waits = explain_waits_create()};
+	int result = explain.history && explain.waits ? read_events(&explain, file, path)
+						      : REPLAY_ENVIRONMENT;
 
 	if (result == REPLAY_CLEAN)
 		result = print(&explain, wanted);
 	for (unsigned i = 0; i < explain.count; i++) {
 		free(explain.subjects[i].failure);
 		free(explain.subjects[i].slow);
+		free(explain.subjects[i].given_up);
 	}
 	free(explain.subjects);
+	explain_waits_destroy(explain.waits);
 	explain_history_destroy(explain.history);
 	return result;
 }

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -212,10 +213,11 @@ static uint32_t first_word(struct kmt_world *w, D3DKMT_HANDLE a)
 
 static int new_section(size_t bytes)
 {
-	int fd = memfd_create("heap", MFD_CLOEXEC);
+	int fd = memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	return fd;
 }
 
@@ -578,6 +580,40 @@ static void alf_38_a_section_is_memory_to_read_and_write(void **state)
 	stop(&h);
 }
 
+/* Of a process in another address space no address is taken, and no memory that could go under our hands. */
+static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
+{
+	bool all_are = getenv("VIDMM_APART") != NULL;
+	struct creation c;
+	struct heap h;
+
+	setenv("VIDMM_APART", "1", 1);
+	start(&h, state);
+	prepare(&h, &c, HEAP);
+	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
+	assert_int_equal(c.info[0].hAllocation, 0);
+	int open = memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(open, BYTES), 0);
+	prepare(&h, &c, SECTION);
+	name_section(&c, open);
+	expect_refused(&h, &c, "ALF-38");
+	assert_int_equal(fcntl(open, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(create(&c), STATUS_SUCCESS);
+	uint32_t *seen = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, open, 0);
+	assert_true(seen != MAP_FAILED);
+	seen[0] = 0x600D;
+	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0x600D);
+	fill(&h.w, c.info[0].hAllocation, 0xABCD0003);
+	assert_int_equal(first_word(&h.w, c.info[0].hAllocation), 0xABCD0003);
+	assert_int_equal(kmt_destroy(&h.w, 0, &c.info[0].hAllocation, 1), STATUS_SUCCESS);
+	assert_int_equal(seen[0], 0xABCD0003);
+	assert_int_equal(munmap(seen, BYTES), 0);
+	close(open);
+	stop(&h);
+	if (!all_are)
+		unsetenv("VIDMM_APART");
+}
+
 static void alf_38_a_section_is_what_everybody_sees(void **state)
 {
 	struct creation one, two;
@@ -718,6 +754,7 @@ int main(void)
 		ON_BOTH(alf_11_a_heap_is_memory_that_is_there),
 		ON_BOTH(a_heap_of_the_programs_is_not_shared),
 		ON_BOTH(alf_38_a_section_is_memory_to_read_and_write),
+		ON_BOTH(alf_38_alf_11_of_a_process_apart_a_sealed_section),
 		ON_BOTH(alf_38_a_section_is_what_everybody_sees),
 		ON_BOTH(alf_11_a_lock_of_a_section_is_no_memory_to_build_on),
 		ON_BOTH(rop_03_a_shared_section_has_no_private_data),

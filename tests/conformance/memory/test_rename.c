@@ -691,6 +691,50 @@ static void ref_07_instances_come_back_however_often_one_discards(void **state)
 	world_stop(&w);
 }
 
+struct grower {
+	struct world *world;
+	struct vidmm_thread *thread;
+	uint32_t done, rounds;
+};
+
+/* Each discard makes an instance beside the first, which is the newest reference of the device. */
+static void grow_and_end(void *argument)
+{
+	struct grower *g = argument;
+	struct softgpu_allocation wish = wish_of(PAGE, CPU, 0);
+	D3DKMT_HANDLE handle;
+	bool ok = true;
+
+	wish.renaming_limit = 2;
+	while (ok && g->done < g->rounds) {
+		ok = client_try_allocate(&g->world->device, &wish, NULL, &handle, NULL) == S_OK &&
+		     client_try_lock(&g->world->device, &handle, DISCARD, NULL) == S_OK &&
+		     client_unlock(&g->world->device, handle) == S_OK &&
+		     client_deallocate(&g->world->device, handle) == S_OK;
+		g->done += ok;
+	}
+}
+
+/* The sanitizer of threads sees it when an instance takes more of the first one's reference than is its to read. */
+static void ren_04_an_instance_is_made_while_others_are_created(void **state)
+{
+	struct grower g[2];
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		g[i] = (struct grower){.world = &w, .rounds = 2000};
+		assert_int_equal(vidmm_thread_create(w.client.host, "grower", grow_and_end, &g[i],
+						     &g[i].thread),
+				 0);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		vidmm_thread_join(g[i].thread);
+		assert_int_equal(g[i].done, g[i].rounds);
+	}
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -699,6 +743,7 @@ int main(void)
 		BOTH(ren_02_the_handle_may_stay_with_noexistingreference),
 		BOTH(ren_03_the_gpu_keeps_the_content_of_the_old_instance),
 		BOTH(ren_04_ref_09_an_instance_is_no_allocation_of_the_miniports),
+		BOTH(ren_04_an_instance_is_made_while_others_are_created),
 		BOTH(ren_05_instances_are_resident_at_different_addresses),
 		BOTH(ren_06_discards_go_round_a_bounded_list),
 		BOTH(ren_07_the_limit_counts_the_current_instance),

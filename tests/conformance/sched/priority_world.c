@@ -73,7 +73,7 @@ void lane_enter(const struct lane *lane)
 	vidmm_d3dkmt_enter(lane->process);
 }
 
-struct lane *priority_lane(struct priority_world *p, uint32_t process, char name)
+struct lane *priority_open(struct priority_world *p, uint32_t process, char name)
 {
 	struct lane *lane = &p->lane[p->lanes++];
 
@@ -91,6 +91,13 @@ struct lane *priority_lane(struct priority_world *p, uint32_t process, char name
 	lane->c.c.CommandBufferSize = args.CommandBufferSize;
 	lane->c.c.pAllocationList = args.pAllocationList;
 	lane->c.c.AllocationListSize = args.AllocationListSize;
+	return lane;
+}
+
+struct lane *priority_lane(struct priority_world *p, uint32_t process, char name)
+{
+	struct lane *lane = priority_open(p, process, name);
+
 	lane->own = lane_allocate(lane, 4 * KIB, WORLD_MEMORY);
 	lane_submit(lane, 1);
 	world_run(&p->w);

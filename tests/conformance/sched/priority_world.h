@@ -37,6 +37,8 @@ void priority_start(struct priority_world *p, void **state, world_setup *setup,
 		    const struct vidmm_scheduling_options *scheduling);
 void priority_stop(struct priority_world *p);
 
+/* A context and no more: nothing of its own, nothing submitted. */
+struct lane *priority_open(struct priority_world *p, uint32_t process, char name);
 /* Before the GPU has work. */
 struct lane *priority_lane(struct priority_world *p, uint32_t process, char name);
 void lane_end(struct lane *lane);

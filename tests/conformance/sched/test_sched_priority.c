@@ -165,6 +165,29 @@ static void sch_04_classes_order_processes_before_contexts(void **state)
 	priority_stop(&p);
 }
 
+/*
+ * All wait for the same paging and have had nothing yet: the oldest packet is next. Where one of them is in memory is nobody's
+ * business, though it may be where the one that ended with the slice was.
+ */
+static void sch_06_nobody_inherits_the_slice_of_one_that_ended(void **state)
+{
+	struct priority_world p;
+	struct lane *lane[4];
+
+	priority_start(&p, state, NULL, NULL, NULL);
+	struct lane *ended = priority_lane(&p, 0, '-');
+	lane_end(ended);
+	for (uint32_t i = 0; i < 4; i++)
+		lane[i] = priority_open(&p, 0, (char)('a' + i));
+	D3DKMT_HANDLE fresh = lane_allocate(ended, 4 * KIB, WORLD_MEMORY);
+	for (uint32_t i = 4; i--;)
+		lane_submit_use(lane[i], fresh);
+	assert_order(&p, "");
+	priority_complete_all(&p);
+	assert_order(&p, "dcba");
+	priority_stop(&p);
+}
+
 /* ---- preemption ---- */
 
 static uint32_t last_fence(const struct priority_world *p)
@@ -305,25 +328,9 @@ static void sch_05_sch_06_no_packet_is_preempted_for_ever(void **state)
 static void sch_02_sub_21_hard_real_time_always_preempts(void **state)
 {
 	struct priority_world p;
-	D3DKMT_CREATECONTEXT args = {0};
 
 	priority_start(&p, state, aware_2, NULL, NULL);
-	struct lane *lane[2];
-	for (uint32_t i = 0; i < 2; i++) {
-		lane[i] = &p.lane[p.lanes++];
-		*lane[i] = (struct lane){.world = &p,
-					 .process = p.process[i],
-					 .device = p.device[i],
-					 .name = i ? 'h' : 'l'};
-		args.hDevice = p.device[i];
-		lane_enter(lane[i]);
-		assert_int_equal(D3DKMTCreateContext(&args), STATUS_SUCCESS);
-		lane[i]->context = args.hContext;
-		lane[i]->c.c.pCommandBuffer = args.pCommandBuffer;
-		lane[i]->c.c.CommandBufferSize = args.CommandBufferSize;
-		lane[i]->c.c.pAllocationList = args.pAllocationList;
-		lane[i]->c.c.AllocationListSize = args.AllocationListSize;
-	}
+	struct lane *lane[2] = {priority_open(&p, 0, 'l'), priority_open(&p, 1, 'h')};
 	vidmm_process_set_may_raise_priority(p.process[1], true);
 	lane_priority(lane[1], ABSOLUTE | 30);
 	uint32_t before = 0;
@@ -553,6 +560,7 @@ int main(void)
 		ON_BOTH(sub_04_a_context_keeps_its_order),
 		ON_SIM(sch_03_ahead_of_its_own_process_alone),
 		ON_BOTH(sch_04_classes_order_processes_before_contexts),
+		ON_BOTH(sch_06_nobody_inherits_the_slice_of_one_that_ended),
 		ON_BOTH(sch_05_a_higher_packet_preempts_at_once),
 		ON_BOTH(sch_05_nobody_preempts_his_equal),
 		ON_BOTH(sch_05_who_is_raised_preempts),

@@ -64,6 +64,37 @@ static void mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it(void
 	priority_stop(&p);
 }
 
+/* With nothing before it, it is done in the call; so is what it lets go, in other contexts' queues, without another thread. */
+static void mfn_28_syn_26_who_signals_goes_on_with_who_waits(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 1, 'b'),
+		    *c = queue_lane(&p, 0, 'c');
+	struct queue_fence f = queue_fence(a, 3, 0), g = queue_fence(a, 3, 0);
+	D3DKMT_HANDLE f_of_b = queue_fence_for(a, f.handle, b),
+		      g_of_b = queue_fence_for(a, g.handle, b);
+	assert_int_equal(lane_wait(b, f_of_b, 1), STATUS_SUCCESS);
+	assert_int_equal(lane_signal(b, g_of_b, 1), STATUS_SUCCESS);
+	lane_render(b);
+	assert_int_equal(lane_wait(c, g.handle, 1), STATUS_SUCCESS);
+	lane_render(c);
+	queue_assert_order(&p, "");
+	const UINT64 value = 1;
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {.hContext = a->context,
+								  .ObjectCount = 1,
+								  .ObjectHandleArray = &f.handle,
+								  .MonitoredFenceValueArray =
+									  &value};
+	lane_enter(a);
+	assert_int_equal(D3DKMTSignalSynchronizationObjectFromGpu(&signal), STATUS_SUCCESS);
+	assert_int_equal(*g.value, 1);
+	assert_string_equal(priority_order(&p), "bc");
+	priority_complete(&p, 2);
+	priority_stop(&p);
+}
+
 /* Three are queued, two with the miniport. */
 static void syn_27_a_signal_at_submission_does_not_wait_for_the_end(void **state)
 {
@@ -361,6 +392,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(sub_28_syn_25_syn_26_mfn_29_a_wait_holds_its_context_alone),
 		ON_BOTH(mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it),
+		ON_BOTH(mfn_28_syn_26_who_signals_goes_on_with_who_waits),
 		ON_BOTH(syn_27_a_signal_at_submission_does_not_wait_for_the_end),
 		ON_BOTH(mfn_34_values_belong_to_handles_and_are_copied),
 		ON_BOTH(mfn_30_waits_come_long_before_their_signals),

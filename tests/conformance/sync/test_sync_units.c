@@ -261,6 +261,30 @@ static void mtx_06_a_context_that_waits_for_it_ends(void **state)
 	priority_stop(&p);
 }
 
+/* Its first context has ended when the last one gets there, and another may be where that was. */
+static void mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
+	D3DKMT_HANDLE m = mutex(b, 0, 0);
+	take(a, m);
+	lane_render(b);
+	queue_assert_order(&p, "b");
+	assert_int_equal(signal_2(a, &m, 1, 0, 0, b), STATUS_SUCCESS);
+	lane_end(a);
+	struct lane *c = queue_lane(&p, 0, 'c'), *d = queue_lane(&p, 0, 'd');
+	take(c, m); /* MTX-06: it was free */
+	take_and_render(d, m);
+	priority_complete(&p, 1);
+	queue_found(&p, "MTX-05"); /* the signal is a's, who does not hold it */
+	queue_assert_order(&p, "");
+	give(c, m);
+	queue_assert_order(&p, "d");
+	priority_stop(&p);
+}
+
 static void mtx_08_all_or_nothing(void **state)
 {
 	struct priority_world p;
@@ -621,6 +645,7 @@ int main(void)
 		ON_BOTH(mtx_04_mtx_05_who_may_free_it),
 		ON_BOTH(mtx_06_the_end_of_its_holder_frees_it),
 		ON_BOTH(mtx_06_a_context_that_waits_for_it_ends),
+		ON_BOTH(mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context),
 		ON_BOTH(mtx_08_all_or_nothing),
 		ON_SIM(tdrs_13_tdrs_16_a_lost_context_holds_nothing),
 		ON_BOTH(sem_01_sem_03_sem_04_units),

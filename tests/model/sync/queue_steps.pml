@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the steps of a context's queue are taken (src/sched/steps.c): a wait for a fence, a buffer behind it, a signal behind that.
- * Whoever raises the fence ends the wait under the sync lock and tells afterwards, without one; the worker, and whoever completes the
- * buffer, take what can be taken, one at a time. Checked exhaustively by check_spin.py:
+ * Whoever raises the fence ends the wait under the sync lock and tells afterwards, without one: he wakes the worker, or, where
+ * it was a signal of a queue (LOOKS), looks himself afterwards. The worker, and whoever completes the buffer, take what can be taken, one
+ * at a time. Checked exhaustively by check_spin.py:
  *
  *   SUB-28, MFN-29  the buffer goes only when the wait is satisfied, or given up
  *   MFN-28          the signal is done only when the buffer is complete, and once
@@ -13,8 +14,9 @@
  * ENDS     the context is destroyed meanwhile
  * LOST     its device is lost meanwhile
  * NEVER    nobody raises the fence
- * FORGETS_TO_WAKE, ENDS_EARLY, LEAVES_FLAG  what must not be done: who tells wakes nobody; the end looks at the queue alone; who
- *          found nothing more lets go before he says so. Each must be found.
+ * LOOKS    it is a signal that raises the fence
+ * FORGETS_TO_WAKE, LOOKS_FIRST, ENDS_EARLY, LEAVES_FLAG  what must not be done: who tells wakes nobody; who signals looks before he has;
+ *          the end looks at the queue alone; who found nothing more lets go before he says so. Each must be found.
  */
 #define AT_WAIT   0
 #define AT_BUFFER 1
@@ -110,8 +112,11 @@ inline advance()
 /* wait.c: raise, deliver, flush; steps.c: tell. */
 proctype raiser()
 {
-	bool ended = 0;
+	bool drop, ended = 0;
 
+#ifdef LOOKS_FIRST
+	advance();
+#endif
 	word = 1;
 	if
 	:: waiters ->
@@ -125,13 +130,16 @@ proctype raiser()
 		:: ended ->
 			assert(!freed);
 			told_list = 1;
-#ifndef FORGETS_TO_WAKE
+#if !defined(FORGETS_TO_WAKE) && !defined(LOOKS) && !defined(LOOKS_FIRST)
 			work++
 #endif
 		:: else
 		fi
 	:: else
 	fi;
+#ifdef LOOKS
+	advance();
+#endif
 	raising = 0
 }
 

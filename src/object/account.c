@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process may take of the host's memory. It outlives the process where others keep what was made for it. */
+#include "object/object.h"
+
+struct vmm_account *vmm_account_create(uint64_t limit_bytes)
+{
+	struct vmm_account *account = vmm_calloc(1, sizeof(*account));
+
+	if (!account)
+		return NULL;
+	atomic_store(&account->references, 1);
+	account->limit_bytes = limit_bytes;
+	return account;
+}
+
+struct vmm_account *vmm_account_get(struct vmm_account *account)
+{
+	if (account)
+		atomic_fetch_add(&account->references, 1);
+	return account;
+}
+
+void vmm_account_put(struct vmm_account *account)
+{
+	if (account && atomic_fetch_sub(&account->references, 1) == 1)
+		vmm_free(account);
+}
+
+bool vmm_account_charge(struct vmm_account *account, uint64_t bytes)
+{
+	if (!account)
+		return true;
+	uint64_t before = atomic_fetch_add(&account->bytes, bytes);
+
+	if (!account->limit_bytes ||
+	    (before < account->limit_bytes && bytes <= account->limit_bytes - before))
+		return true;
+	atomic_fetch_sub(&account->bytes, bytes);
+	atomic_fetch_add(&account->refused, 1);
+	return false;
+}
+
+void vmm_account_refund(struct vmm_account *account, uint64_t bytes)
+{
+	if (account)
+		vmm_assert(atomic_fetch_sub(&account->bytes, bytes) >= bytes);
+}

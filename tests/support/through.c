@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/through.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "doors/kmt/kmt_private.h"
+#include "client/client_private.h"
+#include "serve/serve_private.h"
+
+enum { CLIENTS = 4096, SERVERS = 64, INSIDE = 256 };
+
+/* A process of a test and the connection that it has instead of being called. */
+struct through {
+	struct vidmm_server *server;
+	struct vidmm_connection *connection;
+	struct vidmm_process *process; /* NULL: free */
+	struct vmm_session *session;
+};
+static struct through clients[CLIENTS];
+static struct vidmm_server *servers[SERVERS];
+/* Threads that are inside the host's part of device_create: what they call is meant. */
+static struct vmm_os_thread *inside[INSIDE];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool through_wanted(void)
+{
+	static int wanted = -1;
+
+	if (wanted < 0)
+		wanted = getenv("VIDMM_THROUGH") != NULL;
+	return wanted;
+}
+
+static struct through *find(const struct vidmm_process *process)
+{
+	struct through *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; process && i < CLIENTS && !found; i++)
+		if (clients[i].process == process)
+			found = &clients[i];
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static struct vidmm_connection *connection_by_viewer(const struct vmm_os_viewer *viewer)
+{
+	struct vidmm_connection *connection = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < CLIENTS && !connection; i++)
+		if (clients[i].process && &clients[i].session->views.viewer == viewer)
+			connection = clients[i].connection;
+	pthread_mutex_unlock(&lock);
+	return connection;
+}
+
+/* ---- the host's side ---- */
+
+/* A client would see it a little later; the test looks at once. */
+static void shown(void *context, struct vmm_os_viewer *viewer)
+{
+	struct vidmm_connection *connection = connection_by_viewer(viewer);
+
+	(void)context;
+	if (connection && !vmm_client_lost(connection))
+		(void)vmm_client_execute_views(connection);
+}
+
+static void noticed(void *context, struct vmm_os_viewer *viewer)
+{
+	struct vidmm_connection *connection = connection_by_viewer(viewer);
+
+	(void)context;
+	if (connection && connection->options.sent)
+		vmm_client_look(connection);
+}
+
+static struct vidmm_server *server_of(struct vidmm_host *host)
+{
+	const struct vidmm_server_options options = {
+		.struct_size = sizeof(options),
+		.limits = {.channels = 100000, .unread_bytes = 1u << 30}};
+	const struct vmm_server_hooks hooks = {
+		.stepped = vmm_os_kind(host->world.os) == VMM_OS_SIM,
+		.shown = shown,
+		.noticed = noticed,
+	};
+	uint32_t free_one = SERVERS;
+
+	for (uint32_t i = 0; i < SERVERS; i++) {
+		if (servers[i] && servers[i]->host == host)
+			return servers[i];
+		if (!servers[i] && free_one == SERVERS)
+			free_one = i;
+	}
+	vmm_assert(free_one < SERVERS);
+	vmm_assert(vmm_ok(vmm_server_create_hooked(host, &options, &hooks, &servers[free_one])));
+	return servers[free_one];
+}
+
+static int more(void *context)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	if (vmm_ok(vidmm_server_connect(context, pair[1])))
+		return pair[0];
+	close(pair[0]);
+	return -1;
+}
+
+static void sent(void *context, int fd)
+{
+	(void)fd;
+	vmm_server_step(context);
+}
+
+/* ---- processes ---- */
+
+static struct vmm_session *session_of(struct vidmm_server *server, uint32_t process_id)
+{
+	struct vmm_session *found = NULL;
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (session->process_id == process_id)
+			found = session;
+	}
+	vmm_os_mutex_unlock(&server->lock);
+	return found;
+}
+
+vidmm_status through_open(struct vidmm_host *host, const char *name, struct vidmm_process **process)
+{
+	struct vidmm_server *server = server_of(host);
+	struct vmm_client_options options = {
+		.name = name, .fd = more(server), .more = more, .more_context = server};
+	struct vidmm_connection *connection;
+
+	if (options.fd < 0)
+		return VMM_NO_MEMORY;
+	if (server->hooks.stepped) {
+		options.sent = sent;
+		options.sent_context = server;
+	}
+	vmm_status status = vmm_client_connect(&options, &connection);
+	if (!vmm_ok(status))
+		return status;
+	struct vmm_session *session = session_of(server, connection->process_id);
+	vmm_assert(session);
+	pthread_mutex_lock(&lock);
+	uint32_t i = 0;
+	while (i < CLIENTS && clients[i].process)
+		i++;
+	vmm_assert(i < CLIENTS);
+	clients[i] = (struct through){server, connection, session->process, session};
+	pthread_mutex_unlock(&lock);
+	*process = session->process;
+	return status;
+}
+
+bool through_close(struct vidmm_process *process)
+{
+	struct through *through = find(process);
+	struct through gone;
+
+	if (!through)
+		return false;
+	gone = *through;
+	uint32_t id = gone.session->process_id;
+	pthread_mutex_lock(&lock);
+	*through = (struct through){0};
+	pthread_mutex_unlock(&lock);
+	vidmm_disconnect(gone.connection);
+	for (;;) {
+		uint32_t seen = atomic_load(&gone.server->gone);
+
+		if (!session_of(gone.server, id))
+			return true;
+		if (gone.server->hooks.stepped) {
+			vmm_server_step(gone.server);
+			vmm_os_yield(vmm_serve_os(gone.server));
+		} else {
+			(void)!vmm_os_wait(vmm_serve_os(gone.server), &gone.server->gone, seen,
+					   VMM_OS_FOREVER, "end of a client", id);
+		}
+	}
+}
+
+void __real_vidmm_host_destroy(struct vidmm_host *host);
+void __wrap_vidmm_host_destroy(struct vidmm_host *host);
+
+void __wrap_vidmm_host_destroy(struct vidmm_host *host)
+{
+	for (uint32_t i = 0; i < SERVERS; i++)
+		if (servers[i] && servers[i]->host == host) {
+			vidmm_server_destroy(servers[i]);
+			servers[i] = NULL;
+		}
+	__real_vidmm_host_destroy(host);
+}
+
+/* ---- devices ---- */
+
+static void stand(const struct vidmm_server *server, bool in)
+{
+	struct vmm_os_thread *self = vmm_os_thread_self(vmm_serve_os(server));
+	struct vmm_os_thread *from = in ? NULL : self, *to = in ? self : NULL;
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < INSIDE && inside[i] != from)
+		i++;
+	vmm_assert(i < INSIDE);
+	inside[i] = to;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_inside(const struct vidmm_server *server)
+{
+	const struct vmm_os_thread *self = vmm_os_thread_self(vmm_serve_os(server));
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < INSIDE; i++)
+		found |= inside[i] == self;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+int32_t __real_vmm_serve_device_create(struct vmm_session *session,
+				       struct vmm_wire_device_create *args);
+int32_t __wrap_vmm_serve_device_create(struct vmm_session *session,
+				       struct vmm_wire_device_create *args);
+
+int32_t __wrap_vmm_serve_device_create(struct vmm_session *session,
+				       struct vmm_wire_device_create *args)
+{
+	stand(session->server, true);
+	int32_t status = __real_vmm_serve_device_create(session, args);
+	stand(session->server, false);
+	return status;
+}
+
+vidmm_status __real_vidmm_device_create(struct vidmm_process *process,
+					struct vidmm_adapter *adapter,
+					struct vidmm_device **device);
+vidmm_status __wrap_vidmm_device_create(struct vidmm_process *process,
+					struct vidmm_adapter *adapter,
+					struct vidmm_device **device);
+
+/* Its place among those that there are; one that is not there any more has the place behind the last. */
+static uint32_t place_of(const struct vidmm_server *server, const struct vidmm_adapter *adapter)
+{
+	struct vmm_adapter *nth;
+	uint32_t i = 0;
+
+	while ((nth = vmm_adapter_nth(&server->host->world, i)) != NULL) {
+		vmm_adapter_put(nth);
+		if (nth == &adapter->core)
+			break;
+		i++;
+	}
+	return i;
+}
+
+vidmm_status __wrap_vidmm_device_create(struct vidmm_process *process,
+					struct vidmm_adapter *adapter, struct vidmm_device **device)
+{
+	const struct through *through = find(process);
+
+	if (!through || !adapter || !device || is_inside(through->server))
+		return __real_vidmm_device_create(process, adapter, device);
+	return vidmm_remote_device_create(through->connection, place_of(through->server, adapter),
+					  (struct vidmm_remote_device **)device);
+}
+
+static struct vidmm_remote_device *remote(struct vidmm_device *device)
+{
+	return (uint64_t)(uintptr_t)device >> 62 == 1 ? (struct vidmm_remote_device *)device : NULL;
+}
+
+#define WRAP(type, name, parameters, arguments, there) \
+	type __real_##name parameters;                 \
+	type __wrap_##name parameters;                 \
+	type __wrap_##name parameters                  \
+	{                                              \
+		if (remote(device))                    \
+			return there;                  \
+		return __real_##name arguments;        \
+	}
+WRAP(void, vidmm_device_destroy, (struct vidmm_device * device), (device),
+     vidmm_remote_device_destroy(remote(device)))
+WRAP(const D3DDDI_DEVICECALLBACKS *, vidmm_device_callbacks, (struct vidmm_device * device),
+     (device), vidmm_remote_device_callbacks(remote(device)))
+WRAP(void *, vidmm_device_handle, (struct vidmm_device * device), (device),
+     vidmm_remote_device_handle(remote(device)))
+WRAP(vidmm_status, vidmm_device_set_trim,
+     (struct vidmm_device * device, void *umd_device, vidmm_trim_residency_set_fn *function),
+     (device, umd_device, function),
+     vidmm_remote_device_set_trim(remote(device), umd_device, function))
+WRAP(vidmm_status, vidmm_resource_set_shared, (struct vidmm_device * device, void *resource),
+     (device, resource), vidmm_remote_resource_set_shared(remote(device), resource))
+WRAP(vidmm_status, vidmm_resource_share,
+     (struct vidmm_device * device, uint32_t km_resource, uint32_t *global_handle),
+     (device, km_resource, global_handle),
+     vidmm_remote_resource_share(remote(device), km_resource, global_handle))
+WRAP(vidmm_status, vidmm_resource_open,
+     (struct vidmm_device * device, uint32_t global_handle, uint32_t *km_resource,
+      uint32_t *allocations, uint32_t *allocation_count),
+     (device, global_handle, km_resource, allocations, allocation_count),
+     vidmm_remote_resource_open(remote(device), global_handle, km_resource, allocations,
+				allocation_count))
+
+/* ---- D3DKMT functions: for whom a thread calls, says the world, as it does without a host ---- */
+
+static struct vidmm_connection *caller(void)
+{
+	const struct through *through =
+		through_wanted() ? find((const struct vidmm_process *)vmm_kmt_process()) : NULL;
+
+	return through ? through->connection : NULL;
+}
+
+#define FUNCTION(number, function, argument)                                                       \
+	NTSTATUS __real_##function(argument *);                                                    \
+	NTSTATUS __wrap_##function(argument *);                                                    \
+	NTSTATUS __wrap_##function(argument *args)                                                 \
+	{                                                                                          \
+		struct vidmm_connection *connection = caller();                                    \
+                                                                                                   \
+		return connection ? vmm_client_d3dkmt(connection, number, (void *)(uintptr_t)args) \
+				  : __real_##function(args);                                       \
+	}
+VMM_WIRE_OPERATIONS(FUNCTION)
+
+/* Those that take values, by way of the library's own functions. */
+NTSTATUS __real_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle);
+NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle);
+NTSTATUS __wrap_D3DKMTShareObjects(UINT count, const D3DKMT_HANDLE *handles,
+				   OBJECT_ATTRIBUTES *attributes, DWORD access, HANDLE *handle)
+{
+	struct vidmm_connection *connection = caller();
+	D3DKMT_SHAREOBJECTS args = {.ObjectCount = count};
+
+	args.ObjectHandleArray = handles;
+	args.pObjectAttributes = attributes;
+	args.DesiredAccess = access;
+	args.pSharedNtHandle = handle;
+	return connection ? vmm_client_d3dkmt(connection, VMM_WIRE_D3DKMTShareObjects, &args)
+			  : __real_D3DKMTShareObjects(count, handles, attributes, access, handle);
+}
+
+NTSTATUS __real_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS value);
+NTSTATUS __wrap_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS value);
+NTSTATUS __wrap_D3DKMTSetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS value)
+{
+	struct vidmm_connection *connection = caller();
+	struct vmm_wire_priority_class args = {process, (uint32_t)value};
+
+	return connection
+		       ? vmm_client_d3dkmt(connection,
+					   VMM_WIRE_D3DKMTSetProcessSchedulingPriorityClass, &args)
+		       : __real_D3DKMTSetProcessSchedulingPriorityClass(process, value);
+}
+
+NTSTATUS __real_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *value);
+NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *value);
+NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
+							D3DKMT_SCHEDULINGPRIORITYCLASS *value)
+{
+	struct vidmm_connection *connection = caller();
+	struct vmm_wire_priority_class args = {process, value ? (uint32_t)*value : 0};
+
+	if (!connection)
+		return __real_D3DKMTGetProcessSchedulingPriorityClass(process, value);
+	NTSTATUS status = vmm_client_d3dkmt(
+		connection, VMM_WIRE_D3DKMTGetProcessSchedulingPriorityClass, value ? &args : NULL);
+	if (value)
+		*value = (D3DKMT_SCHEDULINGPRIORITYCLASS)args.priority_class;
+	return status;
+}
+
+/* ---- tests ---- */
+
+static const char *const different[] = {
+	"nothing yet",
+};
+
+bool through_differs(const char *test)
+{
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(different); i++)
+		if (strstr(test, different[i]))
+			return true;
+	return false;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* Private objects: what somebody in another address space may be shown of a memory object, and nothing else. */
+#include <support/test.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../aborts.h"
+#include "os/os.h"
+
+#define KIB  1024u
+#define SIZE (64u * KIB)
+
+/* Notes what it is given, and shows nothing to anybody. */
+struct notes {
+	struct vmm_os_viewer viewer;
+	uint32_t maps, unmaps, releases;
+	int fd; /* its own */
+	uint64_t offset, length;
+	bool writable;
+};
+
+static vmm_status reserve(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address)
+{
+	(void)viewer;
+	(void)size_bytes;
+	*address = (char *)(uintptr_t)0x7000000000; /* nobody's */
+	return VMM_OK;
+}
+
+static vmm_status map(struct vmm_os_viewer *viewer, char *address, uint64_t length, int fd,
+		      uint64_t offset, bool writable)
+{
+	struct notes *n = vmm_container_of(viewer, struct notes, viewer);
+
+	(void)address;
+	if (n->fd >= 0)
+		close(n->fd);
+	n->fd = dup(fd);
+	n->maps++;
+	n->offset = offset;
+	n->length = length;
+	n->writable = writable;
+	return VMM_OK;
+}
+
+static void unmap(struct vmm_os_viewer *viewer, char *address, uint64_t length)
+{
+	(void)address;
+	(void)length;
+	vmm_container_of(viewer, struct notes, viewer)->unmaps++;
+}
+
+static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_bytes)
+{
+	(void)address;
+	(void)size_bytes;
+	vmm_container_of(viewer, struct notes, viewer)->releases++;
+}
+
+static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t length)
+{
+	(void)viewer;
+	(void)address;
+	(void)length;
+	return VMM_NOT_SUPPORTED;
+}
+
+static const struct vmm_os_viewer_ops ops = {.reserve = reserve,
+					     .map = map,
+					     .unmap = unmap,
+					     .release = release,
+					     .freeze = freeze,
+					     .thaw = unmap};
+
+static int setup(void **state)
+{
+	const struct vmm_os_config config = {.kind = VMM_OS_LINUX};
+	struct vmm_os *os;
+
+	assert_int_equal(vmm_os_create(&config, &os), VMM_OK);
+	*state = os;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	vmm_os_destroy(*state);
+	return 0;
+}
+
+static void begin(struct vmm_os *os, struct notes *n, struct vmm_os_view *view,
+		  struct vmm_os_memory *memory)
+{
+	*n = (struct notes){.viewer = {.ops = &ops}, .fd = -1};
+	assert_int_equal(vmm_os_memory_create(os, "arena", 4 * SIZE, memory), VMM_OK);
+	assert_int_equal(vmm_os_view_reserve_for(os, &n->viewer, SIZE, view), VMM_OK);
+}
+
+static void finish(struct notes *n, struct vmm_os_view *view, struct vmm_os_memory *memory)
+{
+	vmm_os_view_release(view);
+	assert_int_equal(n->releases, 1);
+	vmm_os_memory_destroy(memory);
+	if (n->fd >= 0)
+		close(n->fd);
+}
+
+static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
+{
+	struct vmm_os_private *object;
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+	char bytes[8];
+
+	begin(*state, &n, &view, &memory);
+	memset(memory.base, 'o', memory.size_bytes); /* of others */
+	assert_int_equal(vmm_os_private_lay(&memory, SIZE, SIZE, &object), VMM_OK);
+	assert_int_equal(vmm_os_view_map(&view, 0, &memory, SIZE, SIZE), VMM_OK);
+	assert_int_equal(n.maps, 1);
+	assert_true(n.writable && n.offset == 0 && n.length == SIZE);
+	assert_int_equal(lseek(n.fd, 0, SEEK_END), SIZE);
+	for (uint32_t i = 0; i < SIZE; i += sizeof(bytes)) {
+		assert_int_equal(pread(n.fd, bytes, sizeof(bytes), i), sizeof(bytes));
+		assert_memory_equal(bytes, "\0\0\0\0\0\0\0\0", sizeof(bytes));
+	}
+	/* The permanent mapping is the same memory; its neighbours are what they were. */
+	memcpy(memory.base + SIZE + 16, "mine", 4);
+	assert_int_equal(pread(n.fd, bytes, 4, 16), 4);
+	assert_memory_equal(bytes, "mine", 4);
+	assert_int_equal(memory.base[SIZE - 1], 'o');
+	assert_int_equal(memory.base[2 * SIZE], 'o');
+	assert_int_equal(ftruncate(n.fd, 0), -1);
+	assert_int_equal(ftruncate(n.fd, 2 * SIZE), -1);
+	assert_int_equal(fcntl(n.fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	/* Who keeps the descriptor has memory that nobody else uses. */
+	vmm_os_private_take(object);
+	assert_int_equal(memory.base[SIZE + 16], 'o');
+	memcpy(memory.base + SIZE, "secret", 6);
+	assert_int_equal(pread(n.fd, bytes, 6, 0), 6);
+	assert_memory_equal(bytes, "\0\0\0\0\0\0", 6);
+	assert_int_equal(pwrite(n.fd, "evil", 4, 0), 4);
+	assert_memory_equal(memory.base + SIZE, "secret", 6);
+	finish(&n, &view, &memory);
+}
+
+static void each_one_is_new(void **state)
+{
+	struct vmm_os_private *object, *second;
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+
+	begin(*state, &n, &view, &memory);
+	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, &object), VMM_OK);
+	memset(memory.base, 's', SIZE);
+	assert_int_equal(vmm_os_private_lay(&memory, SIZE / 2, SIZE, &second),
+			 VMM_INVALID_PARAMETER);
+	assert_true(vmm_os_private_shows(object, &memory, 4 * KIB, SIZE - 4 * KIB));
+	assert_false(vmm_os_private_shows(object, &memory, 4 * KIB, SIZE));
+	assert_false(vmm_os_private_shows(NULL, &memory, 0, 4 * KIB));
+	vmm_os_private_take(object);
+	assert_int_equal(vmm_os_private_lay(&memory, SIZE / 2, SIZE, &object), VMM_OK);
+	for (uint32_t i = 0; i < SIZE; i++)
+		assert_int_equal(memory.base[SIZE / 2 + i], 0);
+	vmm_os_private_take(object);
+	vmm_os_private_take(NULL);
+	finish(&n, &view, &memory);
+}
+
+struct shown {
+	struct vmm_os_view *view;
+	const struct vmm_os_memory *memory;
+	uint64_t offset;
+};
+
+static void show(void *argument)
+{
+	const struct shown *s = argument;
+
+	(void)!vmm_os_view_map(s->view, 0, s->memory, s->offset, SIZE);
+}
+
+static void shared_memory_is_never_shown(void **state)
+{
+	struct vmm_os_private *object;
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+
+	begin(*state, &n, &view, &memory);
+	struct shown s = {.view = &view, .memory = &memory};
+	assert_true(aborts(show, &s));
+	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, &object), VMM_OK);
+	for (s.offset = 4 * KIB; s.offset <= SIZE; s.offset += SIZE - 4 * KIB)
+		assert_true(aborts(show, &s)); /* reaches beyond it; is beside it */
+	s.offset = 0;
+	show(&s);
+	assert_int_equal(n.maps, 1);
+	vmm_os_private_take(object);
+	assert_true(aborts(show, &s));
+	finish(&n, &view, &memory);
+}
+
+static void what_is_shown_to_be_read_is_never_written(void **state)
+{
+	struct vmm_os_memory memory;
+	struct vmm_os_view view, here = {0};
+	char path[64];
+	struct notes n = {.viewer = {.ops = &ops}, .fd = -1};
+
+	assert_int_equal(vmm_os_memory_create(*state, "fences", SIZE, &memory), VMM_OK);
+	vmm_os_memory_set_whole(&memory);
+	assert_int_equal(vmm_os_view_reserve_for(*state, &n.viewer, SIZE, &view), VMM_OK);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(vmm_os_view_map_read_only(&view, &memory), VMM_OK);
+	assert_false(n.writable);
+	*(uint64_t *)(void *)memory.base = 17; /* ours */
+	assert_ptr_equal(mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, n.fd, 0), MAP_FAILED);
+	assert_int_equal(pwrite(n.fd, "evil", 4, 0), -1);
+	char *read = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, n.fd, 0);
+	assert_ptr_not_equal(read, MAP_FAILED);
+	assert_int_equal(mprotect(read, SIZE, PROT_READ | PROT_WRITE), -1);
+	assert_int_equal(*(uint64_t *)(void *)read, 17);
+	/* Nor by way of a descriptor that can be written. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", n.fd);
+	int again = open(path, O_RDWR | O_CLOEXEC);
+	if (again >= 0) {
+		assert_ptr_equal(mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, again, 0),
+				 MAP_FAILED);
+		assert_int_equal(pwrite(again, "evil", 4, 0), -1);
+		assert_int_equal(
+			fallocate(again, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE), -1);
+		assert_int_equal(ftruncate(again, 0), -1);
+		close(again);
+	}
+	/* In our own address space it is seen as ever. */
+	assert_int_equal(vmm_os_view_reserve(*state, SIZE, &here), VMM_OK);
+	assert_int_equal(vmm_os_view_map_read_only(&here, &memory), VMM_OK);
+	assert_int_equal(*(uint64_t *)(void *)here.address, 17);
+	munmap(read, SIZE);
+	vmm_os_view_release(&here);
+	finish(&n, &view, &memory);
+}
+
+static void memory_of_others_is_taken_sealed_alone(void **state)
+{
+	struct vmm_os_memory memory;
+	int fd = memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING), pipes[2];
+
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, fd, SIZE, &memory),
+			 VMM_INVALID_PARAMETER);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, fd, SIZE, &memory),
+			 VMM_INVALID_PARAMETER);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, fd, 2 * SIZE, &memory),
+			 VMM_INVALID_PARAMETER);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, fd, SIZE, &memory), VMM_OK);
+	memory.base[0] = 't';
+	vmm_os_memory_destroy(&memory);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, -1, SIZE, &memory), VMM_INVALID_HANDLE);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(vmm_os_memory_open_sealed(*state, pipes[0], SIZE, &memory),
+			 VMM_INVALID_PARAMETER);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_is_zero_sealed_and_nothing_but_the_range, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(each_one_is_new, setup, teardown),
+		cmocka_unit_test_setup_teardown(shared_memory_is_never_shown, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_shown_to_be_read_is_never_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(memory_of_others_is_taken_sealed_alone, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("os private", tests, NULL, NULL);
+}
