@@ -20,7 +20,7 @@
 #include "hostile.h"
 
 #define KIB          1024u
-#define FIXED_ROUNDS 150u
+#define FIXED_ROUNDS 400u
 #define SCRIPT_BYTES 160u
 #define CORPUS_MAX   256u
 #define HONEST       4u
