@@ -46,6 +46,30 @@ NTSTATUS vmm_va_reserve_on(struct vmm_adapter *adapter, struct vmm_process *proc
 NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, uint64_t base,
 		     uint64_t size) VMM_MUST_CHECK;
 
+/* One step of an update (VA-10): D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION. */
+struct vmm_va_operation {
+	uint32_t type;
+	uint32_t allocation; /* handle */
+	uint64_t base, size;
+	uint64_t offset, piece_size; /* in the allocation; piece_size 0: all of `size` */
+	uint64_t source;             /* of a copy */
+	uint64_t protection, driver_protection;
+};
+struct vmm_va_update {
+	struct vmm_va_operation *operations;
+	uint32_t count;
+	uint64_t target, source; /* of memory: which reservations they are in */
+};
+/* A client's operations as ours, which are the caller's to free; read once. VMM_INVALID_PARAMETER: there are too many. */
+NTSTATUS vmm_va_operations_copy(const D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION *operations,
+				uint32_t count, struct vmm_va_operation **result) VMM_MUST_CHECK;
+/* May it be done, and is there what it takes? No lock held. */
+NTSTATUS vmm_va_update_prepare(struct vmm_device *device,
+			       struct vmm_va_update *update) VMM_MUST_CHECK;
+/* Done when the paging timeline has completed *sequence. VMM_NO_MEMORY: a part of it is not. Paging lock held. */
+vmm_status vmm_va_update_locked(struct vmm_device *device, const struct vmm_va_update *update,
+				uint64_t *sequence) VMM_MUST_CHECK;
+
 /* The space of the new device's process, made for the first one; *kmd_process: the miniport's handle. No lock held. */
 NTSTATUS vmm_va_begin_device(struct vmm_device *device, void **kmd_process) VMM_MUST_CHECK;
 /* The process ends, its devices are gone; or the adapter stops, all devices are. No lock held. */

@@ -98,24 +98,34 @@ static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
 	return false;
 }
 
-static vmm_status write(struct order *o, uint64_t base, bool changed)
+/* The space says what the pages are; so do the tables. `changed`: something valid was there. */
+static vmm_status write(struct vmm_va *va, uint64_t base, uint64_t size,
+			const struct vmm_va_content *content, bool changed)
 {
-	struct vmm_va *va = o->va;
-	const struct vmm_ref *ref = o->content.object;
+	const struct vmm_ref *ref = content->object;
 	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
 	vmm_status status = VMM_OK;
 
-	if (ref) {
+	if (content->kind == VMM_VA_MAPPED) {
 		/* All of the allocation's mappings, or this one beside the others. */
 		vmm_va_refresh(va->memory, ref->instance);
 		if (!piece->live && ref->allocation->mapped_at)
 			status = vmm_va_write_piece(va, piece, changed);
-	} else if (o->content.kind == VMM_VA_ZERO) {
+	} else if (content->kind == VMM_VA_ZERO) {
 		status = vmm_va_write_piece(va, piece, changed);
 	}
 	if (status == VMM_OK && changed && !piece->live)
-		status = vmm_va_erase(va, base, o->request.size, o->content.driver_protection);
+		status = vmm_va_erase(va, base, size, content->driver_protection);
 	return status;
+}
+
+vmm_status vmm_va_put(struct vmm_va *va, uint64_t base, uint64_t size,
+		      const struct vmm_va_content *content)
+{
+	bool changed = is_live(va, base, size);
+	vmm_status status = vmm_vaspace_set(va->space, base, size, content);
+
+	return status == VMM_OK ? write(va, base, size, content, changed) : status;
 }
 
 /* Into what the caller has already. */
@@ -130,13 +140,8 @@ static NTSTATUS put_into(struct order *o, const struct vmm_va_range *range)
 	vmm_status status = VMM_OK;
 	if (o->content.kind != VMM_VA_NOTHING)
 		status = vmm_va_tables(o->va, base, size);
-	if (status == VMM_OK) {
-		bool changed = is_live(o->va, base, size);
-
-		status = vmm_vaspace_set(o->va->space, base, size, &o->content);
-		if (status == VMM_OK)
-			status = write(o, base, changed);
-	}
+	if (status == VMM_OK)
+		status = vmm_va_put(o->va, base, size, &o->content);
 	o->address = base;
 	return status;
 }
@@ -161,7 +166,7 @@ static NTSTATUS put_anew(struct order *o)
 	if (o->content.kind != VMM_VA_NOTHING)
 		status = vmm_va_tables(o->va, range->node.base, range->node.size);
 	if (status == VMM_OK)
-		status = write(o, range->node.base, false);
+		status = write(o->va, range->node.base, range->node.size, &o->content, false);
 	if (status != VMM_OK)
 		vmm_va_release(o->va, range);
 	else

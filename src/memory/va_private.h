@@ -73,6 +73,11 @@ vmm_status vmm_va_erase(struct vmm_va *va, uint64_t base, uint64_t size,
 /* The same for all pieces of a space whose tables are empty. */
 void vmm_va_pieces_rewrite(struct vmm_va *va);
 
+/* ---- va_map.c ---- */
+/* Pages of one range, whose tables are there, become that content. */
+vmm_status vmm_va_put(struct vmm_va *va, uint64_t base, uint64_t size,
+		      const struct vmm_va_content *content);
+
 /* ---- va_space.c ---- */
 struct vmm_va *vmm_va_find(struct vmm_memory *memory, const struct vmm_process *process);
 /* Makes it if there is none. No lock held. */

@@ -435,6 +435,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 		destroy_context(context);
 	}
 	vmm_hw_destroy_device(device);
+	vmm_address_end_device(device);
 	vmm_display_close_device(device);
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,

@@ -103,6 +103,15 @@ struct vmm_command_request {
 };
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				  const struct vmm_command_request *request) VMM_MUST_CHECK;
+/* VA-10, address.c: beside the context; it may wait for room in the queue. */
+struct vmm_address_request {
+	struct vmm_va_operation *operations; /* our copy; the callee's, whatever it answers */
+	uint32_t count, flags;
+	uint32_t fence; /* handle */
+	uint64_t value;
+};
+NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
+				    struct vmm_address_request *request) VMM_MUST_CHECK;
 /* STATUS_INVALID_PARAMETER unless the handle is a live context of the device. */
 NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle) VMM_MUST_CHECK;
 /* As vmm_live_enter: the context, and with it its device, stays until vmm_live_leave. NULL: not a live one of the device. */

@@ -289,6 +289,7 @@ struct vmm_sched {
 	struct vmm_adapter *adapter;
 	const struct vmm_port_caps *caps;
 	struct vmm_node node[VMM_NODES_MAX];
+	struct vmm_list address_updates; /* address.c; guarded by the paging lock */
 	struct vmm_list
 		prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
 	struct vmm_list
@@ -685,6 +686,11 @@ void vmm_display_close_device(struct vmm_device *device);
 void vmm_display_close_context(struct vmm_context *context);
 /* dma.c */
 void vmm_dma_init_links(struct vmm_dma *dma);
+/* ---- address.c: updates of GPU virtual addresses (VA-10) ---- */
+void vmm_address_work(struct vmm_adapter *adapter);
+/* What is queued for it is dropped; nobody is inside it. */
+void vmm_address_end_device(struct vmm_device *device);
+
 /* ---- virtual.c: contexts whose commands are at GPU virtual addresses (SUB-23 to SUB-26) ---- */
 NTSTATUS vmm_command_begin(struct vmm_context *context);
 NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);

@@ -255,6 +255,7 @@ vmm_status vmm_vaspace_take(struct vmm_vaspace *space, const struct vmm_va_reque
 	range->node.size = piece->node.size = request->size;
 	range->node.weight = next_weight(space);
 	range->origin = origin;
+	range->number = ++space->numbers;
 	piece->range = range;
 	piece->content = *content;
 	space->ranges = vmm_va_insert(space->ranges, &range->node);

@@ -28,6 +28,7 @@ enum vmm_va_origin {
 struct vmm_va_range {
 	struct vmm_va_node node;
 	enum vmm_va_origin origin;
+	uint64_t number; /* 1, 2, 3 ... of the space's, in the order in which they were got */
 	uint32_t mapped; /* pieces of it that map something */
 };
 

@@ -7,6 +7,7 @@
 struct vmm_vaspace {
 	uint64_t low, high;
 	struct vmm_va_node *ranges, *pieces;
+	uint64_t numbers;
 	uint32_t seed; /* of the next node's weight */
 };
 

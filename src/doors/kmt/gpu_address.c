@@ -100,6 +100,35 @@ KMT_API NTSTATUS APIENTRY D3DKMTFreeGpuVirtualAddress(const D3DKMT_FREEGPUVIRTUA
 	return vmm_kmt_leave(&call, status, args.hAdapter, args.Size, args.BaseAddress);
 }
 
+KMT_API NTSTATUS APIENTRY D3DKMTUpdateGpuVirtualAddress(const D3DKMT_UPDATEGPUVIRTUALADDRESS *pData)
+{
+	struct vmm_kmt_call call;
+	struct vmm_context *context;
+
+	if (!pData)
+		return vmm_kmt_refuse("D3DKMTUpdateGpuVirtualAddress", "no argument");
+	D3DKMT_UPDATEGPUVIRTUALADDRESS args = *pData;
+	struct vmm_address_request request = {.count = args.NumOperations,
+					      .flags = args.Flags.Value,
+					      .fence = args.hFenceObject,
+					      .value = args.FenceValue};
+	NTSTATUS status = vmm_kmt_enter_context(&call, args.hContext,
+						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
+	if (NT_SUCCESS(status) && call.device->handle != args.hDevice) {
+		vmm_finding(
+			call.device->adapter->observe, "VA-10", call.process->id, args.hContext,
+			"update GPU virtual address: the context is device 0x%08x's, not 0x%08x's",
+			call.device->handle, args.hDevice);
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
+						&request.operations);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_update_addresses(context, &request);
+	return vmm_kmt_leave(&call, status, args.hFenceObject, args.NumOperations, args.FenceValue);
+}
+
 /* ---- contexts whose commands are at virtual addresses ---- */
 
 KMT_API NTSTATUS APIENTRY D3DKMTCreateContextVirtual(D3DKMT_CREATECONTEXTVIRTUAL *pData)

@@ -73,6 +73,37 @@ static HRESULT APIENTRY free_address(HANDLE device, const D3DDDICB_FREEGPUVIRTUA
 	return vmm_umd_leave(&call, status, 0, args.Size, args.BaseAddress);
 }
 
+static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context = NULL;
+	HANDLE handle = data ? data->hContext : NULL;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, handle,
+						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
+
+	if (!call.device || !data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	D3DDDICB_UPDATEGPUVIRTUALADDRESS args = *data;
+	struct vmm_address_request request = {.count = args.NumOperations,
+					      .flags = args.Flags.Value,
+					      .fence = args.hFenceObject,
+					      .value = args.FenceValue};
+	if (NT_SUCCESS(status) && !context) {
+		vmm_finding(
+			call.device->adapter->observe, "VA-10", call.device->process->id,
+			call.device->handle,
+			"update GPU virtual address: hContext is no live context of device 0x%08x",
+			call.device->handle);
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
+						&request.operations);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_update_addresses(context, &request);
+	return vmm_umd_leave(&call, status, args.hFenceObject, args.NumOperations, args.FenceValue);
+}
+
 /* ---- contexts whose commands are at virtual addresses ---- */
 
 static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRTUAL *data)
@@ -173,6 +204,7 @@ void vmm_umd_fill_gpu_address(D3DDDI_DEVICECALLBACKS *table)
 	table->pfnMapGpuVirtualAddressCb = map;
 	table->pfnReserveGpuVirtualAddressCb = reserve;
 	table->pfnFreeGpuVirtualAddressCb = free_address;
+	table->pfnUpdateGpuVirtualAddressCb = update;
 }
 
 #else

@@ -175,6 +175,44 @@ static void pnp_06_tables_come_back_with_the_power(void **state)
 	va_finish(&v);
 }
 
+/* Content first, then the miniport hears of it, then the tables; on the way out it hears before anything else. */
+static void va_14_a_change_of_residency_is_told_between_content_and_tables(void **state)
+{
+	struct va_world v;
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = PHYSICAL | NOTIFY_RESIDENCY,
+						 .read_set = WORLD_MEMORY,
+						 .write_set = WORLD_MEMORY};
+	D3DKMT_HANDLE a;
+
+	va_begin(&v, state, va_memory);
+	assert_int_equal(wddm2_try_allocate(&v.w.device, &spec, &a), S_OK);
+	va_map(&v, a, 64 * KIB);
+	scripted_forget(v.w.m);
+	va_make(&v, a);
+	assert_int_equal(wddm2_evict(&v.w.device, a, 0), S_OK);
+	wddm2_run(&v.w);
+	const DXGK_BUILDPAGINGBUFFER_OPERATION expected[] = {
+		DXGK_OPERATION_FILL,
+		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 1 */
+		DXGK_OPERATION_UPDATE_PAGE_TABLE,
+		DXGK_OPERATION_FLUSH_TLB,
+		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 0 */
+		DXGK_OPERATION_TRANSFER,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE,
+		DXGK_OPERATION_FLUSH_TLB};
+	for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const struct scripted_call *call =
+			scripted_nth(v.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
+
+		assert_non_null(call);
+		assert_int_equal(call->in.paging.Operation, expected[i]);
+		if (expected[i] == DXGK_OPERATION_NOTIFY_RESIDENCY)
+			assert_int_equal(call->in.paging.NotifyResidency.Resident, i == 1);
+	}
+	va_finish(&v);
+}
+
 /* ---- under pressure ---- */
 
 #define OBJECTS 6u
@@ -303,6 +341,7 @@ int main(void)
 		ON_SIM(va_11_tables_in_system_memory_are_written_at_once),
 		ON_BOTH(va_13_entries_are_gone_before_the_memory_is),
 		ON_SIM(va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached),
+		ON_SIM(va_14_a_change_of_residency_is_told_between_content_and_tables),
 		ON_SIM(pnp_06_tables_come_back_with_the_power),
 		ON_SIM(va_13_content_stays_right_whatever_moves),
 	};
