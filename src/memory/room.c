@@ -93,16 +93,16 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 	return false;
 }
 
-/* The least recently used of a class that may leave; of one process, if `owner` is not 0. */
+/* The least recently used of a class that may leave, of that process, or of all others; owner 0: whoever has it. */
 static struct vmm_instance *look_in(struct vmm_search *search, uint32_t class_index, uint32_t owner,
-				    bool spare)
+				    bool others, bool spare)
 {
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &search->segment->lru[class_index]) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 
-		if (owner && i->allocation->owner != owner)
+		if (owner && (i->allocation->owner == owner) == others)
 			continue;
 		/* Outside the window it is in nobody's way. */
 		if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
@@ -122,9 +122,9 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 
 	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT && !victim; c++) {
 		if (vmm_unlikely(largest != 0))
-			victim = look_in(search, c, largest, spare);
+			victim = look_in(search, c, largest, false, spare);
 		if (!victim)
-			victim = look_in(search, c, 0, spare);
+			victim = look_in(search, c, largest, true, spare);
 	}
 	return victim;
 }
