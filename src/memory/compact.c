@@ -27,7 +27,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
 	    !vmm_instance_unused(instance))
 		return false;
-	request->alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(mover->segment));
+	request->alignment = vmm_max_u64(allocation->alignment, mover->segment->port->page_bytes);
 	request->flags = vmm_place_flags(allocation, mover->segment->port->id);
 	return true;
 }

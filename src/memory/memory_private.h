@@ -929,7 +929,6 @@ struct vmm_flags_verdict {
 };
 
 /* ---- what of a segment it takes (footprint.c; SEG-10, SEG-11) ---- */
-uint64_t vmm_footprint_page(const struct vmm_segment *segment);
 uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 			     const struct vmm_allocation *allocation);
 /* In the worst of its segments. */

@@ -94,11 +94,11 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 }
 
 /*
- * The least recently used of a class that may leave; of one process, if `owner` is not 0. What the rest of a split buffer
- * needs comes after all others, and of that what it needs last (Q-66).
+ * The least recently used of a class that may leave, of that process, or of all others; owner 0: whoever has it. What the rest of a
+ * split buffer needs comes after all others, and of that what it needs last (Q-66).
  */
 static struct vmm_instance *look_in(struct vmm_search *search, uint32_t class_index, uint32_t owner,
-				    bool spare)
+				    bool others, bool spare)
 {
 	const uint64_t rest = search->memory->rest;
 	struct vmm_instance *needed = NULL;
@@ -107,7 +107,7 @@ static struct vmm_instance *look_in(struct vmm_search *search, uint32_t class_in
 	vmm_list_for_each (link, &search->segment->lru[class_index]) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 
-		if (owner && i->allocation->owner != owner)
+		if (owner && (i->allocation->owner == owner) == others)
 			continue;
 		/* Outside the window it is in nobody's way. */
 		if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
@@ -131,9 +131,9 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 
 	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT && !victim; c++) {
 		if (vmm_unlikely(largest != 0))
-			victim = look_in(search, c, largest, spare);
+			victim = look_in(search, c, largest, false, spare);
 		if (!victim)
-			victim = look_in(search, c, 0, spare);
+			victim = look_in(search, c, largest, true, spare);
 	}
 	return victim;
 }
