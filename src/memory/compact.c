@@ -4,6 +4,7 @@
  * two sides are both in it. It is for content that cannot leave (PAG-20) and would be lost otherwise.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 struct mover {
 	struct vmm_memory *memory;

@@ -58,15 +58,12 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
-#define VMM_LEFT_BYTES ((uint64_t)64 << 10)
-
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
-	uint64_t *
-		left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
+	uint64_t *left; /* with it: by private.h, who reads who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
@@ -85,14 +82,6 @@ void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *al
 void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *allocation);
 /* The process that has the most; 0: there are not two. */
 uint32_t vmm_fair_largest(const struct vmm_segment *segment);
-
-/* A private object over a range of a memory segment. */
-struct vmm_private {
-	struct vmm_list link; /* in memory->privates */
-	struct vmm_os_private *object;
-	uint64_t from, to; /* of the segment's BAR */
-	uint64_t sequence; /* the last paging packet that reads it, once its owner has left */
-};
 
 /* A range of a segment, taken. */
 struct vmm_room {
@@ -299,34 +288,6 @@ struct vmm_paging_part {
 	uint32_t physical, segment;
 	uint64_t at;
 };
-
-/* ---- private.c: what a client in another address space may be shown (docs/adr/0001-real-processes.md) ---- */
-/*
- * The instance has got, but not used, its place at that offset of its segment: nothing private of others is there afterwards.
- * VMM_PENDING: paging still reads that, unless the caller would have it waited for.
- */
-vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
-				    uint64_t offset, bool wait);
-static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
-					   uint64_t offset, bool wait)
-{
-	return vmm_likely(!instance->allocation->viewer && vmm_list_empty(&memory->privates))
-		       ? VMM_OK
-		       : vmm_private_enter_slowly(memory, instance, offset, wait);
-}
-/*
- * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
- * NULL.
- */
-void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
-		       uint64_t offset, struct vmm_private *own);
-/* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
-void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
-static inline void vmm_private_collect(struct vmm_memory *memory)
-{
-	if (vmm_unlikely(!vmm_list_empty(&memory->privates)))
-		vmm_private_collect_slowly(memory, false);
-}
 
 /* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
 /* The miniport hears the address; no lock held. Nothing for others. */

@@ -5,6 +5,7 @@
  * after the old one's last, and the new owner's users wait for the former.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 bool vmm_instance_unused(const struct vmm_instance *instance)
 {
