@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whoever made a process's calls is gone: those that wait come back, none waits any more, and then the process can be closed. */
-#include "sync_world.h"
+#include "host/host_private.h" /* before d3dkmthk.h, see kmt.h */
 
-#include "host/host_private.h"
+#include "sync_world.h"
 
 struct key_waiter {
 	struct vidmm_process *process;
