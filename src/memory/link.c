@@ -11,6 +11,7 @@
  * thing that crosses over; vmm_link_order sees to that.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 _Static_assert(VMM_LINKS_MAX == VMM_PORT_LINKS_MAX, "a lane for each adapter");
 

@@ -268,10 +268,6 @@ void vmm_pool_finish(struct vmm_pool *pool);
 /* ---- arena.c ---- */
 vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
 			      struct vmm_backing *backing);
-/* The same for content of that allocation, which its creator may be shown. */
-vmm_status vmm_backing_create_for(struct vmm_memory *memory,
-				  const struct vmm_allocation *allocation, uint64_t size_bytes,
-				  bool zero, struct vmm_backing *backing);
 void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing);
 void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *backing,
 			       uint64_t sequence);
@@ -623,8 +619,6 @@ vmm_status vmm_alternate_return(struct vmm_memory *memory, struct vmm_instance *
 vmm_status vmm_alternate_abandon(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_alternate_flush(struct vmm_memory *memory, const struct vmm_instance *instance);
 void vmm_alternate_free(struct vmm_alternate **alternate);
-/* Its addresses are nobody's any more; what its content is stays. */
-void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance);
 static inline void vmm_alternate_drop(struct vmm_instance *instance)
 {
 	if (vmm_unlikely(instance->alternate))

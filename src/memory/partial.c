@@ -8,6 +8,7 @@
  * eviction brings the rest along, and then it is like any other that was unswizzled for the CPU (SWZ-09).
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 enum { READ_ONLY = 0x001, BITS = 64 };
 

@@ -42,4 +42,11 @@ static inline void vmm_private_collect(struct vmm_memory *memory)
 		vmm_private_collect_slowly(memory, false);
 }
 
+/* arena.c: as vmm_backing_create, for content of that allocation, which its creator may be shown. */
+vmm_status vmm_backing_create_for(struct vmm_memory *memory,
+				  const struct vmm_allocation *allocation, uint64_t size_bytes,
+				  bool zero, struct vmm_backing *backing);
+/* alternate.c: its addresses are nobody's any more; what its content is stays. */
+void vmm_alternate_end(struct vmm_memory *memory, struct vmm_instance *instance);
+
 #endif
