@@ -34,5 +34,7 @@ int apart_hold(const char *socket, const char *argument);
 int apart_fences(const char *socket, const char *argument);
 int apart_wait_fence(const char *socket, const char *argument);
 int apart_cycle(const char *socket, const char *count);
+int apart_relatives(const char *socket, const char *what);
+int apart_inherit(const char *socket, const char *number);
 
 #endif
