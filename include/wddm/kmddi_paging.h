@@ -397,7 +397,11 @@ typedef struct _DXGK_GPUMMUCAPS {
 			UINT LargePageSupported : 1;                     /* 0x00000040 */
 			UINT DualPteSupported : 1;                       /* 0x00000080 */
 			UINT AllowNonAlignedLargePageAddress : 1;        /* 0x00000100 since 2.1 */
-			UINT Reserved : 23;                              /* 0xFFFFFE00 */
+			UINT SysMem64KBPageSupported : 1;                /* 0x00000200 since 2.1 */
+			UINT InvalidTlbEntriesNotCached : 1;             /* 0x00000400 since 2.6 */
+			UINT SysMemLargePageSupported : 1;               /* 0x00000800 since 2.9 */
+			UINT CachedPageTables : 1;                       /* 0x00001000 since 3.1 */
+			UINT Reserved : 19;                              /* 0xFFFFE000 */
 		};
 		UINT Value;
 	};

@@ -228,8 +228,7 @@ vmm_status vmm_client_connect(const struct vmm_client_options *options,
 	if (!connection->first || !vmm_packet_room(&connection->view_packet) ||
 	    connection->nothing < 0 || !vmm_client_window_reserve(connection))
 		goto out_connection;
-	if (!options->sent)
-		connection->userfault = open_userfault();
+	connection->userfault = open_userfault();
 	status = say_hello(connection);
 	if (vmm_ok(status) && !options->sent && !vmm_client_thread_start(connection))
 		status = VMM_INSUFFICIENT_RESOURCES;

@@ -162,6 +162,7 @@ void vidmm_adapter_stop(struct vidmm_adapter *adapter)
 	vmm_sched_close_displays(core);
 	vmm_memory_evict_all(core);
 	vmm_sched_destroy_devices(core);
+	vmm_va_end_all(core);
 	vmm_sched_wait_idle(core, VIDMM_WAIT_STOP);
 	vmm_sched_stop(core);
 	vmm_bundles_end_adapter(core);

@@ -47,16 +47,16 @@ static void *first_device(struct vmm_process *process)
 	return handle;
 }
 
-/* PRI-14: what it kept from others. What others have opened of it shows nothing to it any more. */
+/* PRI-14: what it kept from others; VA-01: its addresses. What others have opened of it shows nothing to it any more. */
 static void leave_adapters(struct vmm_process *core)
 {
 	struct vmm_adapter *adapter;
 
-	if (!atomic_load(&core->reserves) && !core->viewer)
+	if (!atomic_load(&core->reserves) && !atomic_load(&core->addresses) && !core->viewer)
 		return;
 	for (uint32_t i = 0; (adapter = vmm_adapter_nth(core->world, i)) != NULL; i++) {
-		if (atomic_load(&core->reserves))
-			vmm_budget_release(adapter, core);
+		vmm_budget_release(adapter, core);
+		vmm_va_end_process(adapter, core);
 		if (core->viewer)
 			vmm_memory_end_viewer(adapter, core->viewer);
 		vmm_adapter_put(adapter);

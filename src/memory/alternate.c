@@ -9,6 +9,7 @@
  * system copy that stays, which is what the CPU works on (PAG-14).
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 /* What lies there: memory of the device, or pages of the instance itself (behind an aperture). NULL: something else. */
 static const struct vmm_os_memory *window_of(const struct vmm_memory *memory,

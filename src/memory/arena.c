@@ -5,6 +5,7 @@
  * Decision 6 of docs/architecture.md: pages that had an owner are zeroed before a new one can see them.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * two sides are both in it. It is for content that cannot leave (PAG-20) and would be lost otherwise.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 struct mover {
 	struct vmm_memory *memory;
@@ -27,7 +28,7 @@ static bool may_move(void *context, void *owner, struct vmm_range_request *reque
 	    (mover->preparation != VMM_NO_PREPARATION && instance->bound == mover->preparation) ||
 	    !vmm_instance_unused(instance))
 		return false;
-	request->alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(mover->segment));
+	request->alignment = vmm_max_u64(allocation->alignment, mover->segment->port->page_bytes);
 	request->flags = vmm_place_flags(allocation, mover->segment->port->id);
 	return true;
 }
@@ -61,6 +62,7 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	vmm_host_unmap(memory, instance);
 	instance->range = plan->to;
 	vmm_residency_set_offset(segment, instance, to);
+	vmm_va_refresh(memory, instance);
 	vmm_segment_free(memory, segment, plan->from);
 	vmm_residency_mark_paged(memory, instance, !instance->kept);
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RESIDENCY, instance->allocation->owner,

@@ -112,6 +112,7 @@ static void describe(struct vmm_context_allocation *own,
 	vmm_footprint_describe(memory, a, 0);
 	vmm_allocation_set_serving(a);
 	vmm_list_init(&a->instances);
+	vmm_list_init(&a->mappings);
 	vmm_list_push_back(&memory->allocations, &a->all);
 	a->adapter->allocation_count++;
 	vmm_list_init(&a->queued_offer.link);

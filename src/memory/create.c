@@ -205,6 +205,7 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	vmm_allocation_set_serving(a);
 	a->references = 1;
 	vmm_list_init(&a->instances);
+	vmm_list_init(&a->mappings);
 	vmm_list_push_back(&c->memory->allocations, &a->all);
 	a->adapter->allocation_count++;
 	vmm_list_init(&a->queued_offer.link);

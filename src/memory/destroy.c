@@ -99,6 +99,11 @@ void vmm_allocation_put(struct vmm_memory *memory, struct vmm_allocation *alloca
 
 static void close_ref(struct vmm_memory *memory, struct vmm_ref *ref)
 {
+	if (vmm_unlikely(ref->device->va != NULL)) {
+		vmm_paging_lock(memory->adapter);
+		vmm_va_forget_ref(ref); /* VA-09 */
+		vmm_paging_unlock(memory->adapter);
+	}
 	if (!ref->allocation->gone)
 		vmm_port_close_allocation(memory->adapter->port, ref->device->kmd_device,
 					  &ref->kmd_open, 1);
@@ -120,8 +125,8 @@ static bool is_unused(const struct vmm_ref *ref, const struct vmm_deallocation *
 	const struct vmm_allocation *a = ref->allocation;
 
 	return !d->flags && a->closing && a->references == 1 && a->instance_count == 1 &&
-	       a->first.place == VMM_PLACE_FRESH && !a->pinned && !vmm_is_shared_with_kmd(a) &&
-	       is_done(ref);
+	       vmm_list_empty(&a->mappings) && a->first.place == VMM_PLACE_FRESH && !a->pinned &&
+	       !vmm_is_shared_with_kmd(a) && is_done(ref);
 }
 
 /* No lock held but the submit lock. */

@@ -6,12 +6,6 @@
  */
 #include "memory/memory_private.h"
 
-uint64_t vmm_footprint_page(const struct vmm_segment *segment)
-{
-	return vmm_unlikely(segment->port->flags.Use64KBPages) ? VMM_LARGE_PAGE_SIZE
-							       : VMM_PAGE_SIZE;
-}
-
 uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 			     const struct vmm_allocation *allocation)
 {
@@ -20,7 +14,7 @@ uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 
 	if (vmm_unlikely(allocation->in_vpr))
 		return vmm_protected_units(segment, bytes);
-	return vmm_align_up(bytes, vmm_footprint_page(segment));
+	return vmm_align_up(bytes, segment->port->page_bytes);
 }
 
 uint64_t vmm_footprint_largest(const struct vmm_memory *memory,

@@ -483,7 +483,7 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 				     .call = "lock",
 				     .lock_cb = true};
 	uint32_t old_handle = request->handle;
-	uint64_t waited_ns = 0;
+	uint64_t waited_ns = request->waited_ns;
 	NTSTATUS status;
 
 	for (;;) {
@@ -501,8 +501,9 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && a.wait) {
 			status = vmm_lock_wait(&a, &waited_ns);
-			if (vmm_ok(status))
+			if (status == VMM_OK)
 				continue;
+			request->waited_ns = waited_ns;
 		} else if (NT_SUCCESS(status)) {
 			vmm_event_often(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,
 					request->handle, 0, request->flags, waited_ns, locked_bytes,

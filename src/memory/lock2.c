@@ -271,7 +271,7 @@ static NTSTATUS attempt(struct vmm_lock_attempt *a)
 static NTSTATUS lock(struct vmm_lock_attempt *a)
 {
 	struct vmm_adapter *adapter = a->device->adapter;
-	uint64_t waited_ns = 0;
+	uint64_t waited_ns = a->request->waited_ns;
 	NTSTATUS status;
 
 	do {
@@ -294,7 +294,8 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 		if (!NT_SUCCESS(status) || !a->wait)
 			return status;
 		status = vmm_lock_wait(a, &waited_ns);
-	} while (NT_SUCCESS(status));
+	} while (status == STATUS_SUCCESS);
+	a->request->waited_ns = waited_ns;
 	return status;
 }
 

@@ -57,10 +57,30 @@ vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
 	vmm_status status;
 
 	if (vmm_unlikely(a->wait_for_progress)) /* no room yet */
-		status = vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
+		/* Between the looks at both: who pauses says so, then signals progress. */
+		status = vmm_live_is_paused(a->device->live)
+				 ? VMM_PENDING
+				 : vmm_wait_progress(adapter, a->progress_seen, VIDMM_WAIT_SPACE);
 	else
-		status = vmm_wait_timeline(adapter, a->timeline, a->sequence, VIDMM_WAIT_LOCK,
-					   waited_ns);
+		status = vmm_wait_for_lock(a->device, a->timeline, a->sequence, waited_ns);
 	vmm_calling_process_set(adapter->os, before);
+	return status;
+}
+
+NTSTATUS vmm_memory_lock_outside(struct vmm_device **device, struct vmm_visit *visit,
+				 struct vmm_lock_request *request,
+				 NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *))
+{
+	NTSTATUS status = STATUS_PENDING;
+
+	while (status == STATUS_PENDING) {
+		const void *live = (*device)->live;
+
+		vmm_live_leave(visit);
+		*device = vmm_live_enter(visit, VMM_LIVE_DEVICE, live);
+		if (!*device) /* it has ended meanwhile */
+			return STATUS_INVALID_PARAMETER;
+		status = lock(*device, request);
+	}
 	return status;
 }

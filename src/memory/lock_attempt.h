@@ -32,7 +32,7 @@ NTSTATUS vmm_lock_not_shown(const struct vmm_lock_attempt *a) VMM_COLD;
 NTSTATUS vmm_lock_content_lost(const struct vmm_lock_attempt *a) VMM_COLD;
 /* LOCK-32: says why. The paging lock is held. */
 void vmm_lock_no_memory(const struct vmm_lock_attempt *a) VMM_COLD;
-/* Until what the attempt was held up by is over; in the caller's name. No core lock held. */
+/* Until what the attempt was held up by is over; in the caller's name. VMM_PENDING: the device is paused. No core lock held. */
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
 
 /* From here on its gate is shut. */

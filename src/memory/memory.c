@@ -25,6 +25,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->paging_queues);
 	vmm_list_init(&memory->departures);
 	vmm_list_init(&memory->budgets);
+	vmm_list_init(&memory->vas);
 	vmm_list_init(&memory->away);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));

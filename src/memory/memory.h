@@ -10,6 +10,7 @@
 #define VMM_MEMORY_MEMORY_H
 
 #include "memory/gate.h"
+#include "memory/va.h"
 #include "object/live.h"
 #include "object/object.h"
 #include "port/port.h"
@@ -210,8 +211,18 @@ struct vmm_lock_request {
 	uint32_t page_count;
 	const uint32_t *pages; /* our copy */
 	bool page_list_given;  /* pPages was not NULL */
+	uint64_t waited_ns;    /* before it had to leave the device; 0 at first */
 	void *data;            /* out */
 };
+/*
+ * A lock that waits for the GPU does not keep an adapter from losing power, or a packet behind a wait of its context could keep it for
+ * ever: when the device is paused the lock, of either version, answers STATUS_PENDING, having changed nothing, and the door passes it on
+ * to vmm_memory_lock_outside, which waits for the end of the pause outside the device and tries again. Device NULL afterwards: it has
+ * ended (STATUS_INVALID_PARAMETER), and nobody is inside.
+ */
+NTSTATUS vmm_memory_lock_outside(
+	struct vmm_device **device, struct vmm_visit *visit, struct vmm_lock_request *request,
+	NTSTATUS (*lock)(struct vmm_device *, struct vmm_lock_request *)) VMM_MUST_CHECK VMM_COLD;
 NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
 				 struct vmm_lock_request *request) VMM_MUST_CHECK;
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
@@ -468,6 +479,8 @@ struct vmm_use_in_place {
 	uint64_t sequence, preparation;
 };
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
+/* Instances of that `rest` leave after all others, the highest needed_at first; 0: there are none. Paging lock held. */
+void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */

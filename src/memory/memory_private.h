@@ -58,15 +58,12 @@ struct vmm_fair_share {
 	uint64_t bytes;
 };
 
-#define VMM_LEFT_BYTES ((uint64_t)64 << 10)
-
 struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
 	uint64_t cpu_offset;
-	uint64_t *
-		left; /* with it, by VMM_LEFT_BYTES: the last paging packet that may read who has left */
+	uint64_t *left; /* with it: by private.h, who reads who has left */
 	struct vmm_host_aperture
 		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
 	bool aperture;
@@ -85,14 +82,6 @@ void vmm_fair_enter(struct vmm_segment *segment, const struct vmm_allocation *al
 void vmm_fair_leave(struct vmm_segment *segment, const struct vmm_allocation *allocation);
 /* The process that has the most; 0: there are not two. */
 uint32_t vmm_fair_largest(const struct vmm_segment *segment);
-
-/* A private object over a range of a memory segment. */
-struct vmm_private {
-	struct vmm_list link; /* in memory->privates */
-	struct vmm_os_private *object;
-	uint64_t from, to; /* of the segment's BAR */
-	uint64_t sequence; /* the last paging packet that reads it, once its owner has left */
-};
 
 /* A range of a segment, taken. */
 struct vmm_room {
@@ -213,6 +202,7 @@ struct vmm_memory {
 	uint64_t resident_total, peak_total;
 	struct vmm_list
 		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	uint64_t rest;           /* vmm_instance.rest of those that leave last; 0: nobody */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
 	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */
 	struct vmm_list context_allocations; /* of all devices (context_allocation.c) */
@@ -220,6 +210,7 @@ struct vmm_memory {
 	struct vmm_list paging_queues; /* 2.x: vmm_paging_queue.link, the highest priority first */
 	struct vmm_list departures;    /* 2.x: vmm_ref.departure_link */
 	struct vmm_list budgets;       /* 2.x: vmm_budget.link */
+	struct vmm_list vas;           /* 2.x: vmm_va.link */
 	struct vmm_trims *trims;       /* 2.x: NULL until somebody registers */
 	uint64_t residency_rounds;
 	struct vmm_list away; /* vmm_instance.lru of what returns to its place with the power */
@@ -298,34 +289,6 @@ struct vmm_paging_part {
 	uint64_t at;
 };
 
-/* ---- private.c: what a client in another address space may be shown (docs/adr/0001-real-processes.md) ---- */
-/*
- * The instance has got, but not used, its place at that offset of its segment: nothing private of others is there afterwards.
- * VMM_PENDING: paging still reads that, unless the caller would have it waited for.
- */
-vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
-				    uint64_t offset, bool wait);
-static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
-					   uint64_t offset, bool wait)
-{
-	return vmm_likely(!instance->allocation->viewer && vmm_list_empty(&memory->privates))
-		       ? VMM_OK
-		       : vmm_private_enter_slowly(memory, instance, offset, wait);
-}
-/*
- * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
- * NULL.
- */
-void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
-		       uint64_t offset, struct vmm_private *own);
-/* Takes away those that nobody reads any more; `all`: those that somebody might, too. */
-void vmm_private_collect_slowly(struct vmm_memory *memory, bool all);
-static inline void vmm_private_collect(struct vmm_memory *memory)
-{
-	if (vmm_unlikely(!vmm_list_empty(&memory->privates)))
-		vmm_private_collect_slowly(memory, false);
-}
-
 /* ---- backing_share.c: ShareBackingStoreWithKmd (ALF-30) ---- */
 /* The miniport hears the address; no lock held. Nothing for others. */
 NTSTATUS vmm_backing_share_tell(struct vmm_memory *memory, const struct vmm_allocation *allocation);
@@ -385,6 +348,29 @@ vmm_status vmm_paging_map_buffer(struct vmm_memory *memory, uint32_t physical,
 				 uint64_t offset);
 vmm_status vmm_paging_unmap_range(struct vmm_memory *memory, uint32_t physical, uint32_t segment,
 				  uint64_t offset, uint64_t size_bytes);
+
+/* Any other operation, of no allocation, on the lead. */
+vmm_status vmm_paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args);
+
+/* ---- va_entries.c: GPU virtual addresses; where there are none, nothing happens ---- */
+void vmm_va_refresh_slowly(struct vmm_memory *memory, struct vmm_instance *instance);
+void vmm_va_hide_slowly(struct vmm_memory *memory, struct vmm_instance *instance);
+/* It has a place: page tables name that one. */
+static inline void vmm_va_refresh(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_refresh_slowly(memory, instance);
+}
+/* It is about to lose it: no page table does (VA-13). */
+static inline void vmm_va_hide(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	if (vmm_unlikely(memory->caps->gpummu.supported))
+		vmm_va_hide_slowly(memory, instance);
+}
+/* va_space.c: the handle goes, and what is mapped by it. */
+void vmm_va_forget_ref(struct vmm_ref *ref);
+/* All tables are written anew: their memory had no power, or the adapter was reset. */
+void vmm_va_rewrite(struct vmm_memory *memory);
 
 /* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
 /* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */
@@ -882,6 +868,10 @@ vmm_status vmm_paging_queue_add(struct vmm_paging_queue *queue, struct vmm_ref *
 				uint32_t count, uint64_t *value);
 /* The same in two steps, of which only the first can fail; what is not added is freed. */
 struct vmm_paging_operation *vmm_paging_operation_create(uint32_t count);
+void vmm_paging_operation_free(struct vmm_paging_operation *operation);
+/* One that is nothing but paging that is collected already: done with that packet. */
+uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
+					struct vmm_paging_operation *operation, uint64_t sequence);
 uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 				  struct vmm_paging_operation *operation,
 				  struct vmm_ref *const *refs, uint32_t count);
@@ -900,7 +890,6 @@ struct vmm_flags_verdict {
 };
 
 /* ---- what of a segment it takes (footprint.c; SEG-10, SEG-11) ---- */
-uint64_t vmm_footprint_page(const struct vmm_segment *segment);
 uint64_t vmm_footprint_bytes(const struct vmm_segment *segment,
 			     const struct vmm_allocation *allocation);
 /* In the worst of its segments. */

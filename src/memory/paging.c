@@ -312,6 +312,11 @@ static vmm_status build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *ar
 	return build_on(memory, &memory->lane[0], args, operand);
 }
 
+vmm_status vmm_paging_build(struct vmm_memory *memory, DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	return build(memory, args, NULL);
+}
+
 /* PAG-22, PAG-23: on each adapter that has it. One that fails is the end of the whole link (PAG-09). */
 static vmm_status on_each(struct vmm_memory *memory, struct vmm_instance *instance,
 			  vmm_status (*one)(struct vmm_memory *, struct vmm_instance *, uint32_t))

@@ -178,6 +178,19 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 	return operation->value;
 }
 
+void vmm_paging_operation_free(struct vmm_paging_operation *operation)
+{
+	vmm_free(operation);
+}
+
+uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
+					struct vmm_paging_operation *operation, uint64_t sequence)
+{
+	operation->placed = true;
+	operation->sequence = sequence;
+	return vmm_paging_operation_add(queue, operation, NULL, 0);
+}
+
 /* One that the client has evicted meanwhile is no longer asked for. */
 static bool is_wanted(const struct vmm_ref *ref)
 {

@@ -169,6 +169,7 @@ void vmm_memory_power_up(struct vmm_adapter *adapter)
 	vmm_os_mutex_lock(&adapter->paging_lock);
 	if (memory->powering_down)
 		(void)!vmm_ok(vmm_paging_buffers_remap(memory));
+	vmm_va_rewrite(memory);
 	return_away(memory);
 	vmm_paging_unlock(adapter);
 }

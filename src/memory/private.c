@@ -8,7 +8,7 @@
  * Space of a segment is given away while paging packets still read what its former owner had there (residency.c). What lay over
  * it is taken away when those are complete, and nothing is laid there before; a new owner that comes earlier waits for that.
  */
-#include "memory/memory_private.h"
+#include "memory/private.h"
 
 static void take(struct vmm_private *own)
 {

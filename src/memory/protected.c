@@ -11,7 +11,7 @@
 uint64_t vmm_protected_units(const struct vmm_segment *segment, uint64_t size_bytes)
 {
 	return vmm_align_up(size_bytes,
-			    vmm_max_u64(segment->port->vpr.alignment, vmm_footprint_page(segment)));
+			    vmm_max_u64(segment->port->vpr.alignment, segment->port->page_bytes));
 }
 
 uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
@@ -67,7 +67,7 @@ struct vmm_range_request vmm_place_request(const struct vmm_segment *segment,
 	const struct vmm_allocation *allocation = instance->allocation;
 	struct vmm_range_request request = {
 		.size_bytes = vmm_footprint_bytes(segment, allocation),
-		.alignment = vmm_max_u64(allocation->alignment, vmm_footprint_page(segment)),
+		.alignment = vmm_max_u64(allocation->alignment, segment->port->page_bytes),
 		.flags = vmm_place_flags(allocation, segment->port->id),
 		.owner = instance,
 	};

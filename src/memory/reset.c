@@ -199,4 +199,5 @@ void vmm_memory_restart_locked(struct vmm_adapter *adapter)
 	vmm_backing_collect(adapter->memory);
 	/* With an empty aperture there is room; without it the buffer is used from where it is, as before its first map. */
 	(void)!vmm_ok(vmm_paging_map_current(adapter->memory));
+	vmm_va_rewrite(adapter->memory);
 }

@@ -5,6 +5,7 @@
  * after the old one's last, and the new owner's users wait for the former.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 bool vmm_instance_unused(const struct vmm_instance *instance)
 {
@@ -58,6 +59,7 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
+	vmm_va_hide(memory, instance); /* VA-13 */
 	vmm_gate_shut(instance);
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
@@ -254,6 +256,7 @@ void vmm_residency_drop(struct vmm_memory *memory, struct vmm_instance *instance
 						  vmm_paging_sequence(memory));
 		vmm_view_hide(instance);
 	} else if (!instance->kept) {
+		vmm_va_hide(memory, instance);
 		uint64_t last = atomic_load_explicit(
 			&instance->queued[memory->adapter->paging_timeline], memory_order_relaxed);
 		vmm_backing_destroy_after(memory, &instance->backing, last);
@@ -485,6 +488,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	}
 	if (instance->place == VMM_PLACE_MEMORY)
 		vmm_view_hide(instance);
+	vmm_va_refresh(memory, instance);
 	vmm_residency_mark_paged(memory, instance,
 				 instance->place == VMM_PLACE_MEMORY && !instance->kept);
 	residency_event(memory, instance,

@@ -110,6 +110,7 @@ vmm_status vmm_resident_place(struct vmm_memory *memory, struct vmm_instance *in
 	if (status != VMM_OK)
 		return status;
 	instance->prepared = preparation;
+	vmm_va_refresh(memory, instance); /* in system memory, too */
 	if (instance->place == VMM_PLACE_MEMORY || instance->place == VMM_PLACE_APERTURE)
 		vmm_residency_touch(memory, instance);
 	return VMM_OK;

@@ -93,26 +93,35 @@ static bool is_victim(struct vmm_search *search, const struct vmm_instance *i, b
 	return false;
 }
 
-/* The least recently used of a class that may leave; of one process, if `owner` is not 0. */
+/*
+ * The least recently used of a class that may leave, of that process, or of all others; owner 0: whoever has it. What the rest of a
+ * split buffer needs comes after all others, and of that what it needs last (Q-66).
+ */
 static struct vmm_instance *look_in(struct vmm_search *search, uint32_t class_index, uint32_t owner,
-				    bool spare)
+				    bool others, bool spare)
 {
+	const uint64_t rest = search->memory->rest;
+	struct vmm_instance *needed = NULL;
 	struct vmm_list *link;
 
 	vmm_list_for_each (link, &search->segment->lru[class_index]) {
 		struct vmm_instance *i = vmm_container_of(link, struct vmm_instance, lru);
 
-		if (owner && i->allocation->owner != owner)
+		if (owner && (i->allocation->owner == owner) == others)
 			continue;
 		/* Outside the window it is in nobody's way. */
 		if (i->offset + vmm_range_size(search->segment->heap, i->range) <=
 			    search->request.low ||
 		    (search->request.high && i->offset >= search->request.high))
 			continue;
-		if (is_victim(search, i, spare))
+		if (!is_victim(search, i, spare))
+			continue;
+		if (vmm_likely(!rest || i->rest != rest))
 			return i;
+		if (!needed || i->needed_at > needed->needed_at)
+			needed = i;
 	}
-	return NULL;
+	return needed;
 }
 
 static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spare)
@@ -122,9 +131,9 @@ static struct vmm_instance *look_for_victim(struct vmm_search *search, bool spar
 
 	for (uint32_t c = 0; c < VMM_POLICY_CLASS_COUNT && !victim; c++) {
 		if (vmm_unlikely(largest != 0))
-			victim = look_in(search, c, largest, spare);
+			victim = look_in(search, c, largest, false, spare);
 		if (!victim)
-			victim = look_in(search, c, 0, spare);
+			victim = look_in(search, c, largest, true, spare);
 	}
 	return victim;
 }
@@ -160,6 +169,11 @@ static struct vmm_instance *next_victim(struct vmm_search *search)
 	struct vmm_instance *victim = next_easy_victim(search);
 
 	return victim ? victim : next_hard_victim(search);
+}
+
+void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest)
+{
+	adapter->memory->rest = rest;
 }
 
 /* SEG-05: whatever is mapped anywhere makes room when it is the limit of all apertures together that is reached. */

@@ -4,6 +4,7 @@
  * miniport lowers the limits: an aperture's in its CommitLimit, that of all together in ApertureSegmentCommitLimit.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 #define LEAST_FOR_GRAPHICS ((uint64_t)64 << 20)
 

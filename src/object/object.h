@@ -46,6 +46,7 @@ struct vmm_gate;
 struct vmm_gates;
 struct vmm_sync_driver;
 struct vmm_context_allocation;
+struct vmm_va;
 
 /* One world: what several adapters and processes share. */
 struct vmm_world {
@@ -217,7 +218,8 @@ bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CH
 void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
 
 struct vmm_process {
-	_Atomic bool reserves; /* memory of some adapter (PRI-14) */
+	_Atomic bool reserves;  /* memory of some adapter (PRI-14) */
+	_Atomic bool addresses; /* it has GPU virtual addresses on some adapter */
 	struct vmm_world *world;
 	uint32_t id;
 	char name[32];
@@ -288,9 +290,10 @@ struct vmm_device {
 	_Atomic bool has_context_memory;     /* or had; from the first of them on */
 	struct vmm_residency_demand *demand;
 	struct vmm_budget *budget;
+	struct vmm_va *va; /* memory's: GPU virtual addresses; NULL: there are none; constant */
 	_Atomic(struct vmm_gates *) gates; /* memory's: of its allocations (gate.h) */
 	/* Guarded by world->sync_lock: struct vmm_sleeper; the rest is of sync. */
-	struct vmm_list sleepers, syncs, sync_pages, sync_waits, sync_owners, keyed;
+	struct vmm_list sleepers, syncs, sync_pages, sync_windows, sync_waits, sync_owners, keyed;
 	void *door;           /* owned by the door that created the device */
 	uint32_t umd_trim;    /* its registration for trim notifications; 0: none */
 	void *sched_defaults; /* owned by sched: DXGK_DEVICEINFO figures */
@@ -415,6 +418,9 @@ struct vmm_instance {
 	uint64_t wanted;     /* the preparation whose buffer lists it: not a victim for that one */
 	uint64_t
 		bound; /* the preparation whose buffer has it bound at a split: it stays (SPL-05) */
+	/* The rest of a split buffer, and the first of its patch locations that names it (vmm_memory_expect). */
+	uint64_t rest;
+	uint32_t needed_at;
 	uint64_t offset;      /* in the segment */
 	uint32_t range;       /* node in the segment's heap */
 	uint32_t lock_data;   /* its PrivateDriverData, which names its swizzling range */
@@ -526,6 +532,9 @@ struct vmm_allocation {
 	struct vmm_kmd_resource *kmd_resource;
 	const struct vmm_context_allocation *of_context; /* PRE-11; NULL for most */
 	uint32_t listed; /* 2.x: residency lists it is on; guarded by the paging lock */
+	/* Of memory: where GPUs have it mapped by virtual address, and which place the tables name; likewise. */
+	struct vmm_list mappings;
+	uint64_t mapped_at; /* 0: none */
 	uint64_t generation;
 	uint64_t ordered_by,
 		ordered_generation; /* newest instance that submission has named so far (REF-03) */
@@ -701,6 +710,9 @@ static inline bool vmm_instance_is_idle(const struct vmm_instance *instance)
  */
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns) VMM_MUST_CHECK;
+/* The same of a lock, by a call that is in the device. VMM_PENDING: that is paused, and the call has to leave it first (PNP-05). */
+vmm_status vmm_wait_for_lock(struct vmm_device *device, uint32_t timeline, uint64_t sequence,
+			     uint64_t *waited_ns) VMM_MUST_CHECK;
 /* Is everything up to that packet complete or held; or, `prepared`, not prepared? State lock not held. */
 bool vmm_timeline_quiet(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			bool prepared);

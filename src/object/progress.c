@@ -341,8 +341,10 @@ static bool is_given_up(struct vmm_adapter *adapter, uint32_t reason)
 	return process && atomic_load(&process->abandoned) && reason != VIDMM_WAIT_DESTROY;
 }
 
-static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
-			     bool all, uint32_t reason, uint64_t *waited_ns)
+/* Of a device that the caller is in, but not to the end of a pause: VMM_PENDING. NULL: he may stay. */
+static vmm_status wait_until(struct vmm_adapter *adapter, const struct vmm_device *inside,
+			     uint32_t timeline, uint64_t sequence, bool all, uint32_t reason,
+			     uint64_t *waited_ns)
 {
 	uint64_t began = vmm_os_now_ns(adapter->os);
 	vmm_status status = VMM_OK;
@@ -360,6 +362,11 @@ static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uin
 		}
 		if (done)
 			break;
+		/* Who pauses says so before he signals progress. */
+		if (inside && vmm_unlikely(vmm_live_is_paused(inside->live))) {
+			status = VMM_PENDING;
+			break;
+		}
 		if (is_given_up(adapter, reason)) {
 			status = VMM_DEVICE_REMOVED;
 			break;
@@ -375,21 +382,29 @@ static vmm_status wait_until(struct vmm_adapter *adapter, uint32_t timeline, uin
 		*waited_ns += waited;
 	vmm_event(adapter->observe, VIDMM_EVENT_WAIT, caller(adapter), 0, reason, waited, timeline,
 		  sequence, 0);
-	return vmm_ok(status) ? VMM_OK : status;
+	return vmm_ok(status) && status != VMM_PENDING ? VMM_OK : status;
 }
 
 vmm_status vmm_wait_timeline(struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			     uint32_t reason, uint64_t *waited_ns)
 {
-	if (reason == VIDMM_WAIT_LOCK && waits_shortly(adapter, timeline, sequence, waited_ns))
+	return wait_until(adapter, NULL, timeline, sequence, false, reason, waited_ns);
+}
+
+vmm_status vmm_wait_for_lock(struct vmm_device *device, uint32_t timeline, uint64_t sequence,
+			     uint64_t *waited_ns)
+{
+	struct vmm_adapter *adapter = device->adapter;
+
+	if (waits_shortly(adapter, timeline, sequence, waited_ns))
 		return VMM_OK;
-	return wait_until(adapter, timeline, sequence, false, reason, waited_ns);
+	return wait_until(adapter, device, timeline, sequence, false, VIDMM_WAIT_LOCK, waited_ns);
 }
 
 vmm_status vmm_wait_timeline_passed(struct vmm_adapter *adapter, uint32_t timeline,
 				    uint64_t sequence, uint32_t reason)
 {
-	return wait_until(adapter, timeline, sequence, true, reason, NULL);
+	return wait_until(adapter, NULL, timeline, sequence, true, reason, NULL);
 }
 
 vmm_status vmm_wait_progress(struct vmm_adapter *adapter, uint32_t seen, uint32_t reason)

@@ -54,6 +54,7 @@ static const char *const door_names[] = {
 	[VIDMM_DOOR_HW_QUEUE] = "hw_queue",
 	[VIDMM_DOOR_WAIT_FROM_GPU] = "wait_from_gpu",
 	[VIDMM_DOOR_SIGNAL_FROM_GPU] = "signal_from_gpu",
+	[VIDMM_DOOR_GPU_VIRTUAL_ADDRESS] = "gpu_virtual_address",
 };
 
 static const char *const ddi_names[] = {
@@ -94,6 +95,11 @@ static const char *const ddi_names[] = {
 	[VIDMM_DDI_LINK_DEVICE] = "link_device",
 	[VIDMM_DDI_SET_ALLOCATION_BACKING_STORE] = "set_allocation_backing_store",
 	[VIDMM_DDI_NOTIFY_SURPRISE_REMOVAL] = "notify_surprise_removal",
+	[VIDMM_DDI_CREATE_PROCESS] = "create_process",
+	[VIDMM_DDI_DESTROY_PROCESS] = "destroy_process",
+	[VIDMM_DDI_GET_ROOT_PAGE_TABLE_SIZE] = "get_root_page_table_size",
+	[VIDMM_DDI_SET_ROOT_PAGE_TABLE] = "set_root_page_table",
+	[VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL] = "submit_command_virtual",
 	[VIDMM_DDI_VALIDATE_UPDATE_ALLOCATION_PROPERTY] = "validate_update_allocation_property",
 	[VIDMM_DDI_MAP_CPU_HOST_APERTURE] = "map_cpu_host_aperture",
 	[VIDMM_DDI_UNMAP_CPU_HOST_APERTURE] = "unmap_cpu_host_aperture",
@@ -137,6 +143,8 @@ static const char *const paging_names[] = {
 	[VIDMM_PAGING_UNMAP_APERTURE] = "unmap_aperture",
 	[VIDMM_PAGING_SPECIAL_LOCK_TRANSFER] = "special_lock_transfer",
 	[VIDMM_PAGING_INIT_CONTEXT_RESOURCE] = "init_context_resource",
+	[VIDMM_PAGING_UPDATE_PAGE_TABLE] = "update_page_table",
+	[VIDMM_PAGING_FLUSH_TLB] = "flush_tlb",
 	[VIDMM_PAGING_NOTIFY_RESIDENCY] = "notify_residency",
 	[VIDMM_PAGING_NOTIFY_ALLOC] = "notify_alloc",
 };

@@ -52,8 +52,7 @@ static NTSTATUS update_context_allocation(IN_CONST_HANDLE handle,
 static NTSTATUS reserve_gpu_virtual_address_range(
 	IN_CONST_HANDLE handle, INOUT_PDXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE args)
 {
-	(void)args;
-	return not_built(handle, "DxgkCbReserveGpuVirtualAddressRange");
+	return vmm_port_cb_reserve(handle, args);
 }
 
 static VOID hardware_content_protection_teardown(IN_CONST_HANDLE handle, UINT flags)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "port/port_internal.h"
 
-/* VA-15; and what of it is built: an adapter whose engines see physical addresses alone. */
+/* VA-15; and what of it is built: physical addresses alone, or page tables that are managed here. */
 NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS *caps)
 {
 	DXGK_VIDMMCAPS memory = caps->MemoryManagementCaps;
@@ -20,17 +20,20 @@ NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS 
 			    memory.Value);
 		return STATUS_INVALID_PARAMETER;
 	}
-	if (!memory.VirtualAddressingSupported && !memory.GpuMmuSupported && !memory.IoMmuSupported)
+	port->caps.gpummu.supported = memory.VirtualAddressingSupported && memory.GpuMmuSupported;
+	if (port->caps.gpummu.supported || (!memory.VirtualAddressingSupported &&
+					    !memory.GpuMmuSupported && !memory.IoMmuSupported))
 		return STATUS_SUCCESS;
-	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,
-		   "MemoryManagementCaps 0x%x: GPU virtual addressing is not built, nor paging by "
-		   "virtual address (PAG-26); a 2.x adapter that patches physical addresses is",
-		   memory.Value);
+	vmm_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"MemoryManagementCaps 0x%x: of virtual addressing what is built is the GpuMmu model, "
+		"VirtualAddressingSupported with GpuMmuSupported",
+		memory.Value);
 	return STATUS_NOT_SUPPORTED;
 }
 
 static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
-		      const DXGK_PHYSICALADAPTERCAPS *physical)
+		      DXGK_PHYSICALADAPTERCAPS *physical)
 {
 	UINT nodes = caps->SchedulingCaps.MultiEngineAware
 			     ? caps->GpuEngineTopology.NbAsymetricProcessingNodes
@@ -42,6 +45,14 @@ static NTSTATUS check(struct vmm_port *port, const DXGK_DRIVERCAPS *caps,
 			    physical->NumExecutionNodes, nodes);
 		return STATUS_INVALID_PARAMETER;
 	}
+	if (physical->Flags.GpuMmu && !port->caps.gpummu.supported) {
+		vmm_finding(
+			port->observe, "VA-15", 0, 0,
+			"PHYSICALADAPTERCAPS has GpuMmuSupported, MemoryManagementCaps 0x%x has not",
+			caps->MemoryManagementCaps.Value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	physical->Flags.GpuMmu = 0;
 	if (!physical->Flags.Value)
 		return STATUS_SUCCESS;
 	vmm_reason(port->observe, STATUS_NOT_SUPPORTED, 0, 0,

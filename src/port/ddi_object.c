@@ -92,10 +92,10 @@ static NTSTATUS call_create_device(struct vmm_port *port, DXGKARG_CREATEDEVICE *
 	return finish_create(port, "DMA-01", VIDMM_DDI_CREATE_DEVICE, status);
 }
 
-NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
-				DXGK_DEVICEINFO *info)
+static NTSTATUS create_device(struct vmm_port *port, HANDLE *handle, bool system,
+			      HANDLE kmd_process, DXGK_DEVICEINFO *info)
 {
-	DXGKARG_CREATEDEVICE args = {.hDevice = *handle};
+	DXGKARG_CREATEDEVICE args = {.hDevice = *handle, .hKmdProcess = kmd_process};
 	struct vmm_port_device *record;
 	const DXGK_DEVICEINFO *untouched;
 	NTSTATUS status;
@@ -125,6 +125,18 @@ NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool syst
 	*info = record->info;
 	remember_device(port, record);
 	return STATUS_SUCCESS;
+}
+
+NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
+				DXGK_DEVICEINFO *info)
+{
+	return create_device(port, handle, system, NULL, info);
+}
+
+NTSTATUS vmm_port_create_device_in(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+				   DXGK_DEVICEINFO *info)
+{
+	return create_device(port, handle, false, kmd_process, info);
 }
 
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device)

@@ -108,6 +108,16 @@ struct vmm_port_segment {
 	struct vmm_port_host_aperture host;
 };
 
+/* GPU virtual addressing (caps_gpummu.c). */
+#define VMM_PORT_PAGE_TABLE_LEVELS_MIN 2u
+#define VMM_PORT_PAGE_TABLE_LEVELS_MAX 6u
+#define VMM_PORT_ROOT_TABLE_BYTES_MAX  ((uint64_t)1 << 30)
+struct vmm_port_gpummu {
+	bool supported;
+	DXGK_GPUMMUCAPS caps;
+	DXGK_PAGE_TABLE_LEVEL_DESC level[VMM_PORT_PAGE_TABLE_LEVELS_MAX]; /* [0] is the leaf's */
+};
+
 struct vmm_port_caps {
 	uint32_t interface_version; /* the Version the miniport registered */
 	bool wddm2;                 /* that is 2.0 or later */
@@ -138,6 +148,7 @@ struct vmm_port_caps {
 	/* Hardware scheduling (caps_hw.c). Nodes that take hardware queues; 0: none, or it is not enabled. */
 	uint32_t hw_nodes;                         /* bit per node */
 	uint32_t hw_in_flight[VMM_PORT_NODES_MAX]; /* MaxInFlightHwQueueBuffers; 0: any number */
+	struct vmm_port_gpummu gpummu;
 	DXGK_FLIPCAPS flip;
 	/*
 	 * NumberOfVideoPresentSources of the lead; 0 also where the miniport cannot show anything (PRS-02). Target n shows
@@ -212,7 +223,7 @@ struct vmm_port_options {
  * -> AddDevice, LinkDevice (link.c) -> StartDevice -> caps -> segments (both passes) -> validation (SEG-02..06, 12, 21,
  * 22, DMA-20, PRE-09, SPL-15, TDR-14, SCH-07, PNP-06 ...). A refusal emits the finding that says
  * why, undoes what was done (PNP-01: no StopDevice after a failed StartDevice) and returns the
- * documented status. GPU virtual addressing (2.x): STATUS_NOT_SUPPORTED with a reason.
+ * documented status. What of GPU virtual addressing (2.x) is not built: STATUS_NOT_SUPPORTED with a reason.
  */
 vmm_status vmm_port_start(const struct vmm_port_options *options,
 			  struct vmm_port **port) VMM_MUST_CHECK;
@@ -274,6 +285,9 @@ void vmm_port_fatal(struct vmm_port *port, uint32_t code, uint64_t p1, uint64_t 
 /* *handle in: our handle, out: the miniport's. */
 NTSTATUS vmm_port_create_device(struct vmm_port *port, HANDLE *handle, bool system,
 				DXGK_DEVICEINFO *info);
+/* The same for a client's, of that miniport process where there are any (VA-01). */
+NTSTATUS vmm_port_create_device_in(struct vmm_port *port, HANDLE *handle, HANDLE kmd_process,
+				   DXGK_DEVICEINFO *info);
 NTSTATUS vmm_port_destroy_device(struct vmm_port *port, HANDLE device);
 /*
  * Not MultiEngineAware: never enters the miniport, yields the device's handle and DEVICEINFO's
@@ -379,6 +393,24 @@ NTSTATUS vmm_port_unmap_host_aperture(struct vmm_port *port,
 				      const DXGKARG_UNMAPCPUHOSTAPERTURE *args);
 NTSTATUS vmm_port_release_swizzling_range(struct vmm_port *port,
 					  const DXGKARG_RELEASESWIZZLINGRANGE *args);
+
+/* ---- GPU virtual addressing (ddi_gpummu.c): PASSIVE_LEVEL, only with caps.gpummu.supported ---- */
+struct vmm_port_process {
+	HANDLE handle; /* hDxgkProcess */
+	/* DxgkCbReserveGpuVirtualAddressRange, called inside vmm_port_create_process alone (VA-15). */
+	NTSTATUS(*reserve)
+	(const struct vmm_port_process *process, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args);
+};
+/* Object DDIs; one process of a port at a time is created. */
+NTSTATUS vmm_port_create_process(struct vmm_port *port, const struct vmm_port_process *process,
+				 HANDLE *kmd_process);
+void vmm_port_destroy_process(struct vmm_port *port, HANDLE kmd_process);
+/* The paging lock is held. *entries: wanted, then had. Only where there are two levels. */
+NTSTATUS vmm_port_root_table_size(struct vmm_port *port, uint32_t *entries, uint64_t *bytes);
+/* VA-12: the context is not on the GPU. The paging lock is held. */
+void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *args);
+/* As vmm_port_submit; STATUS_INVALID_PARAMETER: the miniport refuses it, which is not fatal (SUB-23). */
+NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args);
 
 /* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
 /* Objects: the submit lock at most. As the calls for contexts; of a queue hHwQueue is ours in, the miniport's out. */

@@ -113,7 +113,9 @@ struct vmm_port {
 
 	/* Never held: taking one checks the ranks of the caller's locks. */
 	struct vmm_os_mutex object_gate, paging_gate;
-	struct vmm_os_mutex lock; /* leaf; guards the rest */
+	struct vmm_os_mutex lock;                /* leaf; guards the rest */
+	const struct vmm_port_process *creating; /* in DxgkDdiCreateProcess, on that thread */
+	struct vmm_os_thread *creator;
 	struct vmm_list devices;
 	struct vmm_list mappings;
 	uint8_t config[VMM_PORT_CONFIG_BYTES];
@@ -171,7 +173,11 @@ NTSTATUS vmm_port_check_addressing(struct vmm_port *port, const DXGK_DRIVERCAPS 
 NTSTATUS vmm_port_query_physical_adapter(struct vmm_port *port, DXGK_DRIVERCAPS *caps);
 /* caps_hw.c: may it schedule by itself, and on which nodes (SCH-10)? */
 NTSTATUS vmm_port_query_hw_scheduling(struct vmm_port *port);
-NTSTATUS vmm_port_table_check_hw(struct vmm_port *port); /* table.c */
+NTSTATUS vmm_port_table_check_hw(struct vmm_port *port);
+NTSTATUS vmm_port_table_check_gpummu(struct vmm_port *port, bool resizable_root);
+NTSTATUS vmm_port_query_gpummu(struct vmm_port *port);
+NTSTATUS vmm_port_cb_reserve(HANDLE handle,
+			     DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args); /* table.c */
 /* segments_host.c */
 struct vmm_port_host_aperture vmm_port_host_of(const DXGK_SEGMENTDESCRIPTOR4 *d);
 /* SWZ-29, SEG-24 */

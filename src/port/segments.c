@@ -306,6 +306,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 	if (status != STATUS_SUCCESS)
 		return status;
 	s->flags = d->Flags;
+	s->page_bytes = d->Flags.Use64KBPages ? VMM_LARGE_PAGE_SIZE : VMM_PAGE_SIZE; /* SEG-11 */
 	if (s->flags.Aperture)
 		s->flags.CpuVisible = 0; /* SEG-08 */
 	else

@@ -42,7 +42,6 @@ NTSTATUS vmm_port_keep_host(struct vmm_port *port, struct vmm_port_segment *segm
 {
 	const char *what;
 
-	segment->page_bytes = segment->flags.Use64KBPages ? 65536 : VMM_PAGE_SIZE;
 	if (!segment->flags.SupportsCpuHostAperture)
 		return STATUS_SUCCESS;
 	what = wrong(port, segment, host);

@@ -113,7 +113,7 @@ static NTSTATUS ask(struct vmm_port *port, UINT id, DXGK_MEMORYRANGE *ranges, UI
 static NTSTATUS check_range(struct vmm_port *port, const struct vmm_port_segment *segment,
 			    const DXGK_MEMORYRANGE *range, UINT index)
 {
-	uint64_t page = segment->flags.Use64KBPages ? VMM_LARGE_PAGE_SIZE : VMM_PAGE_SIZE;
+	uint64_t page = segment->page_bytes;
 
 	if (range->SizeInBytes && range->SegmentOffset % page == 0 &&
 	    range->SizeInBytes % page == 0 && range->SegmentOffset < segment->size_bytes &&

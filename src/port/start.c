@@ -255,7 +255,8 @@ static NTSTATUS query(struct vmm_port *port)
 	if (status < 0)
 		return status;
 	vmm_port_report_step(port, VIDMM_START_SEGMENTS);
-	return vmm_port_query_segments(port);
+	status = vmm_port_query_segments(port);
+	return status < 0 ? status : vmm_port_query_gpummu(port);
 }
 
 /* ---- one adapter, or the physical adapters of a link ---- */

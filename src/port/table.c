@@ -155,6 +155,10 @@ static const struct entry for_hw_queues[] = {
 	ENTRY(ResumeHwEngine),
 };
 
+static const struct entry for_gpummu[] = {ENTRY(SubmitCommandVirtual), ENTRY(SetRootPageTable),
+					  ENTRY(CreateProcess), ENTRY(DestroyProcess),
+					  ENTRY(GetRootPageTableSize)};
+
 static NTSTATUS check_entries(struct vmm_port *port, const struct entry *entries, size_t count,
 			      const char *rule, const char *because)
 {
@@ -232,6 +236,13 @@ NTSTATUS vmm_port_table_check_caps(struct vmm_port *port, const DXGK_DRIVERCAPS 
 						     groups[i].rule, groups[i].because));
 	}
 	return first;
+}
+
+NTSTATUS vmm_port_table_check_gpummu(struct vmm_port *port, bool resizable_root)
+{
+	return check_entries(port, for_gpummu,
+			     VMM_ARRAY_LENGTH(for_gpummu) - (resizable_root ? 0 : 1), "VA-11",
+			     "GpuMmuSupported");
 }
 
 NTSTATUS vmm_port_table_check_hw(struct vmm_port *port)

@@ -48,6 +48,8 @@ static NTSTATUS make_user_buffers(struct vmm_context *context)
 {
 	struct vmm_context_buffers *u = &context->user;
 
+	if (context->by_address) /* the client has its own */
+		return STATUS_SUCCESS;
 	u->commands = vmm_calloc(1, context->dma_bytes);
 	u->allocations = vmm_calloc(context->list_size, sizeof(*u->allocations));
 	if (context->patch_size)
@@ -81,6 +83,7 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 		.PrivateDriverDataSize = request->private_bytes,
 	};
 
+	args.Flags.VirtualAddressing = context->by_address;
 	args.Flags.GdiContext =
 		request->gdi && adapter->interface_version >= DXGKDDI_INTERFACE_VERSION_WIN7;
 	struct vmm_making making;
@@ -92,18 +95,22 @@ static NTSTATUS create_in_miniport(struct vmm_context *context,
 
 	if (!NT_SUCCESS(status))
 		return status;
-	context->kmd_context = args.hContext;
+	context->kmd_context = context->va.kmd_context = args.hContext;
 	context->dma_bytes = args.ContextInfo.DmaBufferSize;
 	context->dma_segment_set = args.ContextInfo.DmaBufferSegmentSet;
 	context->dma_private_bytes = args.ContextInfo.DmaBufferPrivateDataSize;
 	context->list_size = args.ContextInfo.AllocationListSize;
 	context->patch_size = args.ContextInfo.PatchLocationListSize;
 	context->no_patching = args.ContextInfo.Caps.NoPatchingRequired;
+	if (context->by_address) { /* no DMA buffer; of allocations, what is displayed (SUB-26) */
+		context->no_patching = true;
+		context->dma_bytes = context->dma_segment_set = 0;
+	}
 	if (context->no_patching) { /* DMA-25: whatever it says of sizes */
 		context->list_size = UNPATCHED_ALLOCATION_LIST;
 		context->patch_size = 0;
 	}
-	status = check_info(adapter, context);
+	status = context->by_address ? STATUS_SUCCESS : check_info(adapter, context);
 	if (NT_SUCCESS(status) && args.Flags.GdiContext)
 		status = check_gdi(adapter, context);
 	if (!NT_SUCCESS(status))
@@ -204,6 +211,8 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	status = choose_node(context, request);
 	if (NT_SUCCESS(status))
 		status = check_flags(device, request->flags);
+	if (NT_SUCCESS(status) && request->by_address)
+		status = vmm_command_begin(context);
 	if (NT_SUCCESS(status))
 		status = create_in_miniport(context, request);
 	if (!NT_SUCCESS(status))
@@ -212,9 +221,13 @@ NTSTATUS vmm_sched_create_context(struct vmm_device *device, struct vmm_context_
 	if (!NT_SUCCESS(status))
 		goto out_miniport;
 	request->handle = NULL;
+	if (context->by_address) /* VA-12: before its first submission */
+		vmm_va_attach(&context->va);
 	status = publish(context, request);
 	if (NT_SUCCESS(status))
 		return status; /* its client may have ended it by now */
+	if (context->by_address)
+		vmm_va_detach(&context->va);
 out_miniport:
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 out_memory:
@@ -268,6 +281,8 @@ static void destroy_context(struct vmm_context *context)
 	vmm_display_close_context(context);
 	vmm_context_memory_leave(context);
 	vmm_context_allocations_retire(context->device, context);
+	if (context->by_address)
+		vmm_va_detach(&context->va);
 	vmm_port_destroy_context(adapter->port, context->kmd_context);
 	vmm_context_allocations_end(context->device, context);
 	vmm_dma_destroy_all(context);
@@ -328,6 +343,7 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	DXGK_DEVICEINFO info = {0};
 	struct vmm_making making;
 	HANDLE handle = device;
+	void *kmd_process = NULL;
 	uint32_t resets = atomic_load(&adapter->resets);
 	NTSTATUS status;
 
@@ -343,8 +359,11 @@ static NTSTATUS make_device(struct vmm_process *process, struct vmm_adapter *ada
 	vmm_list_init(&device->context_allocations);
 	vmm_list_init(&device->sleepers);
 	vmm_sync_begin_device(device);
+	status = vmm_va_begin_device(device, &kmd_process);
+	if (!NT_SUCCESS(status))
+		goto out_free;
 	vmm_making_begin(&making, device, NULL);
-	status = vmm_port_create_device(adapter->port, &handle, false, &info);
+	status = vmm_port_create_device_in(adapter->port, &handle, kmd_process, &info);
 	vmm_making_end(&making);
 	if (!NT_SUCCESS(status))
 		goto out_free;
@@ -416,6 +435,7 @@ void vmm_sched_destroy_device(struct vmm_device *device)
 		destroy_context(context);
 	}
 	vmm_hw_destroy_device(device);
+	vmm_address_end_device(device);
 	vmm_display_close_device(device);
 	/* Its own packets are complete; what has been paged for them must be, too. Other devices' work may go on (SCH-07). */
 	vmm_sched_wait(adapter, adapter->paging_timeline,

@@ -32,6 +32,8 @@ static vmm_status dma_memory(struct vmm_context *context, struct vmm_dma *dma)
 	struct vmm_adapter *adapter = context->device->adapter;
 	vmm_status status;
 
+	if (context->by_address)
+		return VMM_OK;
 	vmm_paging_lock(adapter);
 	status = vmm_memory_dma_create_locked(adapter, context->dma_bytes, &dma->backing,
 					      &dma->bus_address);

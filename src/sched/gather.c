@@ -227,10 +227,27 @@ static vmm_status gather_in_order(struct vmm_sched *sched, struct vmm_dma *dma)
 	return status == VMM_OK ? walk(sched->adapter, dma, preparation) : status;
 }
 
+/* of what comes later, what is needed last makes room first. */
+static void expect_rest(struct vmm_sched *sched, struct vmm_dma *dma)
+{
+	uint64_t rest = ++sched->preparations;
+
+	for (uint32_t p = dma->patch_end; p-- > dma->patch_start;) {
+		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
+
+		if (!instance)
+			continue;
+		instance->rest = rest;
+		instance->needed_at = p;
+	}
+	vmm_memory_expect(sched->adapter, rest);
+}
+
 /* SPL-02: from the start of the rest, as far as there is room. Whatever comes later makes room. */
 VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	dma->short_of = dma->patch_count;
+	expect_rest(sched, dma);
 	vmm_status status = gather_in_order(sched, dma);
 
 	if (status == VMM_NO_VIDEO_MEMORY && dma->short_of < dma->patch_count) {
@@ -244,6 +261,7 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
 			status = gather_in_order(sched, dma);
 		}
 	}
+	vmm_memory_expect(sched->adapter, 0);
 	if (status != VMM_OK)
 		vmm_split_end_at(dma, dma->patch_count);
 	return status;

@@ -120,6 +120,10 @@ static void fill_submit(struct vmm_dma *dma, struct vmm_packet *packet)
 		.NodeOrdinal = dma->context->ordinal,
 	};
 	s->Flags.NullRendering = dma->null_rendering;
+	if (vmm_unlikely(dma->context->by_address)) { /* virtual.c */
+		s->DmaBufferVirtualAddress = dma->commands;
+		s->DmaBufferSize = dma->end;
+	}
 	if (vmm_unlikely(dma->present))
 		vmm_present_fill_submit(dma, s);
 }

@@ -422,8 +422,10 @@ static NTSTATUS submit(struct vmm_context *context, struct vmm_present *p)
 NTSTATUS vmm_sched_present(struct vmm_context *context, const struct vmm_present_request *request)
 {
 	struct vmm_present p = {.request = request, .flags.Value = request->flags};
-	NTSTATUS status = check_flags(context, request);
+	NTSTATUS status = vmm_command_refuse_present(context);
 
+	if (NT_SUCCESS(status))
+		status = check_flags(context, request);
 	if (NT_SUCCESS(status) && p.flags.Flip)
 		status = check_flip(context, request, &p);
 	if (NT_SUCCESS(status) && request->broadcast_count)

@@ -169,11 +169,72 @@ void vmm_queue_renew_stale(struct vmm_sched *sched, struct vmm_node *node)
 		(void)renew(sched, stale);
 }
 
+static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fence)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &node->hardware) {
+		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+		if (packet->fence == fence)
+			return packet;
+	}
+	return NULL;
+}
+
+/* SUB-23: its device is in error, and it counts as complete once all before it on the node is. */
+VMM_COLD static void refused(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+{
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_node *node = &sched->node[index];
+	uint32_t process = 0, handle = 0;
+
+	vmm_os_mutex_lock(&adapter->state_lock);
+	struct vmm_packet *packet = on_hardware(node, fence);
+	if (packet) {
+		struct vmm_context *context = vmm_dma_of(packet)->context;
+
+		process = context->device->process->id;
+		handle = context->handle;
+		vmm_device_fail(context->device, VMM_DEVICE_FAULT);
+		packet->refused = true;
+		if (node->hardware.next == &packet->link)
+			(void)vmm_queue_retire_locked(sched, node, fence);
+	}
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	vmm_reason(
+		adapter->observe, STATUS_INVALID_PARAMETER, process, handle,
+		"SUB-23: DxgkDdiSubmitCommandVirtual refused fence 0x%08x of context 0x%08x: the "
+		"device is in error",
+		fence, handle);
+	vmm_progress_signal(adapter);
+}
+
+static void submit_by_address(struct vmm_sched *sched, uint32_t index,
+			      const DXGKARG_SUBMITCOMMAND *s)
+{
+	const DXGKARG_SUBMITCOMMANDVIRTUAL args = {
+		.hContext = s->hContext,
+		.DmaBufferVirtualAddress = s->DmaBufferVirtualAddress,
+		.DmaBufferSize = s->DmaBufferSize,
+		.pDmaBufferPrivateData = s->pDmaBufferPrivateData,
+		.DmaBufferPrivateDataSize = s->DmaBufferPrivateDataSize,
+		.DmaBufferUmdPrivateDataSize = s->DmaBufferPrivateDataSubmissionEndOffset,
+		.SubmissionFenceId = s->SubmissionFenceId,
+		.Flags = s->Flags,
+		.EngineOrdinal = s->EngineOrdinal,
+		.NodeOrdinal = s->NodeOrdinal};
+
+	if (vmm_port_submit_virtual(sched->adapter->port, &args) == STATUS_INVALID_PARAMETER)
+		refused(sched, index, s->SubmissionFenceId);
+}
+
 static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_packet *packet)
 {
 	/* The packet may retire, and be reused, as soon as the miniport has it. */
 	DXGKARG_SUBMITCOMMAND args = packet->submit;
 	uint32_t process = 0, handle = 0;
+	bool by_address = false;
 
 	sched->node[index].current = NULL;
 	if (!packet->paging) {
@@ -183,6 +244,7 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 			sched->node[index].current = context; /* SUB-20 */
 		process = context->device->process->id;
 		handle = context->handle;
+		by_address = context->by_address;
 	}
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_QUEUE, process, handle, packet->paging,
 		  packet->fence, index, args.DmaBufferSubmissionStartOffset,
@@ -190,7 +252,10 @@ static void submit(struct vmm_sched *sched, uint32_t index, const struct vmm_pac
 	if (vmm_unlikely(sched->adapter->verify) && !packet->paging)
 		vmm_broadcast_verify(sched, vmm_dma_of((struct vmm_packet *)packet), &args);
 	vmm_watch_submitted(sched);
-	(void)vmm_port_submit(sched->adapter->port, &args);
+	if (vmm_unlikely(by_address))
+		submit_by_address(sched, index, &args);
+	else
+		(void)vmm_port_submit(sched->adapter->port, &args);
 }
 
 static bool is_stopped(const struct vmm_adapter *adapter)
@@ -330,8 +395,9 @@ static uint32_t covered(const struct vmm_node *node, uint32_t fence)
 	uint32_t count = 0;
 
 	vmm_list_for_each (link, &node->hardware) {
-		if (!vmm_fence_reached(fence,
-				       vmm_container_of(link, struct vmm_packet, link)->fence))
+		const struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
+
+		if (!vmm_fence_reached(fence, packet->fence) && vmm_likely(!packet->refused))
 			break;
 		count++;
 	}
@@ -354,6 +420,7 @@ uint32_t vmm_queue_retire_locked(struct vmm_sched *sched, struct vmm_node *node,
 			vmm_container_of(node->hardware.next, struct vmm_packet, link);
 
 		vmm_list_remove(&packet->link);
+		packet->refused = false;
 		/* Those that are told together have had equal parts of the time, as far as anybody knows. */
 		vmm_order_charge_locked(node, packet, (node->since_ns - began_ns) / count);
 		if (!packet->paging)
@@ -444,19 +511,6 @@ static void device_fault(struct vmm_adapter *adapter, struct vmm_packet *packet,
 		   "the GPU faulted on fence 0x%08x of context 0x%08x: the device is in error",
 		   packet->fence, context->handle);
 	vmm_device_fail(context->device, VMM_DEVICE_FAULT);
-}
-
-static struct vmm_packet *on_hardware(const struct vmm_node *node, uint32_t fence)
-{
-	const struct vmm_list *link;
-
-	vmm_list_for_each (link, &node->hardware) {
-		struct vmm_packet *packet = vmm_container_of(link, struct vmm_packet, link);
-
-		if (packet->fence == fence)
-			return packet;
-	}
-	return NULL;
 }
 
 /* SUB-12: an id that was never submitted, or is newer than the last submitted, is the miniport's error. */

@@ -32,6 +32,7 @@ static NTSTATUS check_request(const struct vmm_submission *s)
 
 	if (r->allocation_count <= u->allocation_count && r->patch_count <= u->patch_count &&
 	    r->command_offset <= r->command_length && r->command_length <= u->command_bytes &&
+	    u->commands && /* none where they are at virtual addresses (SUB-23) */
 	    !(r->flags & ~(uint32_t)(RENDER_RESIZE_FLAGS | RENDER_NULL)))
 		return STATUS_SUCCESS;
 	vmm_finding(
@@ -84,13 +85,14 @@ static NTSTATUS check_residency(const struct vmm_submission *s, uint32_t index,
 			? "it is locked by the CPU, which keeps it from coming in (LOCK-48, LKR-09)"
 			: NULL;
 
-	if (!vmm_allocation_is_physical(ref->allocation))
+	if (!s->command && !vmm_allocation_is_physical(ref->allocation))
 		return broke(s, "DMA-27", STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE, index,
 			     "it was not created AccessedPhysically (PAG-24)");
 	if (!why)
 		return STATUS_SUCCESS;
 	vmm_device_fail(s->context->device, VMM_DEVICE_FAULT);
-	return broke(s, "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE, index, why);
+	return broke(s, s->command ? "SUB-26" : "DMA-26", STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
+		     index, why);
 }
 
 /* What a reference must be: not offered (OFR-05), and movable out of the CPU's way if the CPU holds it (LKR-02). */
@@ -410,6 +412,10 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 
 	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
 		return STATUS_DEVICE_REMOVED;
+	if (vmm_unlikely(s->command != NULL)) {
+		vmm_command_describe(s, dma);
+		return STATUS_SUCCESS;
+	}
 	NTSTATUS status = call_miniport(s, dma, &t);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)

@@ -33,6 +33,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 		return VMM_NO_MEMORY;
 	sched->adapter = adapter;
 	sched->next_fence = first_fence ? first_fence : 0xFFFFFF00u;
+	vmm_list_init(&sched->address_updates);
 	vmm_list_init(&sched->prepare);
 	vmm_list_init(&sched->free_paging);
 	vmm_list_init(&sched->mapped_dma);

@@ -79,6 +79,7 @@ struct vmm_context_buffers {
 struct vmm_context_request {
 	uint32_t node, affinity, flags;
 	bool gdi;           /* of the display driver that draws for GDI (DMA-34) */
+	bool by_address;    /* its commands are at GPU virtual addresses (SUB-23) */
 	void *private_data; /* our copy */
 	uint32_t private_bytes;
 	void *handle;                       /* out; from now on anybody may end it */
@@ -87,6 +88,30 @@ struct vmm_context_request {
 };
 NTSTATUS vmm_sched_create_context(struct vmm_device *device,
 				  struct vmm_context_request *request) VMM_MUST_CHECK;
+/*
+ * Commands at a GPU virtual address, on a context made for that (virtual.c): the client's own, run as they are while all of the
+ * device's residency list is in memory.
+ */
+#define VMM_PRIMARIES_MAX 16u
+struct vmm_command_request {
+	uint64_t commands; /* their address */
+	uint32_t length, flags;
+	const void *private_data; /* our copy */
+	uint32_t private_bytes;
+	uint32_t primaries[VMM_PRIMARIES_MAX]; /* handles of what is displayed and written */
+	uint32_t primary_count;
+};
+NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
+				  const struct vmm_command_request *request) VMM_MUST_CHECK;
+/* VA-10, address.c: beside the context; it may wait for room in the queue. */
+struct vmm_address_request {
+	struct vmm_va_operation *operations; /* our copy; the callee's, whatever it answers */
+	uint32_t count, flags;
+	uint32_t fence; /* handle */
+	uint64_t value;
+};
+NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
+				    struct vmm_address_request *request) VMM_MUST_CHECK;
 /* STATUS_INVALID_PARAMETER unless the handle is a live context of the device. */
 NTSTATUS vmm_sched_destroy_context(struct vmm_device *device, const void *handle) VMM_MUST_CHECK;
 /* As vmm_live_enter: the context, and with it its device, stays until vmm_live_leave. NULL: not a live one of the device. */

@@ -58,6 +58,7 @@ struct vmm_packet {
 	bool paging;
 	bool synchronous; /* no render packet is submitted until it is complete (PAG-21) */
 	bool cancelled;   /* completes in its turn without reaching the hardware */
+	bool refused;     /* by the miniport: complete once those before it are (SUB-23) */
 	bool portion;     /* vmm_dma.part: its completion completes nothing but itself (SPL-07) */
 	uint32_t node, timeline;
 	uint64_t sequence; /* on the timeline */
@@ -115,6 +116,7 @@ struct vmm_dma {
 	bool renamed;  /* some entry's allocation has more than one instance */
 	bool offering; /* some entry has an offer */
 	bool null_rendering;
+	uint64_t commands;      /* where they are, by GPU virtual address (virtual.c) */
 	uint32_t present;       /* VMM_PRESENT_...; 0: a render */
 	bool counts_as_present; /* its completion makes room for another (SUB-17) */
 	struct vmm_flip *flip;  /* is due when this completes; NULL for most */
@@ -182,6 +184,8 @@ struct vmm_context {
 	uint32_t flags;
 	uint32_t dma_bytes, dma_segment_set, dma_private_bytes, list_size,
 		patch_size; /* as the miniport asked (DMA-01) */
+	bool by_address;    /* virtual.c: it has no DMA buffers, and `va` counts */
+	struct vmm_va_context va;
 	bool no_patching; /* DMA-25: there are no patch locations, and the miniport has nothing to patch */
 	struct vmm_context_buffers user; /* what is read at a submission */
 	struct vmm_context_buffers
@@ -285,6 +289,7 @@ struct vmm_sched {
 	struct vmm_adapter *adapter;
 	const struct vmm_port_caps *caps;
 	struct vmm_node node[VMM_NODES_MAX];
+	struct vmm_list address_updates; /* address.c; guarded by the paging lock */
 	struct vmm_list
 		prepare; /* render packets waiting for preparation, call order; guarded by the state lock */
 	struct vmm_list
@@ -681,6 +686,15 @@ void vmm_display_close_device(struct vmm_device *device);
 void vmm_display_close_context(struct vmm_context *context);
 /* dma.c */
 void vmm_dma_init_links(struct vmm_dma *dma);
+/* ---- address.c: updates of GPU virtual addresses (VA-10) ---- */
+void vmm_address_work(struct vmm_adapter *adapter);
+/* What is queued for it is dropped; nobody is inside it. */
+void vmm_address_end_device(struct vmm_device *device);
+
+/* ---- virtual.c: contexts whose commands are at GPU virtual addresses (SUB-23 to SUB-26) ---- */
+NTSTATUS vmm_command_begin(struct vmm_context *context);
+NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);
+
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */
 void vmm_dma_give_back(struct vmm_dma *dma);

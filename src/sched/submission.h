@@ -8,10 +8,11 @@
 struct vmm_submission {
 	struct vmm_context *context;
 	struct vmm_adapter *adapter;
-	const char *what;                      /* "render" or "present" */
-	struct vmm_render_request *request;    /* NULL of a present */
-	struct vmm_present *present;           /* NULL of a render */
-	const struct vmm_broadcast *broadcast; /* who else runs it; NULL: nobody */
+	const char *what;                          /* "render" or "present" */
+	struct vmm_render_request *request;        /* NULL of a present */
+	struct vmm_present *present;               /* NULL of a render */
+	const struct vmm_command_request *command; /* NULL but on contexts by address */
+	const struct vmm_broadcast *broadcast;     /* who else runs it; NULL: nobody */
 	/* Read once, each: for a render it is the client's memory (DMA-14). */
 	const D3DDDI_ALLOCATIONLIST *entries;
 	uint32_t entry_count;
@@ -50,6 +51,8 @@ struct vmm_translated {
 
 /* The list, and all that is translated, into pieces that are queued (DMA-29). No lock held. */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
+/* virtual.c: nothing is translated. */
+void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma);
 /* verify.c: one piece has been translated; all have been. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
 void vmm_verify_end(struct vmm_submission *s) VMM_COLD;

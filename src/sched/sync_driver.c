@@ -23,7 +23,24 @@ static vmm_status tell_event(struct vmm_device *device, void *event, uint32_t fl
 					 record);
 }
 
+static vmm_status map_pages(struct vmm_device *device, const struct vmm_os_memory *pages,
+			    uint64_t size_bytes, void **window, uint64_t *address)
+{
+	struct vmm_va_window *made = NULL;
+	vmm_status status = vmm_va_map_pages(device, pages, size_bytes, &made, address);
+
+	*window = made;
+	return status;
+}
+
+static void unmap_pages(struct vmm_device *device, void *window)
+{
+	vmm_va_unmap_pages(device, window);
+}
+
 const struct vmm_sync_driver vmm_sched_sync_driver = {
+	.map_pages = map_pages,
+	.unmap_pages = unmap_pages,
 	.create_event = create_event,
 	.destroy_event = destroy_event,
 	.tell_event = tell_event,

@@ -49,6 +49,7 @@ void vmm_worker_main(void *argument)
 		(void)vmm_steps_advance(sched);
 		vmm_prepare_pump_waiting(adapter);
 		vmm_prepare_paging_work(adapter);
+		vmm_address_work(adapter);
 		vmm_display_work(adapter);
 		vmm_periodic_work(adapter);
 		vmm_worker_reap(adapter);

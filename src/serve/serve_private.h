@@ -143,14 +143,14 @@ vmm_status vmm_workers_start(struct vidmm_server *server) VMM_MUST_CHECK;
 void vmm_workers_end(struct vidmm_server *server);
 void vmm_channel_arm(struct vmm_channel *channel);
 
-/* What an epoll event is about, is done. */
-void vmm_worker_handle(struct vmm_worker *worker, uint64_t data);
+/* What a channel has that is ready; it may be gone afterwards. */
+void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel);
 void vmm_worker_destroy(struct vmm_worker *worker);
 
-/* ---- step.c: worlds with one thread (sim) ---- */
+/* ---- step.c: a server without threads, for the suite ---- */
 /*
- * A server without threads: whoever sends it something calls vmm_server_step, which does what there is to do. A call that blocks
- * holds the caller, as it would within one process. `shown` hears of each view instruction when it has been sent, under locks of the core.
+ * Whoever sends it something on a channel calls vmm_server_step, which does it, and so waits where a program within the process
+ * would: on virtual time, too. `shown` hears of each view instruction when it has been sent, under locks of the core.
  */
 struct vmm_server_hooks {
 	bool stepped;
@@ -163,7 +163,10 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 				    const struct vidmm_server_options *options,
 				    const struct vmm_server_hooks *hooks,
 				    struct vidmm_server **server) VMM_MUST_CHECK;
-void vmm_server_step(struct vidmm_server *server);
+/* `fd`: the host's end of the channel, which nobody else steps. */
+void vmm_server_step(struct vidmm_server *server, int fd);
+/* The client has closed its ends of all its channels. */
+void vmm_server_step_end(struct vidmm_server *server, uint32_t process_id);
 void vmm_server_steps_finish(struct vidmm_server *server);
 
 /* ---- server.c ---- */

@@ -143,13 +143,8 @@ void vidmm_server_destroy(struct vidmm_server *server)
 		vmm_session_end_all(server, "is cut off: the host ends");
 		if (nobody_left(server))
 			break;
-		if (server->hooks.stepped) {
-			vmm_server_step(server);
-			vmm_os_yield(os);
-		} else {
-			(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER,
-					   "end of clients", 0);
-		}
+		vmm_assert(!server->hooks.stepped);
+		(void)!vmm_os_wait(os, &server->gone, gone, VMM_OS_FOREVER, "end of clients", 0);
 	}
 	vmm_workers_end(server);
 	vmm_server_steps_finish(server);

@@ -253,7 +253,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.window_address = hello->window_address,
 		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
 		.unread_bytes = server->options.limits.unread_bytes,
-		.alone = server->hooks.stepped,
+		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
 		.shown = server->hooks.shown,
 		.shown_context = server->hooks.context,
 	};

@@ -24,19 +24,74 @@ static struct vmm_worker *take(struct vidmm_server *server)
 	return NULL;
 }
 
-/* A request may block, and others step meanwhile: each with a worker of his own. */
-void vmm_server_step(struct vidmm_server *server)
+static void put(struct vidmm_server *server, struct vmm_worker *worker)
 {
-	struct vmm_worker *worker = take(server);
-	struct epoll_event event;
-
-	while (worker && epoll_wait(server->epoll, &event, 1, 0) > 0)
-		vmm_worker_handle(worker, event.data.u64);
-	if (!worker)
-		return;
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_push_back(&server->spare_steps, &worker->link);
 	vmm_os_mutex_unlock(&server->lock);
+}
+
+static struct vmm_channel *by_fd(struct vmm_list *channels, int fd)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, channels) {
+		struct vmm_channel *channel = vmm_container_of(pos, struct vmm_channel, link);
+
+		if (channel->fd == fd)
+			return channel;
+	}
+	return NULL;
+}
+
+static struct vmm_channel *find(struct vidmm_server *server, int fd)
+{
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	struct vmm_channel *channel = by_fd(&server->strangers, fd);
+	vmm_list_for_each (pos, &server->sessions)
+		if (!channel)
+			channel = by_fd(&vmm_container_of(pos, struct vmm_session, link)->channels,
+					fd);
+	vmm_os_mutex_unlock(&server->lock);
+	return channel;
+}
+
+/* A request may block, and others step meanwhile: each with a worker of his own. */
+void vmm_server_step(struct vidmm_server *server, int fd)
+{
+	struct vmm_worker *worker = take(server);
+	struct vmm_channel *channel = find(server, fd);
+
+	if (worker && channel)
+		vmm_worker_serve(worker, channel);
+	if (worker)
+		put(server, worker);
+}
+
+void vmm_server_step_end(struct vidmm_server *server, uint32_t process_id)
+{
+	for (;;) {
+		struct vmm_list *pos;
+		int fd = -1;
+
+		vmm_os_mutex_lock(&server->lock);
+		vmm_list_for_each (pos, &server->sessions) {
+			struct vmm_session *session =
+				vmm_container_of(pos, struct vmm_session, link);
+
+			if (session->process_id == process_id &&
+			    !vmm_list_empty(&session->channels))
+				fd = vmm_container_of(session->channels.next, struct vmm_channel,
+						      link)
+					     ->fd;
+		}
+		vmm_os_mutex_unlock(&server->lock);
+		if (fd < 0)
+			return;
+		vmm_server_step(server, fd);
+	}
 }
 
 void vmm_server_steps_finish(struct vidmm_server *server)

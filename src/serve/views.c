@@ -291,7 +291,7 @@ static bool is_made_locked(const struct vmm_views *views, uint64_t address)
 {
 	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
 
-	return record && record->mapped <= atomic_load(&views->executed);
+	return record && (views->config.shown || record->mapped <= atomic_load(&views->executed));
 }
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)

@@ -24,7 +24,7 @@ struct vmm_views_config {
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
 	bool alone; /* nobody stores while something moves: freezing needs nothing */
-	/* Hears of each instruction that has been sent, with the lock; NULL: nobody. */
+	/* Has each instruction executed that has been sent, with the lock; NULL: the client does. */
 	void (*shown)(void *context, struct vmm_os_viewer *viewer);
 	void *shown_context;
 };

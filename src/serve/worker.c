@@ -13,8 +13,6 @@
 /* Workers that wait although there is nothing to do; and for how long more than those do. */
 enum { IDLE = 2, IDLE_MS = 2000 };
 
-static void serve_channel(struct vmm_worker *worker, struct vmm_channel *channel);
-
 void vmm_channel_arm(struct vmm_channel *channel)
 {
 	/* From here on it may be somebody else's, or gone. */
@@ -51,14 +49,14 @@ static void join_ended(struct vidmm_server *server)
 	}
 }
 
-void vmm_worker_handle(struct vmm_worker *worker, uint64_t data)
+static void handle(struct vmm_worker *worker, uint64_t data)
 {
 	struct vidmm_server *server = worker->server;
 	void *what = (void *)(uintptr_t)(data & ~(uint64_t)VMM_SOURCE_MASK);
 
 	switch (data & VMM_SOURCE_MASK) {
 	case VMM_SOURCE_CHANNEL:
-		serve_channel(worker, what);
+		vmm_worker_serve(worker, what);
 		break;
 	case VMM_SOURCE_LISTENER:
 		vmm_listener_accept(what);
@@ -104,7 +102,7 @@ static void *work(void *argument)
 			break;
 		}
 		if (count > 0)
-			vmm_worker_handle(worker, event.data.u64);
+			handle(worker, event.data.u64);
 	}
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count--;
@@ -305,7 +303,7 @@ static bool serve_all(struct vmm_worker *worker, struct vmm_channel *channel)
 	return open;
 }
 
-static void serve_channel(struct vmm_worker *worker, struct vmm_channel *channel)
+void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	if (serve_all(worker, channel)) {
 		vmm_channel_arm(channel);

@@ -124,13 +124,20 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	vmm_free(object);
 }
 
+/* Is a GPU of the device's to reach a fence with those flags? */
+static bool is_for_gpu(const struct vmm_device *device, uint32_t flags)
+{
+	return vmm_unlikely(device->va != NULL) && !(flags & VMM_SYNC_NO_GPU_ACCESS);
+}
+
 /* The memory of a monitored fence that its clients, and GPUs, see. */
 static vmm_status take_page(struct vmm_device *device, struct vmm_sync_object *object)
 {
 	/* MFN-39: what others may see shares its memory with nothing else. */
 	vmm_status status = object->flags & VMM_SYNC_SHARED
 				    ? vmm_sync_slot_take_own(device->adapter->os, &object->slot)
-				    : vmm_sync_slot_take(device, &object->slot);
+				    : vmm_sync_slot_take(device, is_for_gpu(device, object->flags),
+							 &object->slot);
 
 	if (!vmm_ok(status))
 		return status;
@@ -220,6 +227,25 @@ static bool is_devices(const struct vmm_sync_object *object)
 	return vmm_sync_is_monitored(object) || vmm_sync_is_drivers(object);
 }
 
+/* MFN-04, SFL-20, SFL-22, SHR-16: of a private fence the page has one, of others each opening. */
+static vmm_status give_gpu_address(struct vmm_sync *sync)
+{
+	const struct vmm_sync_object *object = sync->object;
+	vmm_status status = VMM_OK;
+
+	if (!object->slot.page || !sync->device ||
+	    !is_for_gpu(sync->device, sync->flags | object->flags))
+		return VMM_OK;
+	if (!(object->flags & VMM_SYNC_SHARED))
+		sync->gpu_address = object->slot.page->gpu_address;
+	else
+		status = vmm_sync_page_show(sync->device, object->slot.page, VMM_PAGE_SIZE,
+					    &sync->gpu_address);
+	if (vmm_ok(status))
+		sync->gpu_address += object->slot.offset;
+	return status;
+}
+
 /* Not published yet; takes a reference of its own. Only monitored fences have addresses (FEN-04). */
 static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_device *device,
 				     struct vmm_sync_object *object, uint32_t flags)
@@ -241,6 +267,11 @@ static struct vmm_sync *make_opening(struct vmm_process *process, struct vmm_dev
 	if (object->slot.page && !(object->flags & VMM_SYNC_SHARED))
 		sync->address = object->slot.page->view.address + object->slot.offset;
 	else if (object->slot.page && device && !vmm_ok(map_own(sync))) {
+		vmm_os_view_release(&sync->view);
+		vmm_free(sync);
+		return NULL;
+	}
+	if (!vmm_ok(give_gpu_address(sync))) {
 		vmm_os_view_release(&sync->view);
 		vmm_free(sync);
 		return NULL;
@@ -281,13 +312,15 @@ static uint32_t publish_locked(struct vmm_sync *sync)
 	return sync->handle;
 }
 
-static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **address)
+static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **address,
+			  uint64_t *gpu_address)
 {
 	struct vmm_process *process = sync->process;
 
 	vmm_os_mutex_lock(&process->lock);
 	uint32_t number = publish_locked(sync);
 	void *at = sync->address; /* from now on anybody may destroy it */
+	uint64_t gpu_at = sync->gpu_address;
 	vmm_os_mutex_unlock(&process->lock);
 	if (!number) {
 		vmm_sync_end(sync);
@@ -295,6 +328,7 @@ static vmm_status publish(struct vmm_sync *sync, uint32_t *handle, void **addres
 	}
 	*handle = number;
 	*address = at;
+	*gpu_address = gpu_at;
 	return VMM_OK;
 }
 
@@ -338,7 +372,7 @@ vmm_status vmm_sync_create(struct vmm_device *device, struct vmm_sync_request *r
 		return status;
 	}
 	uint32_t global = sync->object->global_handle; /* once it is published anybody may end it */
-	status = publish(sync, &request->handle, &request->cpu_address);
+	status = publish(sync, &request->handle, &request->cpu_address, &request->gpu_address);
 	if (vmm_ok(status))
 		request->global_handle = global;
 	return status;
@@ -352,7 +386,7 @@ vmm_status vmm_sync_open_object(struct vmm_process *process, struct vmm_sync_obj
 	if (!sync)
 		return VMM_NO_MEMORY;
 	sync->denied = denied;
-	return publish(sync, &open->handle, &open->cpu_address);
+	return publish(sync, &open->handle, &open->cpu_address, &open->gpu_address);
 }
 
 /* ---- the end ---- */
@@ -472,6 +506,7 @@ void vmm_sync_begin_device(struct vmm_device *device)
 {
 	vmm_list_init(&device->syncs);
 	vmm_list_init(&device->sync_pages);
+	vmm_list_init(&device->sync_windows);
 	vmm_list_init(&device->sync_waits);
 	vmm_list_init(&device->sync_owners);
 	vmm_list_init(&device->keyed);

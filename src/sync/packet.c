@@ -113,6 +113,25 @@ static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_devic
 	return VMM_INVALID_PARAMETER;
 }
 
+/* MTX-08: all of them at once, which cannot be of one that has a single unit. By whatever handle. */
+static vmm_status check_once(const struct vmm_sync *sync, const struct vmm_device *device,
+			     const struct vmm_sync_packet *packet)
+{
+	if (packet->signal || sync->object->type != VMM_SYNC_MUTEX)
+		return VMM_OK;
+	for (uint32_t i = 0; i < packet->wait.count; i++) {
+		if (packet->wait.nodes[i].object != sync->object)
+			continue;
+		vmm_finding(
+			device->adapter->observe, "MTX-08", sync->process->id, sync->handle,
+			"wait in a context's queue: object %u, 0x%08x, is the mutex that object "
+			"%u is, too: nobody can have it twice",
+			packet->wait.count, sync->handle, i);
+		return VMM_INVALID_PARAMETER;
+	}
+	return VMM_OK;
+}
+
 /* ---- filling ---- */
 
 static vmm_status make_room(struct vmm_sync_packet *packet, uint32_t count)
@@ -147,6 +166,8 @@ static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_d
 		vmm_status status = check_opening(sync, device, request, value);
 		if (vmm_ok(status) && i)
 			status = check_kind(sync, device, packet->wait.nodes[0].object);
+		if (vmm_ok(status))
+			status = check_once(sync, device, packet);
 		if (!vmm_ok(status))
 			return status;
 		vmm_sync_get(sync->object);

@@ -71,28 +71,92 @@ static bool take_from(struct vmm_sync_page *page, struct vmm_sync_slot *slot)
 	return false;
 }
 
-static bool take_locked(struct vmm_device *device, struct vmm_sync_slot *slot)
+/* What no GPU is to see lies on other pages than what one may store to (MFN-35). */
+static bool take_locked(struct vmm_device *device, bool for_gpu, struct vmm_sync_slot *slot)
 {
 	struct vmm_list *link;
 
-	vmm_list_for_each (link, &device->sync_pages)
-		if (take_from(vmm_container_of(link, struct vmm_sync_page, link), slot))
+	vmm_list_for_each (link, &device->sync_pages) {
+		struct vmm_sync_page *page = vmm_container_of(link, struct vmm_sync_page, link);
+
+		if ((page->gpu_address != 0) == for_gpu && take_from(page, slot))
 			return true;
+	}
 	return false;
 }
 
-vmm_status vmm_sync_slot_take(struct vmm_device *device, struct vmm_sync_slot *slot)
+struct window {
+	struct vmm_list link; /* in device->sync_windows; guarded by the sync lock */
+	struct vmm_sync_page *page;
+	void *mapped; /* the driver's */
+};
+
+vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *page,
+			      uint64_t size_bytes, uint64_t *address)
+{
+	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
+	struct window *window = vmm_calloc(1, sizeof(*window));
+
+	if (!window)
+		return VMM_NO_MEMORY;
+	vmm_status status = device->adapter->sync_driver->map_pages(
+		device, &page->memory, size_bytes, &window->mapped, address);
+	if (!vmm_ok(status)) {
+		vmm_free(window);
+		return status;
+	}
+	window->page = page;
+	vmm_os_mutex_lock(lock);
+	page->references++;
+	vmm_list_push_back(&device->sync_windows, &window->link);
+	vmm_os_mutex_unlock(lock);
+	return VMM_OK;
+}
+
+static void drop(struct vmm_world *world, struct vmm_sync_page *page)
+{
+	vmm_os_mutex_lock(&world->sync_lock);
+	bool last = !--page->references;
+	vmm_os_mutex_unlock(&world->sync_lock);
+	if (last)
+		free_page(page);
+}
+
+static void end_windows(struct vmm_device *device)
+{
+	struct vmm_world *world = device->process->world;
+
+	while (!vmm_list_empty(&device->sync_windows)) { /* nobody is inside the device */
+		struct window *window =
+			vmm_container_of(device->sync_windows.next, struct window, link);
+
+		vmm_list_remove(&window->link);
+		device->adapter->sync_driver->unmap_pages(device, window->mapped);
+		drop(world, window->page);
+		vmm_free(window);
+	}
+}
+
+vmm_status vmm_sync_slot_take(struct vmm_device *device, bool for_gpu, struct vmm_sync_slot *slot)
 {
 	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 
 	vmm_os_mutex_lock(lock);
-	bool taken = take_locked(device, slot);
+	bool taken = take_locked(device, for_gpu, slot);
 	vmm_os_mutex_unlock(lock);
 	if (taken)
 		return VMM_OK;
 	struct vmm_sync_page *page = make_page(device);
 	if (!page)
 		return VMM_NO_MEMORY;
+	if (for_gpu) {
+		vmm_status status =
+			vmm_sync_page_show(device, page, VMM_SYNC_PAGE_BYTES, &page->gpu_address);
+		if (!vmm_ok(status)) {
+			free_page(page);
+			return status;
+		}
+	}
 	vmm_os_mutex_lock(lock);
 	vmm_list_push_back(&device->sync_pages, &page->link);
 	taken = take_from(page, slot); /* nobody knew it */
@@ -111,16 +175,15 @@ void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slo
 	*(uint64_t *)(void *)(page->memory.base + slot->offset) = 0;
 	vmm_os_mutex_lock(&world->sync_lock);
 	page->used[index / 64] &= ~((uint64_t)1 << index % 64);
-	bool last = !--page->references;
 	vmm_os_mutex_unlock(&world->sync_lock);
-	if (last)
-		free_page(page);
+	drop(world, page);
 }
 
 void vmm_sync_pages_end(struct vmm_device *device)
 {
 	struct vmm_os_mutex *lock = &device->process->world->sync_lock;
 
+	end_windows(device);
 	for (;;) {
 		struct vmm_sync_page *page = NULL;
 
@@ -134,10 +197,6 @@ void vmm_sync_pages_end(struct vmm_device *device)
 		if (!page)
 			return;
 		vmm_os_view_release(&page->view);
-		vmm_os_mutex_lock(lock);
-		bool last = !--page->references;
-		vmm_os_mutex_unlock(lock);
-		if (last)
-			free_page(page);
+		drop(device->process->world, page);
 	}
 }

@@ -83,6 +83,7 @@ struct vmm_sync_request {
 	uint32_t handle;
 	uint32_t global_handle; /* 0: it has none (SFL-02, SFL-06) */
 	void *cpu_address;      /* monitored fences: where the client reads the value */
+	uint64_t gpu_address;   /* and where its GPU finds it (MFN-04); 0: nowhere */
 };
 /*
  * VMM_INVALID_PARAMETER and a finding; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event (CPN-02); VMM_NOT_SUPPORTED: everything
@@ -115,6 +116,10 @@ struct vmm_sync_driver {
 	void (*destroy_event)(struct vmm_adapter *adapter, void *event);
 	vmm_status (*tell_event)(struct vmm_device *device, void *event, uint32_t flags,
 				 void *record);
+	/* MFN-04, where the device has GPU virtual addresses. No GPU reaches them once unmap_pages has come back. */
+	vmm_status (*map_pages)(struct vmm_device *device, const struct vmm_os_memory *pages,
+				uint64_t size_bytes, void **window, uint64_t *address);
+	void (*unmap_pages)(struct vmm_device *device, void *window);
 	/* Of video present, 0: it has no display (PMF-06). */
 	uint32_t (*target_count)(const struct vmm_adapter *adapter);
 	/* PMF-03. VMM_INVALID_PARAMETER: the time does not fit the target's frames. */
@@ -173,7 +178,8 @@ struct vmm_sync_open {
 	uint32_t flags, affinity;
 	/* out */
 	uint32_t handle;
-	void *cpu_address; /* NULL: it has none */
+	void *cpu_address;    /* NULL: it has none */
+	uint64_t gpu_address; /* 0: likewise */
 };
 /* By its global handle, which anybody may use (SHR-31). VMM_INVALID_PARAMETER and a finding: it is none (SHR-02); VMM_NO_MEMORY. */
 vmm_status vmm_sync_open_global(struct vmm_process *process, uint32_t global,

@@ -15,15 +15,20 @@ struct vmm_sync_page {
 	struct vmm_list link; /* in device->sync_pages; guarded by the sync lock, like the rest */
 	struct vmm_os_memory memory;
 	struct vmm_os_view view; /* of the device's process, read only */
-	uint32_t references;     /* slots in use, and one of the device */
+	uint32_t references;     /* slots in use, windows, and one of the device */
+	uint64_t gpu_address;    /* of the device's process; 0: its GPU does not see it (MFN-04) */
 	uint64_t used[VMM_SYNC_SLOTS / 64];
 };
 struct vmm_sync_slot {
 	struct vmm_sync_page *page;
 	uint32_t offset;
 };
-/* A slot of the device's; reads as 0. */
-vmm_status vmm_sync_slot_take(struct vmm_device *device, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
+/* A slot of the device's; reads as 0. for_gpu: where its GPU sees it. */
+vmm_status vmm_sync_slot_take(struct vmm_device *device, bool for_gpu,
+			      struct vmm_sync_slot *slot) VMM_MUST_CHECK;
+/* The GPU of the device sees the page until the device ends. */
+vmm_status vmm_sync_page_show(struct vmm_device *device, struct vmm_sync_page *page,
+			      uint64_t size_bytes, uint64_t *address) VMM_MUST_CHECK;
 /* In memory of its own, of which no client has a view yet. */
 vmm_status vmm_sync_slot_take_own(struct vmm_os *os, struct vmm_sync_slot *slot) VMM_MUST_CHECK;
 void vmm_sync_slot_give(struct vmm_world *world, const struct vmm_sync_slot *slot);
@@ -73,6 +78,7 @@ struct vmm_sync {
 	uint32_t denied; /* by the rights of the NT handle (SHR-10): of NO_WAIT and NO_SIGNAL */
 	bool owned;      /* by us: clients can only wait for it (MFN-35) */
 	void *address;   /* of the value in the client */
+	uint64_t gpu_address;    /* MFN-04; 0: none */
 	struct vmm_os_view view; /* of a fence that can be shared; device == NULL: none */
 	struct vmm_list link;    /* in device->syncs or process->syncs; sync lock */
 	/* Of a notification that the miniport signals: its event, and who is telling the miniport about it. */

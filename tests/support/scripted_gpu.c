@@ -114,8 +114,8 @@ static struct scripted_place end_place(const DXGKARG_BUILDPAGINGBUFFER *args,
 	return (struct scripted_place){0, 0, (uint64_t)(uintptr_t)(pages + mdl_offset * PAGE_SIZE)};
 }
 
-static struct scripted_command *put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
-				    size_t more_bytes)
+struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
+				      size_t more_bytes)
 {
 	struct scripted_command *command = args->pDmaBuffer;
 	size_t size = sizeof(*command) + more_bytes;
@@ -148,7 +148,7 @@ static NTSTATUS put_transfer(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	if (!args->Transfer.TransferSize) /* PAG-27: the content is lost */
 		return STATUS_SUCCESS;
 	NTSTATUS status = portion(m, args, args->Transfer.TransferSize, &step);
-	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_COPY, 0);
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
@@ -168,7 +168,7 @@ static NTSTATUS put_special(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFF
 {
 	uint64_t done = args->MultipassOffset, step;
 	NTSTATUS status = portion(m, args, args->SpecialLockTransfer.TransferSize, &step);
-	struct scripted_command *command = put(args, SCRIPTED_COPY, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_COPY, 0);
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
@@ -187,7 +187,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 {
 	uint64_t done = args->MultipassOffset, step;
 	NTSTATUS status = portion(m, args, args->Fill.FillSize, &step);
-	struct scripted_command *command = put(args, SCRIPTED_FILL, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_FILL, 0);
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
@@ -202,7 +202,7 @@ static NTSTATUS put_fill(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER 
 /* Its context memory begins with a word that says so. */
 static NTSTATUS put_init(DXGKARG_BUILDPAGINGBUFFER *args)
 {
-	struct scripted_command *command = put(args, SCRIPTED_FILL, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_FILL, 0);
 	const UINT segment = args->InitContextResource.Destination.SegmentId;
 	DXGK_TRANSFER_END end = {.SegmentId = segment};
 
@@ -245,7 +245,7 @@ static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 	count = (args->DmaSize - sizeof(*command)) / sizeof(*page);
 	if (count > left)
 		count = left;
-	command = put(args, SCRIPTED_MAP, count * sizeof(*page));
+	command = scripted_put(args, SCRIPTED_MAP, count * sizeof(*page));
 	command->destination.segment = args->MapApertureSegment.SegmentId;
 	command->destination.engine = scripted_paging_engine(args);
 	command->destination.address = args->MapApertureSegment.OffsetInPages + done;
@@ -259,7 +259,7 @@ static NTSTATUS put_map(DXGKARG_BUILDPAGINGBUFFER *args)
 
 static NTSTATUS put_unmap(DXGKARG_BUILDPAGINGBUFFER *args)
 {
-	struct scripted_command *command = put(args, SCRIPTED_UNMAP, 0);
+	struct scripted_command *command = scripted_put(args, SCRIPTED_UNMAP, 0);
 
 	if (!command)
 		return STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
@@ -293,6 +293,9 @@ NTSTATUS scripted_gpu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUF
 	case DXGK_OPERATION_NOTIFY_RESIDENCY:
 	case DXGK_OPERATION_NOTIFY_ALLOC:
 		return STATUS_SUCCESS;
+	case DXGK_OPERATION_UPDATE_PAGE_TABLE:
+	case DXGK_OPERATION_FLUSH_TLB:
+		return scripted_mmu_paging(m, args);
 	default:
 		return STATUS_NOT_SUPPORTED;
 	}
@@ -488,6 +491,10 @@ static void run_command(struct scripted_miniport *m, const struct scripted_comma
 	case SCRIPTED_UNMAP:
 		run_map(m, c);
 		break;
+	case SCRIPTED_TABLE:
+	case SCRIPTED_FLUSH:
+		scripted_mmu_run(m, c);
+		break;
 	default:
 		fault(m);
 	}
@@ -526,6 +533,10 @@ static void run_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND 
 {
 	UINT offset = s->DmaBufferSubmissionStartOffset;
 
+	if (s->DmaBufferVirtualAddress) {
+		scripted_mmu_packet(m, s);
+		return;
+	}
 	while (!s->Flags.NullRendering && offset < s->DmaBufferSubmissionEndOffset) {
 		struct scripted_command head, *command;
 
@@ -915,6 +926,6 @@ NTSTATUS scripted_query_wddm2(struct scripted_miniport *m, const DXGKARG_QUERYAD
 		query_physical(m, args);
 		return STATUS_SUCCESS;
 	default:
-		return STATUS_NOT_SUPPORTED;
+		return scripted_mmu_query(m, args) ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED;
 	}
 }

@@ -70,7 +70,9 @@ enum scripted_op {
 	/* in paging buffers only */
 	SCRIPTED_FILL,
 	SCRIPTED_MAP, /* followed by `count` physical page addresses */
-	SCRIPTED_UNMAP
+	SCRIPTED_UNMAP,
+	SCRIPTED_TABLE, /* `count` entries of the table at `destination` from `offset` on: those that follow, or all the first */
+	SCRIPTED_FLUSH /* the process `offset` in the addresses from source.address to destination.address */
 };
 
 /*
@@ -113,7 +115,18 @@ struct scripted_segment {
 	uint32_t host_pages;
 };
 
+/* Page tables of the GPU, from scripted_mmu on; an entry in memory is a DXGK_PTE. */
+struct scripted_mmu_settings {
+	DXGK_GPUMMUCAPS caps;
+	DXGK_PAGE_TABLE_LEVEL_DESC level[8];
+	UINT root_pages;         /* GetRootPageTableSize rounds up to so many; 0: one */
+	uint64_t reserve_bytes;  /* of each process, for itself */
+	NTSTATUS reserve_status; /* what it was answered */
+	uint64_t reserved_at;
+};
+
 struct scripted_settings {
+	struct scripted_mmu_settings mmu;
 	DRIVER_INITIALIZATION_DATA table; /* Version and entry points */
 	DXGK_DRIVERCAPS caps;
 	uint32_t segment_count;
@@ -177,6 +190,10 @@ struct scripted_call {
 		DXGKARG_CANCELCOMMAND cancel;
 		DXGKARG_SETALLOCATIONBACKINGSTORE backing_store;
 		DXGKARG_VALIDATEUPDATEALLOCPROPERTY property;
+		DXGKARG_CREATEPROCESS create_process;
+		DXGKARG_SETROOTPAGETABLE root;
+		DXGKARG_GETROOTPAGETABLESIZE root_size;
+		DXGKARG_SUBMITCOMMANDVIRTUAL submit_virtual;
 		DXGKARG_CREATECPUEVENT cpu_event;
 		DXGKARG_CREATEPERIODICFRAMENOTIFICATION create_periodic;
 		DXGKARG_DESTROYPERIODICFRAMENOTIFICATION destroy_periodic;
@@ -259,7 +276,29 @@ struct scripted_hw_queue {
 	const uint64_t *kept_private; /* and where it was: nobody's after the call (SUB-27) */
 };
 
+/* What it knows of a process's page tables. */
+#define SCRIPTED_PROCESSES_MAX 16u
+#define SCRIPTED_TLB           64u
+struct scripted_process {
+	struct scripted_miniport *m;
+	HANDLE port;
+	bool live;
+	D3DGPU_PHYSICAL_ADDRESS root; /* as it was written to first */
+	struct scripted_translation {
+		uint64_t page; /* + 1; 0: none */
+		DXGK_PTE entry;
+	} tlb[SCRIPTED_TLB];
+};
+
 struct scripted_miniport {
+	struct scripted_process process[SCRIPTED_PROCESSES_MAX];
+	_Atomic uint32_t live_processes;
+	struct scripted_root { /* the last that each context was told of */
+		HANDLE context;
+		D3DGPU_PHYSICAL_ADDRESS address;
+		UINT entries;
+	} root[SCRIPTED_PROCESSES_MAX];
+	uint32_t stale; /* accesses by a translation that should have been flushed */
 	struct scripted_settings settings;
 	scripted_hook *hook;
 	void *hook_context;
@@ -411,6 +450,28 @@ DXGKDDI_ESCAPE scripted_escape;
 DXGKDDI_RESETENGINE scripted_reset_engine;
 DXGKDDI_QUERYENGINESTATUS scripted_query_engine_status;
 DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
+
+/* ---- GPU virtual addresses (scripted_mmu.c) ---- */
+
+/*
+ * Into the table and the capabilities of a miniport of 2.0 or later: that many levels of 256 entries, tables in that segment (0:
+ * system memory). Two levels: 32 bits of address, the root as large as need be.
+ */
+void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment);
+/* The process of that number. */
+struct scripted_process *scripted_process(struct scripted_miniport *m, uint32_t number);
+/* What the GPU finds at an address of the process; false: a fault, and nothing after it was moved. */
+bool scripted_virtual_access(struct scripted_process *process, uint64_t address, void *bytes,
+			     size_t length, bool write);
+/* The entry of that page, past the TLB. false: one on the way is invalid. */
+bool scripted_walk(struct scripted_process *process, uint64_t address, DXGK_PTE *entry);
+bool scripted_mmu_query(struct scripted_miniport *m, const DXGKARG_QUERYADAPTERINFO *args);
+NTSTATUS scripted_mmu_paging(struct scripted_miniport *m, DXGKARG_BUILDPAGINGBUFFER *args);
+void scripted_mmu_run(struct scripted_miniport *m, const struct scripted_command *command);
+/* Of a context by address: its commands are found, and say USE, WRITE and COPY, by virtual address. */
+void scripted_mmu_packet(struct scripted_miniport *m, const DXGKARG_SUBMITCOMMAND *submit);
+struct scripted_command *scripted_put(DXGKARG_BUILDPAGINGBUFFER *args, enum scripted_op op,
+				      size_t more_bytes);
 
 /* ---- hardware scheduling (scripted_hw.c) ---- */
 

@@ -75,7 +75,7 @@ static void noticed(void *context, struct vmm_os_viewer *viewer)
 	struct vidmm_connection *connection = connection_by_viewer(viewer);
 
 	(void)context;
-	if (connection && connection->options.sent)
+	if (connection)
 		vmm_client_look(connection);
 }
 
@@ -85,7 +85,7 @@ static struct vidmm_server *server_of(struct vidmm_host *host)
 		.struct_size = sizeof(options),
 		.limits = {.channels = 100000, .unread_bytes = 1u << 30}};
 	const struct vmm_server_hooks hooks = {
-		.stepped = vmm_os_kind(host->world.os) == VMM_OS_SIM,
+		.stepped = true,
 		.shown = shown,
 		.noticed = noticed,
 	};
@@ -102,12 +102,17 @@ static struct vidmm_server *server_of(struct vidmm_host *host)
 	return servers[free_one];
 }
 
+/* The host's end of a channel, by the client's. */
+static _Atomic int other_end[1 << 16];
+
 static int more(void *context)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -1;
+	vmm_assert(pair[0] < 1 << 16);
+	atomic_store(&other_end[pair[0]], pair[1]);
 	if (vmm_ok(vidmm_server_connect(context, pair[1])))
 		return pair[0];
 	close(pair[0]);
@@ -116,8 +121,7 @@ static int more(void *context)
 
 static void sent(void *context, int fd)
 {
-	(void)fd;
-	vmm_server_step(context);
+	vmm_server_step(context, atomic_load(&other_end[fd]));
 }
 
 /* ---- processes ---- */
@@ -147,10 +151,8 @@ vidmm_status through_open(struct vidmm_host *host, const char *name, struct vidm
 
 	if (options.fd < 0)
 		return VMM_NO_MEMORY;
-	if (server->hooks.stepped) {
-		options.sent = sent;
-		options.sent_context = server;
-	}
+	options.sent = sent;
+	options.sent_context = server;
 	vmm_status status = vmm_client_connect(&options, &connection);
 	if (!vmm_ok(status))
 		return status;
@@ -180,19 +182,9 @@ bool through_close(struct vidmm_process *process)
 	*through = (struct through){0};
 	pthread_mutex_unlock(&lock);
 	vidmm_disconnect(gone.connection);
-	for (;;) {
-		uint32_t seen = atomic_load(&gone.server->gone);
-
-		if (!session_of(gone.server, id))
-			return true;
-		if (gone.server->hooks.stepped) {
-			vmm_server_step(gone.server);
-			vmm_os_yield(vmm_serve_os(gone.server));
-		} else {
-			(void)!vmm_os_wait(vmm_serve_os(gone.server), &gone.server->gone, seen,
-					   VMM_OS_FOREVER, "end of a client", id);
-		}
-	}
+	vmm_server_step_end(gone.server, id);
+	vmm_assert(!session_of(gone.server, id));
+	return true;
 }
 
 void __real_vidmm_host_destroy(struct vidmm_host *host);

@@ -2,7 +2,8 @@
 /*
  * The conformance suite through a host: with VIDMM_THROUGH set in the environment every process that a test opens is a client of a
  * server, over a real socket, and what the test calls for it goes there as a request (the linker's --wrap). Worlds, miniports and
- * clocks stay where they are. On sim the server has no threads: whoever sends something has it done at once.
+ * clocks stay where they are. The server has no threads of its own: whoever sends something does it at once, and waits as a program of
+ * the world does.
  */
 #ifndef VMM_TESTS_SUPPORT_THROUGH_H
 #define VMM_TESTS_SUPPORT_THROUGH_H

@@ -27,6 +27,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock(D3DKMT_LOCK *pData)
 	request.pages = pages;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
+	if (vmm_unlikely(status == STATUS_PENDING))
+		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+						 vmm_memory_lock_in_full);
 	if (vmm_unlikely(pages != NULL))
 		vmm_free(pages);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;

@@ -135,6 +135,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTLock2(D3DKMT_LOCK2 *pData)
 		vmm_kmt_enter_device_often(&call, pData->hDevice, VIDMM_DOOR_LOCK2, false);
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
+	if (vmm_unlikely(status == STATUS_PENDING))
+		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+						 vmm_memory_lock2);
 	pData->pData = NT_SUCCESS(status) ? request.data : NULL;
 	return vmm_kmt_leave_often(&call, status, request.handle, 1, request.flags);
 }

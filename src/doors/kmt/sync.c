@@ -86,10 +86,10 @@ static void give_addresses(D3DDDI_SYNCHRONIZATIONOBJECTINFO2 *info,
 {
 	if (request->type == VMM_SYNC_MONITORED_FENCE) {
 		info->MonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
-		info->MonitoredFence.FenceValueGPUVirtualAddress = 0;
+		info->MonitoredFence.FenceValueGPUVirtualAddress = request->gpu_address;
 	} else if (request->type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
 		info->PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request->cpu_address;
-		info->PeriodicMonitoredFence.FenceValueGPUVirtualAddress = 0;
+		info->PeriodicMonitoredFence.FenceValueGPUVirtualAddress = request->gpu_address;
 	}
 }
 

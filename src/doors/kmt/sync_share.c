@@ -247,7 +247,7 @@ D3DKMTOpenSyncObjectFromNtHandle2(D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 *pData)
 		pData->hSyncObject = open.handle;
 		if (open.cpu_address) {
 			pData->MonitoredFence.FenceValueCPUVirtualAddress = open.cpu_address;
-			pData->MonitoredFence.FenceValueGPUVirtualAddress = 0;
+			pData->MonitoredFence.FenceValueGPUVirtualAddress = open.gpu_address;
 		}
 	}
 	return vmm_kmt_leave(&call, status, open.handle, 1, args.Flags.Value);

@@ -25,6 +25,9 @@ HRESULT APIENTRY vmm_umd_lock(HANDLE device, D3DDDICB_LOCK *data)
 	request.pages = pages;
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock(call.device, &request);
+	if (vmm_unlikely(status == STATUS_PENDING))
+		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+						 vmm_memory_lock_in_full);
 	if (vmm_unlikely(pages != NULL))
 		vmm_umd_copy_done(pages, local);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;

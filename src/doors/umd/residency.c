@@ -106,6 +106,9 @@ static HRESULT APIENTRY lock2(HANDLE device, D3DDDICB_LOCK2 *data)
 	struct vmm_lock_request request = {.handle = data->hAllocation, .flags = data->Flags.Value};
 	if (NT_SUCCESS(status))
 		status = vmm_memory_lock2(call.device, &request);
+	if (vmm_unlikely(status == STATUS_PENDING))
+		status = vmm_memory_lock_outside(&call.device, &call.visit, &request,
+						 vmm_memory_lock2);
 	data->pData = NT_SUCCESS(status) ? request.data : NULL;
 	return vmm_umd_leave_often(&call, status, request.handle, 1, request.flags);
 }

@@ -82,11 +82,11 @@ static HRESULT APIENTRY create(HANDLE device, D3DDDICB_CREATESYNCHRONIZATIONOBJE
 	}
 	if (NT_SUCCESS(status) && request.type == VMM_SYNC_MONITORED_FENCE) {
 		data->Info.MonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
-		data->Info.MonitoredFence.FenceValueGPUVirtualAddress = 0;
+		data->Info.MonitoredFence.FenceValueGPUVirtualAddress = request.gpu_address;
 	}
 	if (NT_SUCCESS(status) && request.type == VMM_SYNC_PERIODIC_MONITORED_FENCE) {
 		data->Info.PeriodicMonitoredFence.FenceValueCPUVirtualAddress = request.cpu_address;
-		data->Info.PeriodicMonitoredFence.FenceValueGPUVirtualAddress = 0;
+		data->Info.PeriodicMonitoredFence.FenceValueGPUVirtualAddress = request.gpu_address;
 	}
 	return vmm_umd_leave(&call, status, request.handle, request.flags, request.type);
 }

@@ -29,6 +29,7 @@ const D3DDDI_DEVICECALLBACKS *vmm_umd_callbacks(void)
 	vmm_umd_fill_offer(&table);
 	vmm_umd_fill_deallocate2(&table);
 	vmm_umd_fill_residency(&table);
+	vmm_umd_fill_gpu_address(&table);
 	vmm_umd_fill_sync(&table);
 	vmm_umd_fill_hw_queue(&table);
 	vmm_umd_fill_sync_gpu(&table);

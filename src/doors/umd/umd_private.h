@@ -95,6 +95,7 @@ void vmm_umd_fill_deallocate2(D3DDDI_DEVICECALLBACKS *table); /* allocate.c */
 void vmm_umd_fill_residency(D3DDDI_DEVICECALLBACKS *table);   /* residency.c */
 void vmm_umd_fill_sync(D3DDDI_DEVICECALLBACKS *table);        /* sync.c */
 void vmm_umd_fill_hw_queue(D3DDDI_DEVICECALLBACKS *table);    /* hw_queue.c */
+void vmm_umd_fill_gpu_address(D3DDDI_DEVICECALLBACKS *table); /* gpu_address.c */
 void vmm_umd_fill_sync_gpu(D3DDDI_DEVICECALLBACKS *table);    /* sync_gpu.c */
 void vmm_umd_fill_unbuilt(D3DDDI_DEVICECALLBACKS *table);
 

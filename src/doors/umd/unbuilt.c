@@ -41,12 +41,6 @@ NOT_BUILT(pfnLogUMDMarkerCb, const struct D3DDDICB_LOGUMDMARKER *value)
 #endif
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 NOT_BUILT(pfnInvalidateCacheCb, const D3DDDICB_INVALIDATECACHE *value)
-NOT_BUILT(pfnReserveGpuVirtualAddressCb, D3DDDI_RESERVEGPUVIRTUALADDRESS *value)
-NOT_BUILT(pfnMapGpuVirtualAddressCb, D3DDDI_MAPGPUVIRTUALADDRESS *value)
-NOT_BUILT(pfnFreeGpuVirtualAddressCb, const D3DDDICB_FREEGPUVIRTUALADDRESS *value)
-NOT_BUILT(pfnUpdateGpuVirtualAddressCb, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *value)
-NOT_BUILT(pfnCreateContextVirtualCb, D3DDDICB_CREATECONTEXTVIRTUAL *value)
-NOT_BUILT(pfnSubmitCommandCb, const D3DDDICB_SUBMITCOMMAND *value)
 NOT_BUILT(pfnGetResourcePresentPrivateDriverDataCb,
 	  D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA *value)
 #endif
@@ -65,12 +59,6 @@ static void fill_wddm2(D3DDDI_DEVICECALLBACKS *table)
 	(void)table;
 #if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
 	table->pfnInvalidateCacheCb = unbuilt_pfnInvalidateCacheCb;
-	table->pfnReserveGpuVirtualAddressCb = unbuilt_pfnReserveGpuVirtualAddressCb;
-	table->pfnMapGpuVirtualAddressCb = unbuilt_pfnMapGpuVirtualAddressCb;
-	table->pfnFreeGpuVirtualAddressCb = unbuilt_pfnFreeGpuVirtualAddressCb;
-	table->pfnUpdateGpuVirtualAddressCb = unbuilt_pfnUpdateGpuVirtualAddressCb;
-	table->pfnCreateContextVirtualCb = unbuilt_pfnCreateContextVirtualCb;
-	table->pfnSubmitCommandCb = unbuilt_pfnSubmitCommandCb;
 	table->pfnGetResourcePresentPrivateDriverDataCb =
 		unbuilt_pfnGetResourcePresentPrivateDriverDataCb;
 #endif

@@ -526,6 +526,40 @@ static void private_data_goes_to_the_miniport_and_comes_back(void **state)
 	world_stop(&w);
 }
 
+/*
+ * More than one huge page has room for, ended in an order that is not that of their creation, then made anew where the others were:
+ * nothing is left of what those were, in which place and how often used.
+ */
+static void what_ended_leaves_nothing_to_who_takes_its_room(void **state)
+{
+	enum { COUNT = 2500 };
+	static D3DKMT_HANDLE a[COUNT];
+	struct world w;
+
+	world_start(&w, state, NULL);
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			a[i] = allocate_in(&w.device, PAGE, CPU, VRAM);
+		assert_int_equal(world_statistics(&w).allocations, COUNT + 1); /* and the gate */
+		for (uint32_t i = 0; i < COUNT; i += 7) {
+			assert_int_equal(client_residency(&w.device, a[i]), EVICTED);
+			const uint32_t *words = client_lock(&w.device, a[i], READ_ONLY);
+			for (uint32_t at = 0; at < PAGE / 4; at++)
+				assert_int_equal(words[at], 0);
+			assert_int_equal(client_unlock(&w.device, a[i]), S_OK);
+			client_write(&w.device, a[i], PAGE, i + 1);
+			use_now(&w, a[i], true);
+			assert_int_equal(client_residency(&w.device, a[i]), IN_VRAM);
+		}
+		for (uint32_t i = 0; i < COUNT; i++) {
+			uint32_t at = i * 1009 % COUNT;
+
+			assert_int_equal(client_deallocate(&w.device, a[at]), S_OK);
+		}
+	}
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +583,7 @@ int main(void)
 		BOTH(seg_20_eviction_goes_through_apertures_only),
 		BOTH(pri_02_a_priority_must_be_given),
 		BOTH(private_data_goes_to_the_miniport_and_comes_back),
+		BOTH(what_ended_leaves_nothing_to_who_takes_its_room),
 	};
 
 	return cmocka_run_group_tests_name("creation", tests, NULL, NULL);

@@ -178,6 +178,33 @@ static void spl_02_what_does_not_fit_runs_in_portions(void **state)
 	world_stop(&w);
 }
 
+/*
+ * Two of three fit, and are needed in turns. For the third that one leaves which is needed last, though it was used last: by last use
+ * each of them would come twice.
+ */
+static void spl_02_q_66_what_is_needed_last_leaves_first(void **state)
+{
+	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, little_memory);
+	textures(&w, a, 3);
+	for (uint32_t i = 0; i < 5; i++) /* 0 1 2 0 1 */
+		draw(&w.context, a[i % 3], 0, 0x20 + i);
+	client_submit(&w.context);
+	world_run(&w);
+	assert_portions(&w, 5 * COMMAND, 5);
+	assert_int_equal(splits(&w), 2);
+	vidmm_adapter_statistics(w.client.adapter, &s);
+	assert_int_equal(s.bytes_filled, 3 * 64 * KIB);
+	assert_int_equal(s.bytes_paged_in, 64 * KIB); /* the second one, again */
+	assert_int_equal(world_word(&w, a[0], 0), 0x23);
+	assert_int_equal(world_word(&w, a[1], 0), 0x24);
+	assert_int_equal(world_word(&w, a[2], 0), 0x22);
+	world_stop(&w);
+}
+
 /* Where paging runs on the same node, order is all that keeps it before the portion that needs it (SUB-03). */
 static void spl_04_on_the_paging_node_as_well(void **state)
 {
@@ -881,6 +908,7 @@ int main(void)
 		ON_BOTH(spl_08_splitting_needs_no_preemption_and_no_contexts),
 		ON_BOTH(spl_01_what_fits_is_not_split),
 		ON_BOTH(spl_02_what_does_not_fit_runs_in_portions),
+		ON_BOTH(spl_02_q_66_what_is_needed_last_leaves_first),
 		ON_BOTH(spl_03_nothing_is_lost_and_nothing_runs_twice),
 		ON_BOTH(spl_04_on_the_paging_node_as_well),
 		ON_BOTH(spl_04_paging_runs_between_portions),

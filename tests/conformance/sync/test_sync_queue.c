@@ -53,6 +53,9 @@ static void mfn_28_sfl_14_sfl_21_a_signal_comes_after_the_buffers_before_it(void
 	assert_int_equal(lane_signal(a, top.handle, 3), STATUS_SUCCESS);
 	assert_int_equal(lane_signal(a, packets.handle, 7), STATUS_SUCCESS);
 	assert_int_equal(*f.value, 1);
+	queue_assert_order(&p, "aa");
+	assert_int_equal(*top.value,
+			 0); /* with the miniport, which has not said that the GPU read it */
 	priority_complete(&p, 1);
 	assert_int_equal(*f.value, 2);
 	assert_int_equal(*top.value, 2);

@@ -138,6 +138,7 @@ static void sub_29_what_is_behind_a_wait_is_busy(void **state)
 struct locker {
 	struct lane *lane;
 	_Atomic uint32_t at; /* 1: it is about to lock; 2: it is back */
+	NTSTATUS status;
 };
 
 static void lock_main(void *argument)
@@ -147,10 +148,23 @@ static void lock_main(void *argument)
 
 	vidmm_d3dkmt_enter(l->lane->process);
 	atomic_store(&l->at, 1);
-	(void)!D3DKMTLock(
-		&args); /* the device ends meanwhile: whatever it says, it says something */
+	l->status = D3DKMTLock(&args);
 	atomic_store(&l->at, 2);
 	vidmm_d3dkmt_enter(NULL);
+}
+
+/* On return it waits for a packet of its lane that a wait holds back. */
+static struct vidmm_thread *start_locker(struct priority_world *p, struct locker *l)
+{
+	struct vidmm_thread *thread = NULL;
+
+	lane_submit(l->lane, 1);
+	p->w.m->settings.complete_at_once = true;
+	assert_int_equal(vidmm_thread_create(p->w.client.host, "locker", lock_main, l, &thread), 0);
+	while (!atomic_load(&l->at))
+		vidmm_settle(p->w.client.host);
+	vidmm_settle(p->w.client.host);
+	return thread;
 }
 
 static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
@@ -159,20 +173,14 @@ static void q_46_the_end_of_a_device_frees_who_waits_in_a_lock(void **state)
 
 	queue_start_with(&p, state, queue_1_3, NULL);
 	struct locker l = {.lane = priority_lane(&p, 0, 'a')};
-	struct vidmm_thread *thread;
 	const D3DKMT_DESTROYDEVICE end = {.hDevice = l.lane->device};
 
 	(void)hold(l.lane);
-	lane_submit(l.lane, 1);
-	p.w.m->settings.complete_at_once = true;
-	assert_int_equal(vidmm_thread_create(p.w.client.host, "locker", lock_main, &l, &thread), 0);
-	while (!atomic_load(&l.at))
-		vidmm_settle(p.w.client.host);
-	vidmm_settle(p.w.client.host);
+	struct vidmm_thread *thread = start_locker(&p, &l);
 	lane_enter(l.lane);
 	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
 	vidmm_thread_join(thread);
-	assert_int_equal(l.at, 2);
+	assert_int_equal(l.at, 2);  /* whatever it said, it said something */
 	client_forget(&p.w.client); /* where it came after the end, its handle is dead */
 	priority_stop(&p);
 }
@@ -336,6 +344,66 @@ static void pnp_05_a_wait_outlasts_a_change_of_power(void **state)
 	priority_stop(&p);
 }
 
+static void set_power(struct priority_world *p, enum vidmm_power power)
+{
+	assert_int_equal(vidmm_adapter_set_power(p->w.client.adapter, power, VIDMM_SLEEP_STANDBY),
+			 0);
+}
+
+/* What it waits for may never come: it waits for the power outside, and then for that again. */
+static void pnp_05_q_71_a_lock_behind_a_wait_lets_power_go(void **state)
+{
+	struct priority_world p;
+
+	queue_start_with(&p, state, queue_1_3, NULL);
+	struct locker l = {.lane = priority_lane(&p, 0, 'a')};
+	D3DKMT_HANDLE fence = hold(l.lane);
+	struct vidmm_thread *thread = start_locker(&p, &l);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		set_power(&p, VIDMM_POWER_D3);
+		vidmm_settle(p.w.client.host);
+		assert_int_equal(l.at, 1);
+		set_power(&p, VIDMM_POWER_D0);
+		vidmm_settle(p.w.client.host);
+		assert_int_equal(l.at, 1);
+	}
+	queue_assert_order(&p, "");
+	D3DKMT_CREATECONTEXT create = {.hDevice = l.lane->device};
+	lane_enter(l.lane);
+	assert_int_equal(D3DKMTCreateContext(&create), STATUS_SUCCESS);
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {.hContext = create.hContext,
+							    .ObjectCount = 1,
+							    .ObjectHandleArray = {fence},
+							    .Fence.FenceValue = 1};
+	assert_int_equal(D3DKMTSignalSynchronizationObject2(&signal), STATUS_SUCCESS);
+	vidmm_thread_join(thread);
+	assert_int_equal(l.status, STATUS_SUCCESS);
+	queue_assert_order(&p, "a");
+	priority_stop(&p);
+}
+
+/* While it is outside its device may end. */
+static void pnp_05_q_71_a_lock_whose_device_has_gone_comes_back(void **state)
+{
+	struct priority_world p;
+
+	queue_start_with(&p, state, queue_1_3, NULL);
+	struct locker l = {.lane = priority_lane(&p, 0, 'a')};
+	const D3DKMT_DESTROYDEVICE end = {.hDevice = l.lane->device};
+
+	(void)hold(l.lane);
+	struct vidmm_thread *thread = start_locker(&p, &l);
+	set_power(&p, VIDMM_POWER_D3);
+	set_power(&p, VIDMM_POWER_D0);
+	lane_enter(l.lane);
+	assert_int_equal(D3DKMTDestroyDevice(&end), STATUS_SUCCESS);
+	vidmm_thread_join(thread);
+	assert_int_equal(l.at, 2);
+	client_forget(&p.w.client);
+	priority_stop(&p);
+}
+
 /* ---- values that a GPU stores ---- */
 
 /*
@@ -490,6 +558,8 @@ int main(void)
 		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
 		ON_SIM(tdrs_01_tdrs_11_waits_on_a_poisoned_fence_complete),
 		ON_BOTH(pnp_05_a_wait_outlasts_a_change_of_power),
+		ON_BOTH(pnp_05_q_71_a_lock_behind_a_wait_lets_power_go),
+		ON_BOTH(pnp_05_q_71_a_lock_whose_device_has_gone_comes_back),
 		ON_BOTH(mfn_05_mfn_25_mfn_26_mfn_27_a_store_is_seen_at_the_end_of_a_buffer),
 		ON_BOTH(mfn_35_mfn_36_a_context_waits_for_paging),
 	};

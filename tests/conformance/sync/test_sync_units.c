@@ -261,6 +261,38 @@ static void mtx_06_a_context_that_waits_for_it_ends(void **state)
 	priority_stop(&p);
 }
 
+/* It would wait for ever. A semaphore has as many units as are named, a signal of what is free is a finding already. */
+static void mtx_08_q_52_a_mutex_is_named_once(void **state)
+{
+	struct priority_world p;
+
+	queue_start(&p, state);
+	struct lane *a = queue_lane(&p, 0, 'a'), *b = queue_lane(&p, 0, 'b');
+	D3DKMT_HANDLE m = mutex(a, 3, 0), n = mutex(a, 0, 0), again = opened(a, m, b),
+		      s = semaphore(a, 0, 2, 2);
+	const D3DKMT_HANDLE twice[] = {n, m, m}, by_two_handles[] = {m, n, again}, both[] = {m, n},
+			    units[] = {s, s};
+
+	assert_int_equal(wait_many(a, twice, 3), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "MTX-08");
+	assert_int_equal(wait_many(a, by_two_handles, 3), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "MTX-08");
+	assert_int_equal(wait_2(a, twice + 1, 2, 0), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "MTX-08");
+	/* Nothing was taken, nothing is queued. */
+	assert_int_equal(wait_many(b, both, 2), STATUS_SUCCESS);
+	lane_render(b);
+	lane_render(a);
+	assert_int_equal(wait_many(a, units, 2), STATUS_SUCCESS);
+	lane_render(a);
+	queue_assert_order(&p, "ba");
+	priority_complete(&p, 2);
+	queue_assert_order(&p, "a");
+	take_and_render(b, s);
+	queue_assert_order(&p, ""); /* both of its units are taken */
+	priority_stop(&p);
+}
+
 /* Its first context has ended when the last one gets there, and another may be where that was. */
 static void mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context(void **state)
 {
@@ -647,6 +679,7 @@ int main(void)
 		ON_BOTH(mtx_06_a_context_that_waits_for_it_ends),
 		ON_BOTH(mtx_05_mtx_06_syn_28_a_broadcast_outlives_its_first_context),
 		ON_BOTH(mtx_08_all_or_nothing),
+		ON_BOTH(mtx_08_q_52_a_mutex_is_named_once),
 		ON_SIM(tdrs_13_tdrs_16_a_lost_context_holds_nothing),
 		ON_BOTH(sem_01_sem_03_sem_04_units),
 		ON_BOTH(sem_05_one_unit_wakes_one_the_first_queued_first),

@@ -203,7 +203,7 @@ static void syn_34_what_may_not_be_named(void **state)
 	hw_stop(&h);
 }
 
-static void syn_35_no_broadcast_signal_takes_no_part(void **state)
+static void syn_35_q_70_no_broadcast_signal_takes_no_part(void **state)
 {
 	const _Atomic uint64_t *value;
 	struct hw_world h;
@@ -223,7 +223,7 @@ static void syn_35_no_broadcast_signal_takes_no_part(void **state)
 	assert_int_equal(scripted_hw_complete(h.w.m, 1, 1), 1);
 	hw_settle(&h);
 	assert_int_equal(*value, 1); /* the third is still at it */
-	/* By itself it signals and waits like any other. */
+	/* By itself it signals and waits like any other; a wait is of one queue. */
 	assert_int_equal(signal_in(&apart.handle, 1, fence, 2), STATUS_SUCCESS);
 	hw_settle(&h);
 	assert_int_equal(*value, 1);
@@ -306,7 +306,7 @@ int main(void)
 		ON_SIM(syn_34_a_queues_progress_fence_can_be_waited_for),
 		ON_SIM(syn_34_counts),
 		ON_SIM(syn_34_what_may_not_be_named),
-		ON_BOTH(syn_35_no_broadcast_signal_takes_no_part),
+		ON_BOTH(syn_35_q_70_no_broadcast_signal_takes_no_part),
 		ON_BOTH(q_61_the_end_of_a_queue_gives_up_what_is_behind_a_wait),
 		ON_SIM(syn_34_the_same_by_callbacks),
 	};

@@ -70,35 +70,77 @@ static void versions_2_0_to_3_2_start(void **state)
 	}
 }
 
-static void gpu_virtual_addressing_is_not_supported(void **state)
-{
-	struct port_fixture *f = *state;
-
-	version_2(f);
-	f->m->settings.caps.MemoryManagementCaps.VirtualAddressingSupported = 1;
-	f->m->settings.caps.MemoryManagementCaps.GpuMmuSupported = 1;
-	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
-	assert_int_equal(f->findings, 0);
-	assert_non_null(strstr(f->reason, "virtual addressing is not built"));
-}
-
-/* What would have to page by virtual address does not start, and says why; without it, the same miniport does. */
-static void pag_26_gpu_virtual_addressing_does_not_start(void **state)
+/* What would have to page by virtual address does not start, and says why; nor does what shares the CPU's tables. */
+static void pag_26_paging_by_virtual_address_does_not_start(void **state)
 {
 	struct port_fixture *f = *state;
 	DXGK_VIDMMCAPS *caps = &f->m->settings.caps.MemoryManagementCaps;
 
 	version_2(f);
-	for (uint32_t mmu = 0; mmu < 2; mmu++) {
-		caps->VirtualAddressingSupported = 1;
-		caps->GpuMmuSupported = mmu == 0;
-		caps->IoMmuSupported = mmu == 1;
-		assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
-		assert_int_equal(f->findings, 0);
-		assert_non_null(strstr(f->reason, "PAG-26"));
-	}
+	scripted_mmu(f->m, 3, 1);
+	f->m->settings.mmu.caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_GPU_VIRTUAL;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_int_equal(f->findings, 0);
+	assert_non_null(strstr(f->reason, "PAG-26"));
+	caps->GpuMmuSupported = 0;
+	caps->IoMmuSupported = 1;
+	assert_int_equal(port_fixture_start(f), STATUS_NOT_SUPPORTED);
+	assert_int_equal(f->findings, 0);
+	assert_non_null(strstr(f->reason, "GpuMmu model"));
 	caps->VirtualAddressingSupported = caps->IoMmuSupported = 0;
 	port_fixture_run(f);
+}
+
+static void va_11_page_tables_have_two_to_six_levels(void **state)
+{
+	struct port_fixture *f = *state;
+
+	version_2(f);
+	for (uint32_t levels = 1; levels <= 7; levels++) {
+		if (levels == 6)
+			continue;
+		scripted_mmu(f->m, levels, 1);
+		if (levels == 1 || levels == 7) {
+			assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "2 to 6 levels");
+			continue;
+		}
+		assert_int_equal(port_fixture_start(f), STATUS_SUCCESS);
+		assert_int_equal(vmm_port_caps(f->port)->gpummu.caps.PageTableLevelCount, levels);
+		assert_nothing_found(f);
+		port_fixture_stop(f);
+	}
+}
+
+static void va_11_a_level_is_what_it_can_be(void **state)
+{
+	struct port_fixture *f = *state;
+	struct scripted_mmu_settings *mmu = &f->m->settings.mmu;
+	const struct {
+		uint32_t segment, bits, bytes;
+		const char *what;
+	} bad[] = {{1, 0, 4096, "1 to 24 bits"}, {1, 25, 4096, "1 to 24 bits"},
+		   {1, 8, 0, "has one"},         {1, 8, 6000, "multiple of 4096"},
+		   {3, 8, 4096, "no such"},      {2, 8, 4096, "memory segments"},
+		   {0, 8, 8192, "at most 4 KB"}, {1, 9, 4096, "VirtualAddressBitCount"}};
+
+	version_2(f);
+	for (uint32_t i = 0; i < VMM_ARRAY_LENGTH(bad); i++) {
+		scripted_mmu(f->m, 3, 1);
+		mmu->level[1].PageTableSegmentId = bad[i].segment;
+		mmu->level[1].PageTableIndexBitCount = bad[i].bits;
+		mmu->level[1].PageTableSizeInBytes = bad[i].bytes;
+		assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", bad[i].what);
+	}
+	scripted_mmu(f->m, 3, 1);
+	mmu->caps.PageTableUpdateMode = DXGK_PAGETABLEUPDATE_CPU_VIRTUAL;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "CPU_VIRTUAL");
+	scripted_mmu(f->m, 2, 1);
+	f->m->settings.table.DxgkDdiGetRootPageTableSize = NULL;
+	assert_refused(f, STATUS_INVALID_PARAMETER, "VA-11", "GetRootPageTableSize");
+	scripted_mmu(f->m, 3, 1); /* whose root has a fixed size */
+	f->m->settings.table.DxgkDdiGetRootPageTableSize = NULL;
+	port_fixture_run(f);
+	assert_nothing_found(f);
 }
 
 static void va_15_virtual_addressing_needs_one_mmu(void **state)
@@ -379,8 +421,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(versions_2_0_to_3_2_start),
-		TEST(gpu_virtual_addressing_is_not_supported),
-		TEST(pag_26_gpu_virtual_addressing_does_not_start),
+		TEST(va_11_page_tables_have_two_to_six_levels),
+		TEST(pag_26_paging_by_virtual_address_does_not_start),
+		TEST(va_11_a_level_is_what_it_can_be),
 		TEST(va_15_virtual_addressing_needs_one_mmu),
 		TEST(va_15_does_not_concern_1_x),
 		TEST(sch_09_the_physical_adapter_names_the_paging_node),

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* GPU virtual addresses (VA): pfnMapGpuVirtualAddressCb, pfnReserveGpuVirtualAddressCb, pfnFreeGpuVirtualAddressCb. */
+#include "doors/umd/umd_private.h"
+
+#if D3D_UMD_INTERFACE_VERSION >= D3D_UMD_INTERFACE_VERSION_WDDM2_0
+
+static NTSTATUS enter(struct vmm_umd_call *call, HANDLE device, const void *data, bool cleaning)
+{
+	NTSTATUS status = vmm_umd_enter(call, device, VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, cleaning);
+
+	return NT_SUCCESS(status) && !data ? STATUS_INVALID_PARAMETER : status;
+}
+
+static HRESULT APIENTRY map(HANDLE device, D3DDDI_MAPGPUVIRTUALADDRESS *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = enter(&call, device, data, false);
+
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDI_MAPGPUVIRTUALADDRESS args = *data;
+	struct vmm_va_map_request request = {.queue = args.hPagingQueue,
+					     .allocation = args.hAllocation,
+					     .base = args.BaseAddress,
+					     .minimum = args.MinimumAddress,
+					     .maximum = args.MaximumAddress,
+					     .offset_pages = args.OffsetInPages,
+					     .size_pages = args.SizeInPages,
+					     .protection = args.Protection.Value,
+					     .driver_protection = args.DriverProtection,
+					     .reserved = args.Reserved0 | args.Reserved1};
+	status = vmm_va_map(call.device, &request);
+	if (NT_SUCCESS(status)) {
+		data->VirtualAddress = request.address;
+		data->PagingFenceValue = request.fence_value;
+	}
+	return vmm_umd_leave(&call, status, args.hAllocation, 1, args.Protection.Value);
+}
+
+static HRESULT APIENTRY reserve(HANDLE device, D3DDDI_RESERVEGPUVIRTUALADDRESS *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = enter(&call, device, data, false);
+
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDI_RESERVEGPUVIRTUALADDRESS args = *data;
+	struct vmm_va_reserve_request request = {.queue = args.hPagingQueue,
+						 .base = args.BaseAddress,
+						 .minimum = args.MinimumAddress,
+						 .maximum = args.MaximumAddress,
+						 .size = args.Size,
+						 .type = (uint32_t)args.ReservationType,
+						 .driver_protection = args.DriverProtection};
+	status = vmm_va_reserve(call.device, &request);
+	if (NT_SUCCESS(status)) {
+		data->VirtualAddress = request.address;
+		data->PagingFenceValue = request.fence_value;
+	}
+	return vmm_umd_leave(&call, status, args.hPagingQueue, args.Size, request.type);
+}
+
+static HRESULT APIENTRY free_address(HANDLE device, const D3DDDICB_FREEGPUVIRTUALADDRESS *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = enter(&call, device, data, true);
+
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_FREEGPUVIRTUALADDRESS args = *data;
+	status = vmm_va_free(call.device->adapter, call.device->process, args.BaseAddress,
+			     args.Size);
+	return vmm_umd_leave(&call, status, 0, args.Size, args.BaseAddress);
+}
+
+static HRESULT APIENTRY update(HANDLE device, const D3DDDICB_UPDATEGPUVIRTUALADDRESS *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context = NULL;
+	HANDLE handle = data ? data->hContext : NULL;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, handle,
+						VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, &context);
+
+	if (!call.device || !data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	D3DDDICB_UPDATEGPUVIRTUALADDRESS args = *data;
+	struct vmm_address_request request = {.count = args.NumOperations,
+					      .flags = args.Flags.Value,
+					      .fence = args.hFenceObject,
+					      .value = args.FenceValue};
+	if (NT_SUCCESS(status) && !context) {
+		vmm_finding(
+			call.device->adapter->observe, "VA-10", call.device->process->id,
+			call.device->handle,
+			"update GPU virtual address: hContext is no live context of device 0x%08x",
+			call.device->handle);
+		status = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_va_operations_copy(args.Operations, args.NumOperations,
+						&request.operations);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_update_addresses(context, &request);
+	return vmm_umd_leave(&call, status, args.hFenceObject, args.NumOperations, args.FenceValue);
+}
+
+/* ---- contexts whose commands are at virtual addresses ---- */
+
+static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRTUAL *data)
+{
+	struct vmm_umd_call call;
+	NTSTATUS status = vmm_umd_enter(&call, device, VIDMM_DOOR_CREATE_CONTEXT, false);
+
+	if (NT_SUCCESS(status) && !data)
+		status = STATUS_INVALID_PARAMETER;
+	if (!NT_SUCCESS(status))
+		return vmm_umd_leave(&call, status, 0, 0, 0);
+	D3DDDICB_CREATECONTEXTVIRTUAL args = *data;
+	struct vmm_context_request request = {.node = args.NodeOrdinal,
+					      .affinity = args.EngineAffinity,
+					      .flags = args.Flags.Value,
+					      .by_address = true,
+					      .private_bytes = args.PrivateDriverDataSize};
+	status = vmm_umd_copy_in(args.pPrivateDriverData, args.PrivateDriverDataSize,
+				 VMM_UMD_PRIVATE_BYTES_MAX, 1, NULL, 0, &request.private_data);
+	if (NT_SUCCESS(status))
+		status = vmm_sched_create_context(call.device, &request);
+	vmm_free(request.private_data);
+	if (NT_SUCCESS(status))
+		data->hContext = request.handle;
+	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
+}
+
+/* SUB-26; and of that what is built: one context. */
+static NTSTATUS check_contexts(const struct vmm_umd_call *call, uint32_t count)
+{
+	const struct vmm_device *device = call->device;
+
+	if (count == 1)
+		return STATUS_SUCCESS;
+	if (!count || count > VMM_BROADCAST_MAX) {
+		vmm_finding(device->adapter->observe, "SUB-26", device->process->id, device->handle,
+			    "submit command to %u contexts: it is for 1 to %u", count,
+			    VMM_BROADCAST_MAX);
+		return STATUS_INVALID_PARAMETER;
+	}
+	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		   device->handle,
+		   "SUB-26: submit command to %u contexts: more than one is not built", count);
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* The members used, read once. */
+static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data)
+{
+	struct vmm_command_request request = {.commands = data->Commands,
+					      .length = data->CommandLength,
+					      .flags = data->Flags.Value,
+					      .private_bytes = data->PrivateDriverDataSize,
+					      .primary_count = data->NumPrimaries};
+	uint64_t local[32];
+	void *copy = NULL;
+
+	for (uint32_t i = 0; i < VMM_PRIMARIES_MAX; i++)
+		request.primaries[i] = data->WrittenPrimaries[i];
+	NTSTATUS status =
+		vmm_umd_copy_in(data->pPrivateDriverData, request.private_bytes,
+				VMM_UMD_PRIVATE_BYTES_MAX, 1, local, sizeof(local), &copy);
+	request.private_data = copy;
+	if (NT_SUCCESS(status))
+		status = vmm_sched_submit_command(context, &request);
+	vmm_umd_copy_done(copy, local);
+	return status;
+}
+
+static HRESULT APIENTRY submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMAND *data)
+{
+	struct vmm_umd_call call;
+	struct vmm_context *context = NULL;
+	HANDLE handle = data ? data->BroadcastContext[0] : NULL;
+	NTSTATUS status = vmm_umd_enter_context(&call, device, handle, VIDMM_DOOR_RENDER, &context);
+
+	if (!call.device || !data)
+		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
+	NTSTATUS counted = check_contexts(&call, data->BroadcastContextCount);
+	if (NT_SUCCESS(counted) && !context) {
+		vmm_finding(call.device->adapter->observe, "SUB-26", call.device->process->id,
+			    call.device->handle,
+			    "submit command: the context named is no live one of device 0x%08x",
+			    call.device->handle);
+		counted = STATUS_INVALID_PARAMETER;
+	}
+	if (NT_SUCCESS(status))
+		status = counted;
+	if (NT_SUCCESS(status))
+		status = submit(context, data);
+	return vmm_umd_leave(&call, status, 0, data->NumPrimaries, data->Commands);
+}
+
+void vmm_umd_fill_gpu_address(D3DDDI_DEVICECALLBACKS *table)
+{
+	table->pfnCreateContextVirtualCb = create_context;
+	table->pfnSubmitCommandCb = submit_command;
+	table->pfnMapGpuVirtualAddressCb = map;
+	table->pfnReserveGpuVirtualAddressCb = reserve;
+	table->pfnFreeGpuVirtualAddressCb = free_address;
+	table->pfnUpdateGpuVirtualAddressCb = update;
+}
+
+#else
+
+void vmm_umd_fill_gpu_address(D3DDDI_DEVICECALLBACKS *table)
+{
+	(void)table;
+}
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Map, Reserve and Free of GPU virtual addresses (VA-02 to VA-09). The address is the caller's when the call comes back; what the tables
+ * say of it follows in the stream of paging, behind which the queue's fence has its value. A call waits only where the GPU still uses
+ * the memory that a page table is to have.
+ */
+#include "memory/va_private.h"
+
+#define PAGE_MASK    (VMM_PAGE_SIZE - 1)
+#define RESERVE_MASK (VMM_LARGE_PAGE_SIZE - 1)
+
+static NTSTATUS not_here(struct vmm_adapter *adapter, const struct vmm_process *process,
+			 const char *what)
+{
+	vmm_reason(adapter->observe, STATUS_NOT_SUPPORTED, process->id, 0,
+		   "%s: the adapter has no GPU virtual addresses (GpuMmuSupported)", what);
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* ---- what every request has ---- */
+
+struct order {
+	struct vmm_va *va;
+	struct vmm_device *device; /* NULL: it has no queue */
+	struct vmm_va_request request;
+	enum vmm_va_origin origin;
+	struct vmm_va_content content;
+	uint32_t queue;      /* handle */
+	uint32_t allocation; /* handle; 0: none */
+	struct vmm_paging_operation *operation;
+	uint64_t address, fence_value; /* out */
+	bool wait;                     /* out: for progress, then again */
+};
+
+static NTSTATUS broke(const struct order *o, const char *rule, const char *what)
+{
+	vmm_finding(o->va->memory->adapter->observe, rule, o->va->process->id, o->allocation,
+		    "%s: base 0x%llx, window 0x%llx to 0x%llx, 0x%llx bytes, protection 0x%llx, "
+		    "allocation 0x%08x from 0x%llx on, paging queue 0x%08x",
+		    what, (unsigned long long)o->request.base,
+		    (unsigned long long)o->request.minimum, (unsigned long long)o->request.maximum,
+		    (unsigned long long)o->request.size, (unsigned long long)o->content.protection,
+		    o->allocation, (unsigned long long)o->content.offset, o->queue);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS find_allocation(struct order *o)
+{
+	struct vmm_process *process = o->device->process;
+
+	vmm_os_mutex_lock(&process->lock);
+	struct vmm_ref *ref = vmm_ref_lookup_locked(o->device, o->allocation);
+	vmm_os_mutex_unlock(&process->lock);
+	if (!ref)
+		return broke(o, "VA-03", "map of what is not a live allocation of the device");
+	if (o->request.size > ref->allocation->size_bytes ||
+	    o->content.offset > ref->allocation->size_bytes - o->request.size)
+		return broke(o, "VA-04", "map of pages that the allocation does not have");
+	o->content.object = ref;
+	o->content.list = &ref->allocation->mappings;
+	return STATUS_SUCCESS;
+}
+
+static struct vmm_paging_queue *find_queue(const struct order *o)
+{
+	vmm_os_mutex_lock(&o->device->process->lock);
+	struct vmm_paging_queue *queue = vmm_paging_queue_find_locked(o->device, o->queue);
+	vmm_os_mutex_unlock(&o->device->process->lock);
+	return queue;
+}
+
+/* VA-05: where pages have 64 KiB, an address has the low bits that its page has. */
+static void align(struct order *o)
+{
+	const struct vmm_memory *memory = o->va->memory;
+	const struct vmm_ref *ref = o->content.object;
+	uint32_t set;
+
+	o->request.alignment = o->origin == VMM_VA_BY_RESERVE ? VMM_LARGE_PAGE_SIZE : VMM_PAGE_SIZE;
+	if (!ref)
+		return;
+	set = ref->allocation->read_set | ref->allocation->write_set;
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if ((set & 1u << i) && memory->segment[i].port->page_bytes == VMM_LARGE_PAGE_SIZE) {
+			o->request.alignment = VMM_LARGE_PAGE_SIZE;
+			o->request.phase = o->content.offset & (VMM_LARGE_PAGE_SIZE - 1);
+		}
+}
+
+/* Entries that are valid where the range is: they go before something else is said of the pages, or with it. */
+static bool is_live(const struct vmm_va *va, uint64_t base, uint64_t size)
+{
+	const struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
+
+	for (; piece && piece->node.base < base + size; piece = vmm_vaspace_next(va->space, piece))
+		if (piece->live)
+			return true;
+	return false;
+}
+
+/* The space says what the pages are; so do the tables. `changed`: something valid was there. */
+static vmm_status write(struct vmm_va *va, uint64_t base, uint64_t size,
+			const struct vmm_va_content *content, bool changed)
+{
+	const struct vmm_ref *ref = content->object;
+	struct vmm_va_piece *piece = vmm_vaspace_piece(va->space, base);
+	vmm_status status = VMM_OK;
+
+	if (content->kind == VMM_VA_MAPPED) {
+		/* All of the allocation's mappings, or this one beside the others. */
+		vmm_va_refresh(va->memory, ref->instance);
+		if (!piece->live && ref->allocation->mapped_at)
+			status = vmm_va_write_piece(va, piece, changed);
+	} else if (content->kind == VMM_VA_ZERO) {
+		status = vmm_va_write_piece(va, piece, changed);
+	}
+	if (status == VMM_OK && changed && !piece->live)
+		status = vmm_va_erase(va, base, size, content->driver_protection);
+	return status;
+}
+
+vmm_status vmm_va_put(struct vmm_va *va, uint64_t base, uint64_t size,
+		      const struct vmm_va_content *content)
+{
+	bool changed = is_live(va, base, size);
+	vmm_status status = vmm_vaspace_set(va->space, base, size, content);
+
+	return status == VMM_OK ? write(va, base, size, content, changed) : status;
+}
+
+/* Into what the caller has already. */
+static NTSTATUS put_into(struct order *o, const struct vmm_va_range *range)
+{
+	uint64_t base = o->request.base, size = o->request.size;
+
+	if (range->origin == VMM_VA_BY_SYSTEM)
+		return broke(o, "VA-03", "map into a range that is the miniport's");
+	if (o->content.kind != VMM_VA_MAPPED && range->origin == VMM_VA_BY_MAP)
+		return broke(o, "VA-03", "Zero or NoAccess in a range that was got by Map");
+	vmm_status status = VMM_OK;
+	if (o->content.kind != VMM_VA_NOTHING)
+		status = vmm_va_tables(o->va, base, size);
+	if (status == VMM_OK)
+		status = vmm_va_put(o->va, base, size, &o->content);
+	o->address = base;
+	return status;
+}
+
+static NTSTATUS put_anew(struct order *o)
+{
+	struct vmm_va_range *range;
+	vmm_status status =
+		vmm_vaspace_take(o->va->space, &o->request, o->origin, &o->content, &range);
+
+	if (status == VMM_INVALID_PARAMETER)
+		return broke(o, o->origin == VMM_VA_BY_MAP ? "VA-03" : "VA-07",
+			     "the range is neither free nor in one that is the caller's");
+	if (status != VMM_OK) {
+		vmm_reason(o->va->memory->adapter->observe, status, o->va->process->id, 0,
+			   "VA-02: no room for 0x%llx bytes of addresses between 0x%llx and 0x%llx",
+			   (unsigned long long)o->request.size,
+			   (unsigned long long)o->request.minimum,
+			   (unsigned long long)o->request.maximum);
+		return status;
+	}
+	if (o->content.kind != VMM_VA_NOTHING)
+		status = vmm_va_tables(o->va, range->node.base, range->node.size);
+	if (status == VMM_OK)
+		status = write(o->va, range->node.base, range->node.size, &o->content, false);
+	if (status != VMM_OK)
+		vmm_va_release(o->va, range);
+	else
+		o->address = range->node.base;
+	return status;
+}
+
+static NTSTATUS carry_out_locked(struct order *o)
+{
+	struct vmm_adapter *adapter = o->va->memory->adapter;
+	struct vmm_paging_queue *queue = NULL;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (o->device && vmm_device_lost(o->device)) /* while it waited for the lock (TDR-07) */
+		return STATUS_DEVICE_REMOVED;
+	if (o->device)
+		queue = find_queue(o);
+	if (o->device && !queue)
+		return broke(o, "VA-08", "not a live paging queue of the device");
+	if (o->content.kind == VMM_VA_MAPPED)
+		status = find_allocation(o);
+	if (!NT_SUCCESS(status))
+		return status;
+	align(o);
+	const struct vmm_va_range *range =
+		o->request.base && o->origin == VMM_VA_BY_MAP
+			? vmm_vaspace_range(o->va->space, o->request.base, o->request.size)
+			: NULL;
+	status = range ? put_into(o, range) : put_anew(o);
+	o->wait = status == VMM_PENDING;
+	if (status != VMM_OK)
+		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+	uint64_t sequence = vmm_memory_flush_locked(adapter);
+	o->fence_value = 0;
+	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
+		return STATUS_SUCCESS;
+	if (!queue)
+		return adapter->memory->engine->wait_locked(adapter, adapter->paging_timeline,
+							    sequence, VIDMM_WAIT_PAGING_BUFFER);
+	o->fence_value = vmm_paging_operation_add_paged(queue, o->operation, sequence);
+	o->operation = NULL;
+	return STATUS_PENDING;
+}
+
+static NTSTATUS carry_out(struct order *o)
+{
+	struct vmm_adapter *adapter = o->va->memory->adapter;
+	NTSTATUS status;
+
+	o->operation = vmm_paging_operation_create(0);
+	if (!o->operation)
+		return STATUS_NO_MEMORY;
+	do {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		o->wait = false;
+		vmm_paging_lock(adapter);
+		status = carry_out_locked(o);
+		vmm_paging_unlock(adapter);
+		if (o->wait)
+			status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+	} while (o->wait && NT_SUCCESS(status));
+	vmm_paging_operation_free(o->operation);
+	if (status == STATUS_PENDING)
+		adapter->memory->engine->wake(adapter);
+	return status;
+}
+
+/* a GPU without Zero entries has nothing that reads as zero. */
+static NTSTATUS check_zero(const struct order *o)
+{
+	if (o->content.kind != VMM_VA_ZERO || vmm_va_mmu(o->va)->caps.ZeroInPteSupported)
+		return STATUS_SUCCESS;
+	vmm_reason(o->va->memory->adapter->observe, STATUS_NOT_SUPPORTED, o->va->process->id, 0,
+		   "Q-76: pages that read as zero: the miniport has no ZeroInPteSupported");
+	return STATUS_NOT_SUPPORTED;
+}
+
+/* ---- Map ---- */
+
+static NTSTATUS check_map(const struct order *o, const struct vmm_va_map_request *r)
+{
+	uint64_t none = r->protection & (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS), end;
+
+	if ((r->protection & ~(uint64_t)VMM_VA_PROTECTION) || r->reserved)
+		return broke(o, "VA-06", "map with reserved bits, or SystemUseOnly");
+	if (none == (VMM_VA_ZERO_PAGES | VMM_VA_NO_ACCESS) || !none != (r->allocation != 0))
+		return broke(o, "VA-03",
+			     "Zero or NoAccess have no allocation, and other protections one");
+	if (((r->base ? r->base : r->minimum | r->maximum) & PAGE_MASK) || !r->size_pages)
+		return broke(o, "VA-04", "map: addresses are multiples of 4096, a size is not 0");
+	if (r->size_pages >> (64 - VMM_PAGE_SHIFT) || r->offset_pages >> (64 - VMM_PAGE_SHIFT) ||
+	    vmm_add_overflows(r->size_pages << VMM_PAGE_SHIFT, r->base, &end))
+		return broke(o, "VA-04", "map: offset or size exceed 64 bits");
+	return check_zero(o);
+}
+
+NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
+{
+	struct order o = {.va = device->va,
+			  .device = device,
+			  .request = {.base = r->base,
+				      .minimum = r->minimum,
+				      .maximum = r->maximum,
+				      .size = r->size_pages << VMM_PAGE_SHIFT},
+			  .origin = VMM_VA_BY_MAP,
+			  .content = {.kind = VMM_VA_MAPPED,
+				      .protection = r->protection,
+				      .driver_protection = r->driver_protection,
+				      .offset = r->offset_pages << VMM_PAGE_SHIFT},
+			  .queue = r->queue,
+			  .allocation = r->allocation};
+
+	if (!device->va)
+		return not_here(device->adapter, device->process, "map GPU virtual address");
+	if (r->protection & VMM_VA_ZERO_PAGES)
+		o.content.kind = VMM_VA_ZERO;
+	else if (r->protection & VMM_VA_NO_ACCESS)
+		o.content.kind = VMM_VA_NOTHING;
+	NTSTATUS status = check_map(&o, r);
+	if (NT_SUCCESS(status))
+		status = carry_out(&o);
+	if (NT_SUCCESS(status)) {
+		r->address = o.address;
+		r->fence_value = o.fence_value;
+	}
+	return status;
+}
+
+/* ---- Reserve ---- */
+
+enum { RESERVE_NO_ACCESS, RESERVE_ZERO };
+
+static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
+			struct vmm_va_reserve_request *r)
+{
+	struct order o = {
+		.va = va,
+		.device = device,
+		.request = {.base = r->base,
+			    .minimum = r->minimum,
+			    .maximum = r->maximum,
+			    .size = r->size},
+		.origin = VMM_VA_BY_RESERVE,
+		.content = {.kind = r->type == RESERVE_ZERO ? VMM_VA_ZERO : VMM_VA_NOTHING,
+			    .driver_protection = r->driver_protection},
+		.queue = r->queue};
+	NTSTATUS status;
+
+	if (((r->base ? r->base : r->minimum | r->maximum) & RESERVE_MASK) || !r->size ||
+	    (r->size & RESERVE_MASK))
+		return broke(&o, "VA-04", "reserve: addresses and size are multiples of 64 KiB");
+	if (r->type > RESERVE_ZERO) /* 2 is the system's */
+		return broke(&o, "VA-07", "reserve: the type is NO_ACCESS or ZERO");
+	status = check_zero(&o);
+	if (NT_SUCCESS(status))
+		status = carry_out(&o);
+	if (NT_SUCCESS(status)) {
+		r->address = o.address;
+		r->fence_value = o.fence_value;
+	}
+	return status;
+}
+
+NTSTATUS vmm_va_reserve(struct vmm_device *device, struct vmm_va_reserve_request *request)
+{
+	return device->va
+		       ? reserve(device->va, device, request)
+		       : not_here(device->adapter, device->process, "reserve GPU virtual address");
+}
+
+NTSTATUS vmm_va_reserve_on(struct vmm_adapter *adapter, struct vmm_process *process,
+			   struct vmm_va_reserve_request *request)
+{
+	struct vmm_va *va;
+
+	if (!adapter->memory->caps->gpummu.supported)
+		return not_here(adapter, process, "reserve GPU virtual address");
+	NTSTATUS status = vmm_va_get(adapter, process, &va);
+	return NT_SUCCESS(status) ? reserve(va, NULL, request) : status;
+}
+
+/* ---- Free ---- */
+
+NTSTATUS vmm_va_free(struct vmm_adapter *adapter, struct vmm_process *process, uint64_t base,
+		     uint64_t size)
+{
+	struct vmm_memory *memory = adapter->memory;
+	struct vmm_va_range *range = NULL;
+
+	if (!memory->caps->gpummu.supported)
+		return not_here(adapter, process, "free GPU virtual address");
+	vmm_paging_lock(adapter);
+	struct vmm_va *va = vmm_va_find(memory, process);
+	if (va && size)
+		range = vmm_vaspace_range(va->space, base, size);
+	bool whole = range && range->origin != VMM_VA_BY_SYSTEM && range->node.base == base &&
+		     range->node.size == size;
+	if (whole)
+		vmm_va_release(va, range);
+	vmm_paging_unlock(adapter);
+	if (whole)
+		return STATUS_SUCCESS;
+	vmm_finding(adapter->observe, "VA-09", process->id, 0,
+		    "free GPU virtual address: 0x%llx, 0x%llx bytes, is %s",
+		    (unsigned long long)base, (unsigned long long)size,
+		    range ? "a part of a range: one goes whole"
+			  : "no range that was mapped or reserved");
+	return STATUS_INVALID_PARAMETER;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Page tables: allocations of our own, one for each piece of the address space that somebody has taken, in the segments
+ * that the miniport names for their level (VA-11). A table is invalid from end to end before anything refers to it. Level 0 is the
+ * leaf; with two levels the root grows with the highest address, by another root in its place.
+ */
+#include "memory/va_private.h"
+
+uint32_t vmm_va_shift(const struct vmm_port_gpummu *mmu, uint32_t level)
+{
+	uint32_t shift = VMM_PAGE_SHIFT;
+
+	for (uint32_t i = 0; i < level; i++)
+		shift += mmu->level[i].PageTableIndexBitCount;
+	return shift;
+}
+
+static uint32_t index_in(const struct vmm_va *va, const struct vmm_va_table *table,
+			 uint64_t address)
+{
+	return (uint32_t)((address - table->base) >> vmm_va_shift(vmm_va_mmu(va), table->level));
+}
+
+/* Bytes of addresses that one entry of that level stands for. */
+static uint64_t reach(const struct vmm_va *va, uint32_t level)
+{
+	return (uint64_t)1 << vmm_va_shift(vmm_va_mmu(va), level);
+}
+
+/* ---- where a table is ---- */
+
+static vmm_status take_place(struct vmm_memory *memory, struct vmm_va_table *table)
+{
+	struct vmm_room room;
+	vmm_status status;
+
+	if (!table->segment) {
+		status = vmm_backing_create(memory, table->size_bytes, true, &table->backing);
+		if (vmm_ok(status))
+			table->offset = vmm_backing_bus_address(memory, &table->backing);
+		return status;
+	}
+	struct vmm_segment *segment = vmm_memory_segment(memory, table->segment);
+	/* From the end, so that what lives long does not fragment the space of allocations. */
+	const struct vmm_range_request request = {
+		.size_bytes = vmm_align_up(table->size_bytes, vmm_footprint_page(segment)),
+		.alignment = vmm_footprint_page(segment),
+		.flags = VMM_RANGE_FROM_END};
+	status = vmm_residency_take_room(memory, segment, &request, VMM_NO_PREPARATION, &room);
+	if (status != VMM_OK)
+		return status;
+	table->range = room.node;
+	table->offset = room.offset;
+	segment->invalid_bytes += request.size_bytes; /* for allocations it is not there */
+	return VMM_OK;
+}
+
+static void give_place(struct vmm_memory *memory, struct vmm_va_table *table)
+{
+	if (!table->segment) {
+		vmm_backing_destroy_after(memory, &table->backing, vmm_paging_sequence(memory));
+		return;
+	}
+	struct vmm_segment *segment = vmm_memory_segment(memory, table->segment);
+
+	segment->invalid_bytes -= vmm_range_size(segment->heap, table->range);
+	vmm_segment_free(memory, segment, table->range);
+}
+
+static vmm_status initialize(struct vmm_va *va, struct vmm_va_table *table)
+{
+	DXGK_PTE invalid = {{{0}}, {0}};
+	const struct vmm_va_write write = {.table = table,
+					   .count = table->entries,
+					   .entries = &invalid,
+					   .repeat = true,
+					   .initial = true};
+
+	return vmm_va_update(va, &write);
+}
+
+static void free_table(struct vmm_va_table *table)
+{
+	vmm_free(table->child);
+	vmm_free(table);
+}
+
+/* With its place, and all entries invalid. */
+static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
+			 struct vmm_va_table **result)
+{
+	struct vmm_va_table *table = vmm_calloc(1, sizeof(*table));
+	vmm_status status = VMM_OK;
+
+	if (!table)
+		return VMM_NO_MEMORY;
+	*table = *shape;
+	table->segment = vmm_va_mmu(va)->level[table->level].PageTableSegmentId;
+	if (table->level)
+		table->child = vmm_calloc(table->entries, sizeof(struct vmm_va_table *));
+	if (table->level && !table->child)
+		status = VMM_NO_MEMORY;
+	if (status == VMM_OK)
+		status = take_place(va->memory, table);
+	if (status != VMM_OK) {
+		free_table(table);
+		return status;
+	}
+	status = initialize(va, table);
+	if (status != VMM_OK) {
+		give_place(va->memory, table);
+		free_table(table);
+		return status;
+	}
+	*result = table;
+	return VMM_OK;
+}
+
+/* ---- entries that point to tables ---- */
+
+static vmm_status point(struct vmm_va *va, struct vmm_va_table *parent, uint32_t index)
+{
+	struct vmm_va_table *child = parent->child[index];
+	DXGK_PTE entry = {{{0}}, {0}};
+
+	if (child)
+		entry = vmm_va_pointer(child);
+	const struct vmm_va_write write = {
+		.table = parent, .start = index, .count = 1, .entries = &entry};
+	vmm_status status = vmm_va_update(va, &write);
+	if (status != VMM_OK)
+		return status;
+	uint64_t base = parent->base + index * reach(va, parent->level);
+	if (child && vmm_va_mmu(va)->caps.InvalidTlbEntriesNotCached)
+		return VMM_OK;
+	return vmm_va_flush(va, base, base + reach(va, parent->level));
+}
+
+static vmm_status add_child(struct vmm_va *va, struct vmm_va_table *parent, uint32_t index)
+{
+	const DXGK_PAGE_TABLE_LEVEL_DESC *desc = &vmm_va_mmu(va)->level[parent->level - 1];
+	const struct vmm_va_table shape = {
+		.parent = parent,
+		.base = parent->base + index * reach(va, parent->level),
+		.level = parent->level - 1,
+		.index = index,
+		.entries = 1u << desc->PageTableIndexBitCount,
+		.size_bytes = desc->PageTableSizeInBytes,
+	};
+	struct vmm_va_table *table;
+	vmm_status status = create(va, &shape, &table);
+
+	if (status != VMM_OK)
+		return status;
+	parent->child[index] = table;
+	parent->children++;
+	return point(va, parent, index);
+}
+
+static void drop(struct vmm_va *va, struct vmm_va_table *table)
+{
+	struct vmm_va_table *parent = table->parent;
+
+	vmm_assert(!table->children);
+	if (parent) {
+		parent->child[table->index] = NULL;
+		parent->children--;
+		(void)!vmm_ok(point(va, parent, table->index));
+	}
+	give_place(va->memory, table);
+	free_table(table);
+}
+
+/* ---- the root ---- */
+
+void vmm_va_tell_root(struct vmm_va *va, const struct vmm_va_context *context)
+{
+	const DXGKARG_SETROOTPAGETABLE args = {
+		.hContext = context->kmd_context,
+		.Address = {.SegmentId = va->root->segment, .SegmentOffset = va->root->offset},
+		.NumEntries = va->root->entries};
+
+	vmm_port_set_root(va->memory->adapter->port, &args);
+}
+
+/* VA-12: none of the space's contexts is on the GPU. */
+static vmm_status idle(struct vmm_va *va)
+{
+	struct vmm_memory *memory = va->memory;
+	struct vmm_adapter *adapter = memory->adapter;
+	vmm_status status = VMM_OK;
+	struct vmm_list *link;
+
+	vmm_memory_flush_locked(adapter);
+	vmm_list_for_each (link, &va->contexts) {
+		struct vmm_device *device =
+			vmm_container_of(link, struct vmm_va_context, link)->device;
+
+		for (uint32_t t = 0; t < adapter->node_count && vmm_ok(status); t++) {
+			uint64_t last = atomic_load(&device->queued[t]);
+
+			if (!vmm_timeline_quiet(adapter, t, last, true))
+				status = memory->engine->wait_locked(adapter, t, last,
+								     VIDMM_WAIT_SPACE);
+		}
+	}
+	return status;
+}
+
+static vmm_status make_root(struct vmm_va *va, uint32_t entries, struct vmm_va_table **root)
+{
+	const struct vmm_port_gpummu *mmu = vmm_va_mmu(va);
+	uint32_t top = mmu->caps.PageTableLevelCount - 1;
+	struct vmm_va_table shape = {.level = top,
+				     .entries = 1u << mmu->level[top].PageTableIndexBitCount,
+				     .size_bytes = mmu->level[top].PageTableSizeInBytes};
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (top == 1) { /* two levels: as large as need be */
+		shape.entries = entries;
+		status = vmm_port_root_table_size(va->memory->adapter->port, &shape.entries,
+						  &shape.size_bytes);
+	}
+	return NT_SUCCESS(status) ? create(va, &shape, root) : status;
+}
+
+vmm_status vmm_va_root_create(struct vmm_va *va)
+{
+	const struct vmm_port_gpummu *mmu = vmm_va_mmu(va);
+	uint32_t entries = 1u << mmu->level[1].PageTableIndexBitCount;
+
+	return make_root(va, entries, &va->root);
+}
+
+static vmm_status grow(struct vmm_va *va, uint32_t entries)
+{
+	struct vmm_va_table *old = va->root, *root;
+	vmm_status status = make_root(va, entries, &root);
+	struct vmm_list *link;
+
+	if (status != VMM_OK)
+		return status;
+	for (uint32_t i = 0; i < old->entries; i++) {
+		root->child[i] = old->child[i];
+		if (!root->child[i])
+			continue;
+		root->child[i]->parent = root;
+		root->children++;
+		old->child[i] = NULL;
+		status = vmm_ok(status) ? point(va, root, i) : status;
+	}
+	old->children = 0;
+	if (vmm_ok(status))
+		status = idle(va);
+	va->root = root;
+	vmm_list_for_each (link, &va->contexts)
+		vmm_va_tell_root(va, vmm_container_of(link, struct vmm_va_context, link));
+	drop(va, old);
+	return status;
+}
+
+/* ---- what is asked for ---- */
+
+vmm_status vmm_va_tables(struct vmm_va *va, uint64_t base, uint64_t size)
+{
+	uint64_t step = reach(va, 1), end = base + size;
+	uint64_t last = (end - 1) >> vmm_va_shift(vmm_va_mmu(va), va->root->level);
+	vmm_status status = VMM_OK;
+
+	if (last >= va->root->entries)
+		status = grow(va, (uint32_t)last + 1);
+	for (uint64_t at = vmm_align_down(base, step); at < end && status == VMM_OK; at += step) {
+		struct vmm_va_table *table = va->root;
+
+		while (table->level && status == VMM_OK) {
+			uint32_t index = index_in(va, table, at);
+
+			if (!table->child[index])
+				status = add_child(va, table, index);
+			table = table->child[index];
+		}
+	}
+	return status;
+}
+
+struct vmm_va_table *vmm_va_leaf(const struct vmm_va *va, uint64_t address)
+{
+	struct vmm_va_table *table = va->root;
+
+	while (table && table->level) {
+		uint32_t index = index_in(va, table, address);
+
+		table = index < table->entries ? table->child[index] : NULL;
+	}
+	return table;
+}
+
+static void prune(struct vmm_va *va, struct vmm_va_table *table, uint64_t base, uint64_t end)
+{
+	uint64_t each = reach(va, table->level);
+	uint32_t first = base > table->base ? index_in(va, table, base) : 0;
+
+	for (uint32_t i = first; i < table->entries && table->base + i * each < end; i++) {
+		struct vmm_va_table *child = table->child[i];
+
+		if (!child)
+			continue;
+		if (child->level)
+			prune(va, child, base, end);
+		if (!child->children && !vmm_vaspace_is_taken(va->space, child->base, each))
+			drop(va, child);
+	}
+}
+
+void vmm_va_prune(struct vmm_va *va, uint64_t base, uint64_t size)
+{
+	prune(va, va->root, base, base + size);
+}
+
+static void free_all(struct vmm_va *va, struct vmm_va_table *table)
+{
+	for (uint32_t i = 0; table->level && i < table->entries; i++)
+		if (table->child[i])
+			free_all(va, table->child[i]);
+	table->children = 0;
+	give_place(va->memory, table);
+	free_table(table);
+}
+
+void vmm_va_tables_free(struct vmm_va *va)
+{
+	if (va->root)
+		free_all(va, va->root);
+	va->root = NULL;
+}
+
+static void rewrite(struct vmm_va *va, struct vmm_va_table *table)
+{
+	vmm_status status = initialize(va, table);
+
+	for (uint32_t i = 0; table->level && i < table->entries && vmm_ok(status); i++) {
+		if (!table->child[i])
+			continue;
+		rewrite(va, table->child[i]);
+		status = point(va, table, i);
+	}
+}
+
+void vmm_va_tables_rewrite(struct vmm_va *va)
+{
+	rewrite(va, va->root);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The GPU's page tables as the miniport describes them: DXGK_GPUMMUCAPS, and a descriptor for each level (VA-11). */
+#include <string.h>
+#include "port/port_internal.h"
+
+static NTSTATUS ask(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args, const char *what)
+{
+	NTSTATUS status;
+
+	memset(args->pOutputData, 0, args->OutputDataSize);
+	status = vmm_port_query_adapter_info(port, args);
+	if (status < 0)
+		vmm_reason(port->observe, status, 0, 0,
+			   "DxgkDdiQueryAdapterInfo(%s) failed with 0x%08x: an adapter with "
+			   "GpuMmuSupported describes its page tables there",
+			   what, (unsigned)status);
+	return status;
+}
+
+static NTSTATUS ask_caps(struct vmm_port *port, DXGK_GPUMMUCAPS *caps)
+{
+	UINT physical_adapter = 0;
+	DXGKARG_QUERYADAPTERINFO args = {.Type = DXGKQAITYPE_GPUMMUCAPS,
+					 .pInputData = &physical_adapter,
+					 .InputDataSize = sizeof(physical_adapter),
+					 .pOutputData = caps,
+					 .OutputDataSize = sizeof(*caps)};
+
+	return ask(port, &args, "GPUMMUCAPS");
+}
+
+static NTSTATUS ask_level(struct vmm_port *port, UINT level, DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+{
+	DXGK_QUERYPAGETABLELEVELDESCIN in = {.LevelIndex = level};
+	DXGKARG_QUERYADAPTERINFO args = {.Type = DXGKQAITYPE_PAGETABLELEVELDESC,
+					 .pInputData = &in,
+					 .InputDataSize = sizeof(in),
+					 .pOutputData = desc,
+					 .OutputDataSize = sizeof(*desc)};
+
+	return ask(port, &args, "PAGETABLELEVELDESC");
+}
+
+static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
+{
+	const char *wrong = NULL;
+
+	if (caps->PageTableLevelCount < VMM_PORT_PAGE_TABLE_LEVELS_MIN ||
+	    caps->PageTableLevelCount > VMM_PORT_PAGE_TABLE_LEVELS_MAX)
+		wrong = "there are 2 to 6 levels";
+	else if (caps->VirtualAddressBitCount <= VMM_PAGE_SHIFT ||
+		 caps->VirtualAddressBitCount > 63)
+		wrong = "an address has more bits than those of a page, and at most 63";
+	else if (caps->PageTableUpdateMode > DXGK_PAGETABLEUPDATE_GPU_PHYSICAL)
+		wrong = "the update modes are 0 to 2";
+	if (wrong) {
+		vmm_finding(port->observe, "VA-11", 0, 0,
+			    "GPUMMUCAPS: PageTableLevelCount %u, VirtualAddressBitCount %u, "
+			    "PageTableUpdateMode %u: %s",
+			    caps->PageTableLevelCount, caps->VirtualAddressBitCount,
+			    (unsigned)caps->PageTableUpdateMode, wrong);
+		return STATUS_INVALID_PARAMETER;
+	}
+	if (caps->PageTableUpdateMode != DXGK_PAGETABLEUPDATE_GPU_VIRTUAL)
+		return STATUS_SUCCESS;
+	vmm_reason(
+		port->observe, STATUS_NOT_SUPPORTED, 0, 0,
+		"GPUMMUCAPS: PageTableUpdateMode GPU_VIRTUAL is not built: the paging process has no "
+		"address space (PAG-26); CPU_VIRTUAL and GPU_PHYSICAL are");
+	return STATUS_NOT_SUPPORTED;
+}
+
+static const char *place_fault(const struct vmm_port *port, const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+{
+	if (!desc->PageTableSegmentId)
+		return desc->PageTableSizeInBytes > VMM_PAGE_SIZE
+			       ? "a table in system memory is at most 4 KB"
+			       : NULL;
+	if (desc->PageTableSegmentId > port->caps.segment_count)
+		return "there is no such segment";
+	if (port->caps.segment[desc->PageTableSegmentId - 1].flags.Aperture)
+		return "tables are in memory segments, or in system memory (0)";
+	return port->caps.gpummu.caps.PageTableUpdateMode == DXGK_PAGETABLEUPDATE_CPU_VIRTUAL
+		       ? "tables in a memory segment cannot be updated with CPU_VIRTUAL"
+		       : NULL;
+}
+
+static NTSTATUS check_level(struct vmm_port *port, UINT level,
+			    const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
+{
+	const DXGK_GPUMMUCAPS *caps = &port->caps.gpummu.caps;
+	bool resizable = caps->PageTableLevelCount == 2 && level == 1;
+	const char *wrong = place_fault(port, desc);
+
+	if (!wrong && desc->PageTableSizeInBytes % VMM_PAGE_SIZE)
+		wrong = "a size is a multiple of 4096";
+	if (!wrong && !resizable && !desc->PageTableSizeInBytes)
+		wrong = "a table whose size is fixed has one";
+	if (!wrong &&
+	    (desc->PageTableIndexBitCount > 24 || (!resizable && !desc->PageTableIndexBitCount)))
+		wrong = "an index has 1 to 24 bits";
+	if (!wrong)
+		return STATUS_SUCCESS;
+	vmm_finding(
+		port->observe, "VA-11", 0, 0,
+		"PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId %u, "
+		"PageTableSizeInBytes %u: %s",
+		level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
+		desc->PageTableSizeInBytes, wrong);
+	return STATUS_INVALID_PARAMETER;
+}
+
+/* The levels translate all of an address; of two, the root takes what the leaf leaves. */
+static NTSTATUS check_bits(struct vmm_port *port)
+{
+	const struct vmm_port_gpummu *mmu = &port->caps.gpummu;
+	UINT levels = mmu->caps.PageTableLevelCount, bits = VMM_PAGE_SHIFT;
+
+	for (UINT i = 0; i < levels && (levels > 2 || i == 0); i++)
+		bits += mmu->level[i].PageTableIndexBitCount;
+	if (levels == 2 ? bits < mmu->caps.VirtualAddressBitCount &&
+				  mmu->caps.VirtualAddressBitCount - bits <= 24
+			: bits == mmu->caps.VirtualAddressBitCount)
+		return STATUS_SUCCESS;
+	vmm_finding(
+		port->observe, "VA-11", 0, 0,
+		"GPUMMUCAPS: VirtualAddressBitCount is %u, the page and the indexes of %u levels "
+		"have %u",
+		mmu->caps.VirtualAddressBitCount, levels == 2 ? 1 : levels, bits);
+	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_port_query_gpummu(struct vmm_port *port)
+{
+	struct vmm_port_gpummu *mmu = &port->caps.gpummu;
+	NTSTATUS status;
+
+	if (!mmu->supported)
+		return STATUS_SUCCESS;
+	status = ask_caps(port, &mmu->caps);
+	if (status >= 0)
+		status = check_caps(port, &mmu->caps);
+	for (UINT i = 0; status >= 0 && i < mmu->caps.PageTableLevelCount; i++) {
+		status = ask_level(port, i, &mmu->level[i]);
+		if (status >= 0)
+			status = check_level(port, i, &mmu->level[i]);
+	}
+	if (status >= 0)
+		status = check_bits(port);
+	return status < 0 ? status
+			  : vmm_port_table_check_gpummu(port, mmu->caps.PageTableLevelCount == 2);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Updates of GPU virtual addresses that are queued beside a context (VA-10): each waits for a value of a fence, changes page tables in the
+ * stream of paging, and signals the next value when that is done. Those of one context run in the order of their calls; the
+ * context itself does not wait for them, but by the fence. Guarded by the paging lock.
+ */
+#include "sched/sched_private.h"
+
+#define QUEUED_MAX 128u /* of a context: with more the caller waits */
+
+enum { WAIT_NEW, WAIT_BEGUN, WAIT_TOLD, WAIT_ABANDONED };
+
+struct vmm_address_update {
+	struct vmm_list link; /* in sched->address_updates, oldest first */
+	struct vmm_sched *sched;
+	struct vmm_device *device;
+	uint64_t context; /* number of its owner, that no other context has */
+	struct vmm_sync_packet wait, signal;
+	bool waits, waited, done; /* done: the tables say so once `sequence` is complete */
+	_Atomic uint32_t state;   /* of the wait */
+	uint64_t sequence;
+	struct vmm_va_update update;
+};
+
+static void free_update(struct vmm_address_update *u)
+{
+	if (u->waits)
+		vmm_sync_packet_clear(&u->wait);
+	vmm_sync_packet_free(&u->wait);
+	vmm_sync_packet_clear(&u->signal);
+	vmm_sync_packet_free(&u->signal);
+	vmm_free(u->update.operations);
+	vmm_free(u);
+}
+
+/* On whatever thread. Whoever dropped it meanwhile left it to us. */
+static void told(struct vmm_sync_wait *wait)
+{
+	struct vmm_address_update *u = vmm_container_of(wait, struct vmm_address_update, wait.wait);
+	struct vmm_sched *sched = u->sched;
+
+	if (atomic_exchange(&u->state, WAIT_TOLD) == WAIT_ABANDONED)
+		free_update(u);
+	else
+		vmm_worker_wake(sched);
+}
+
+static bool wait_is_over(struct vmm_address_update *u)
+{
+	uint32_t state = atomic_load(&u->state);
+
+	if (!u->waits || u->waited)
+		return true;
+	if (state == WAIT_NEW) {
+		atomic_store(&u->state, WAIT_BEGUN);
+		u->waited = vmm_sync_packet_begin(&u->wait, 0);
+	} else {
+		u->waited = state == WAIT_TOLD;
+	}
+	return u->waited;
+}
+
+static void leave(struct vmm_address_update *u)
+{
+	struct vmm_adapter *adapter = u->sched->adapter;
+
+	vmm_list_remove(&u->link);
+	atomic_fetch_sub(&adapter->paging_work, 1);
+	vmm_progress_signal(adapter); /* who waits for room in the queue */
+}
+
+static void drop(struct vmm_address_update *u)
+{
+	leave(u);
+	if (u->waits && !u->waited && atomic_load(&u->state) == WAIT_BEGUN &&
+	    !vmm_sync_packet_withdraw(&u->wait) &&
+	    atomic_exchange(&u->state, WAIT_ABANDONED) != WAIT_TOLD)
+		return; /* `told` is on its way */
+	free_update(u);
+}
+
+VMM_COLD static void fail(const struct vmm_address_update *u, vmm_status status)
+{
+	vmm_reason(
+		u->sched->adapter->observe, status, u->device->process->id, u->device->handle,
+		"VA-10: an update of GPU virtual addresses found no memory: the device is in error");
+	vmm_device_fail(u->device, VMM_DEVICE_OUT_OF_MEMORY);
+}
+
+/* As far as it gets. True: it is over. */
+static bool advance(struct vmm_address_update *u)
+{
+	struct vmm_adapter *adapter = u->sched->adapter;
+
+	if (vmm_device_lost(u->device)) {
+		drop(u);
+		return true;
+	}
+	if (!wait_is_over(u))
+		return false;
+	if (!u->done) {
+		vmm_status status = vmm_va_update_locked(u->device, &u->update, &u->sequence);
+
+		if (status != VMM_OK)
+			fail(u, status);
+		u->done = true;
+	}
+	if (!vmm_timeline_done(adapter, adapter->paging_timeline, u->sequence))
+		return false;
+	vmm_sync_packet_signal(&u->signal);
+	leave(u);
+	free_update(u);
+	return true;
+}
+
+static bool is_first(const struct vmm_sched *sched, const struct vmm_address_update *u)
+{
+	const struct vmm_list *link;
+
+	vmm_list_for_each (link, &sched->address_updates) {
+		const struct vmm_address_update *other =
+			vmm_container_of(link, struct vmm_address_update, link);
+
+		if (other->context == u->context)
+			return other == u;
+	}
+	return true;
+}
+
+static void work_locked(struct vmm_sched *sched)
+{
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &sched->address_updates) {
+		struct vmm_address_update *u =
+			vmm_container_of(link, struct vmm_address_update, link);
+
+		if (is_first(sched, u))
+			(void)advance(u);
+	}
+}
+
+void vmm_address_work(struct vmm_adapter *adapter)
+{
+	if (vmm_likely(!adapter->sched->caps->gpummu.supported) ||
+	    !atomic_load(&adapter->paging_work) || atomic_load(&adapter->closed) ||
+	    atomic_load(&adapter->recovering))
+		return;
+	vmm_paging_lock(adapter);
+	work_locked(adapter->sched);
+	vmm_paging_unlock(adapter);
+}
+
+void vmm_address_end_device(struct vmm_device *device)
+{
+	struct vmm_sched *sched = device->adapter->sched;
+	struct vmm_list *link, *next;
+
+	if (!device->va)
+		return;
+	vmm_os_mutex_lock(&device->adapter->paging_lock);
+	vmm_list_for_each_safe (link, next, &sched->address_updates) {
+		struct vmm_address_update *u =
+			vmm_container_of(link, struct vmm_address_update, link);
+
+		if (u->device == device)
+			drop(u);
+	}
+	vmm_paging_unlock(device->adapter);
+}
+
+/* ---- the call ---- */
+
+static NTSTATUS fill(struct vmm_address_update *u, const struct vmm_address_request *r)
+{
+	const uint64_t next = r->value + 1;
+	struct vmm_sync_packet_request packet = {
+		.form = VMM_SYNC_FORM_GPU_2, .handles = &r->fence, .values = &r->value, .count = 1};
+
+	if (r->value == UINT64_MAX || (r->flags & ~1u) || !r->count ||
+	    vmm_sync_values_of(u->device->process, r->fence) != VMM_SYNC_VALUES_ARRAY) {
+		vmm_finding(
+			u->sched->adapter->observe, "VA-10", u->device->process->id, r->fence,
+			"update GPU virtual address: %u operations, flags 0x%x, fence 0x%08x, "
+			"value 0x%llx: a live monitored fence, which gets the value behind that, and "
+			"something to do",
+			r->count, r->flags, r->fence, (unsigned long long)r->value);
+		return STATUS_INVALID_PARAMETER;
+	}
+	u->waits = !(r->flags & 1u); /* DoNotWait */
+	vmm_status status = VMM_OK;
+	if (u->waits)
+		status = vmm_sync_packet_fill(&u->wait, u->device, NULL, &packet);
+	if (!vmm_ok(status)) {
+		u->waits = false;
+		return status;
+	}
+	packet.signal = true;
+	packet.values = &next;
+	status = vmm_sync_packet_fill(&u->signal, u->device, NULL, &packet);
+	u->wait.wait.tell = told;
+	u->wait.wait.tellers = &u->sched->tellers;
+	return status;
+}
+
+static uint32_t queued(const struct vmm_sched *sched, uint64_t context)
+{
+	const struct vmm_list *link;
+	uint32_t count = 0;
+
+	vmm_list_for_each (link, &sched->address_updates)
+		count +=
+			vmm_container_of(link, struct vmm_address_update, link)->context == context;
+	return count;
+}
+
+/* False: there are too many before it. Paging lock held. */
+static bool enqueue(struct vmm_address_update *u)
+{
+	if (queued(u->sched, u->context) >= QUEUED_MAX)
+		return false;
+	vmm_list_push_back(&u->sched->address_updates, &u->link);
+	atomic_fetch_add(&u->sched->adapter->paging_work, 1);
+	return true;
+}
+
+static NTSTATUS submit(struct vmm_address_update *u)
+{
+	struct vmm_sched *sched = u->sched;
+	struct vmm_adapter *adapter = sched->adapter;
+	struct vmm_device *device = u->device;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&adapter->progress);
+
+		vmm_paging_lock(adapter);
+		bool lost = vmm_device_lost(device), in = !lost && enqueue(u);
+		if (in)
+			work_locked(sched);
+		vmm_paging_unlock(adapter);
+		if (in) {
+			vmm_worker_wake(sched); /* for what completes from now on */
+			return STATUS_SUCCESS;
+		}
+		vmm_status status = lost ? VMM_DEVICE_REMOVED
+					 : vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
+		if (!vmm_ok(status)) {
+			free_update(u);
+			return status;
+		}
+	}
+}
+
+NTSTATUS vmm_sched_update_addresses(struct vmm_context *context,
+				    struct vmm_address_request *request)
+{
+	struct vmm_address_update *u = vmm_calloc(1, sizeof(*u));
+	NTSTATUS status;
+
+	if (!u)
+		return STATUS_NO_MEMORY;
+	u->sched = context->device->adapter->sched;
+	u->device = context->device;
+	u->context = context->steps.owner.number;
+	u->update.operations = request->operations;
+	u->update.count = request->count;
+	request->operations = NULL; /* ours now */
+	vmm_list_init(&u->link);
+	status = vmm_va_update_prepare(u->device, &u->update);
+	if (NT_SUCCESS(status))
+		status = fill(u, request);
+	if (NT_SUCCESS(status))
+		return submit(u);
+	free_update(u);
+	return status;
+}

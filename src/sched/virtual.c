@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts whose commands are at GPU virtual addresses (spec 3b): D3DKMTSubmitCommand, pfnSubmitCommandCb. The client writes the
+ * commands where it likes, and the miniport finds them there: nothing is translated, patched or split. What must be in memory
+ * while they run is on the device's residency list; what they name besides is what they write of what is displayed.
+ */
+#include "sched/submission.h"
+
+#include <string.h>
+
+enum { COMMAND_NULL_RENDERING = 0x1 };
+
+NTSTATUS vmm_command_begin(struct vmm_context *context)
+{
+	struct vmm_device *device = context->device;
+
+	context->by_address = true;
+	context->va.device = device;
+	vmm_list_init(&context->va.link);
+	if (device->va)
+		return STATUS_SUCCESS;
+	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		   device->handle,
+		   "SUB-23: create context with virtual addresses: the adapter has none "
+		   "(GpuMmuSupported)");
+	return STATUS_NOT_SUPPORTED;
+}
+
+NTSTATUS vmm_command_refuse_present(const struct vmm_context *context)
+{
+	const struct vmm_device *device = context->device;
+
+	if (vmm_likely(!context->by_address))
+		return STATUS_SUCCESS;
+	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
+		   context->handle,
+		   "present on context 0x%08x, whose addresses are virtual, is not built",
+		   context->handle);
+	return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS broke(const struct vmm_context *context, const struct vmm_command_request *r,
+		      const char *rule, const char *what)
+{
+	const struct vmm_device *device = context->device;
+
+	vmm_finding(device->adapter->observe, rule, device->process->id, context->handle,
+		    "submit command on context 0x%08x: %u bytes at 0x%llx, flags 0x%x, %u bytes of "
+		    "private data (room %u), %u primaries: %s",
+		    context->handle, r->length, (unsigned long long)r->commands, r->flags,
+		    r->private_bytes, context->dma_private_bytes, r->primary_count, what);
+	return STATUS_INVALID_PARAMETER;
+}
+
+static NTSTATUS check(const struct vmm_context *context, const struct vmm_command_request *r)
+{
+	if (!context->by_address)
+		return broke(context, r, "SUB-23", "the context patches: it has Render");
+	if (r->flags & ~(uint32_t)COMMAND_NULL_RENDERING)
+		return broke(context, r, "SUB-23", "reserved flags");
+	if (r->private_bytes > context->dma_private_bytes)
+		return broke(context, r, "SUB-24",
+			     "more private data than the miniport's DmaBufferPrivateDataSize");
+	if (r->primary_count > VMM_PRIMARIES_MAX)
+		return broke(context, r, "SUB-26", "at most 16 primaries are written");
+	return STATUS_SUCCESS;
+}
+
+void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	const struct vmm_command_request *r = s->command;
+
+	/* SUB-24: from the start; what is behind it is the miniport's. */
+	if (r->private_bytes)
+		memcpy(dma->private_data, r->private_data, r->private_bytes);
+	dma->commands = r->commands;
+	dma->used_bytes = dma->end = r->length;
+	dma->private_used = r->private_bytes;
+	dma->patch_count = dma->patch_start = dma->patch_end = dma->start = 0;
+	dma->null_rendering = (r->flags & COMMAND_NULL_RENDERING) || (s->context->flags & 0x1);
+	dma->present = 0;
+	dma->split = false;
+}
+
+NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
+				  const struct vmm_command_request *request)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	D3DDDI_ALLOCATIONLIST written[VMM_PRIMARIES_MAX] = {0};
+	struct vmm_submission s = {.context = context,
+				   .adapter = adapter,
+				   .what = "submit command",
+				   .command = request,
+				   .entries = written,
+				   .entry_count = request->primary_count};
+	NTSTATUS status = check(context, request);
+
+	for (uint32_t i = 0; NT_SUCCESS(status) && i < request->primary_count; i++) {
+		written[i].hAllocation = request->primaries[i];
+		written[i].WriteOperation = 1;
+	}
+	if (NT_SUCCESS(status))
+		status = vmm_submission_run(&s);
+	if (!NT_SUCCESS(status))
+		return status;
+	vmm_event(adapter->observe, VIDMM_EVENT_SUBMIT, context->device->process->id,
+		  context->handle, context->node, request->primary_count, 0, request->length,
+		  s.sequence);
+	vmm_prepare_pump(adapter);
+	return STATUS_SUCCESS;
+}

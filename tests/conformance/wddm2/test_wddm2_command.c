@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts whose commands are at GPU virtual addresses: what is submitted, and what the GPU then does. */
+#include "va_world.h"
+
+#include <string.h>
+
+/* A context by address, its commands in an allocation that the CPU writes, and a target. */
+struct stage {
+	struct va_world v;
+	HANDLE context;
+	D3DKMT_HANDLE commands, target;
+	uint64_t commands_at, target_at;
+};
+
+static void fill(struct stage *s, uint64_t to, uint32_t value)
+{
+	D3DDDICB_LOCK2 lock = {.hAllocation = s->commands};
+	const D3DDDICB_UNLOCK2 unlock = {.hAllocation = s->commands};
+	const struct scripted_command command = {.op = SCRIPTED_WRITE,
+						 .size_bytes = sizeof(command),
+						 .value = value,
+						 .destination.address = to};
+
+	assert_int_equal(s->v.w.device.cb->pfnLock2Cb(s->v.w.device.handle, &lock), S_OK);
+	memcpy(lock.pData, &command, sizeof(command));
+	assert_int_equal(s->v.w.device.cb->pfnUnlock2Cb(s->v.w.device.handle, &unlock), S_OK);
+}
+
+static HRESULT try_context(struct stage *s, HANDLE *context)
+{
+	D3DDDICB_CREATECONTEXTVIRTUAL args = {0};
+	HRESULT result = s->v.w.device.cb->pfnCreateContextVirtualCb(s->v.w.device.handle, &args);
+
+	*context = args.hContext;
+	return result;
+}
+
+static void begin(struct stage *s, void **state, world_setup *setup)
+{
+	va_begin(&s->v, state, setup);
+	assert_int_equal(try_context(s, &s->context), S_OK);
+	s->commands = va_allocate(&s->v, 64 * KIB, WORLD_APERTURE);
+	s->target = va_allocate(&s->v, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	s->commands_at = va_map(&s->v, s->commands, 64 * KIB);
+	s->target_at = va_map(&s->v, s->target, 64 * KIB);
+	va_make(&s->v, s->commands);
+	va_make(&s->v, s->target);
+	fill(s, s->target_at + 64, 0x600D);
+}
+
+static D3DDDICB_SUBMITCOMMAND command(const struct stage *s)
+{
+	return (D3DDDICB_SUBMITCOMMAND){.Commands = s->commands_at,
+					.CommandLength = sizeof(struct scripted_command),
+					.BroadcastContextCount = 1,
+					.BroadcastContext = {s->context}};
+}
+
+static HRESULT submit(struct stage *s, const D3DDDICB_SUBMITCOMMAND *args)
+{
+	return s->v.w.device.cb->pfnSubmitCommandCb(s->v.w.device.handle, args);
+}
+
+static void finish(struct stage *s)
+{
+	const D3DDDICB_DESTROYCONTEXT args = {s->context};
+
+	assert_int_equal(s->v.w.device.cb->pfnDestroyContextCb(s->v.w.device.handle, &args), S_OK);
+	va_finish(&s->v);
+}
+
+static void sub_23_commands_run_where_the_client_wrote_them(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, va_memory);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
+	const struct scripted_call *call = scripted_last(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL);
+	assert_int_equal(call->in.submit_virtual.DmaBufferVirtualAddress, s.commands_at);
+	assert_int_equal(call->in.submit_virtual.DmaBufferSize, args.CommandLength);
+	assert_int_equal(call->irql, DISPATCH_LEVEL);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_PATCH),
+			 scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND));
+	/* It patches nothing, so it has no Render; and who patches has no SubmitCommand. */
+	D3DDDICB_RENDER render = {.hContext = s.context};
+	assert_int_equal(s.v.w.device.cb->pfnRenderCb(s.v.w.device.handle, &render), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "DMA-08");
+	args.BroadcastContext[0] = s.v.w.context.c.hContext;
+	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "SUB-23");
+	args = command(&s);
+	args.Flags.Value = 2;
+	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "SUB-23");
+	finish(&s);
+}
+
+static void slowly(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.complete_at_once = false;
+}
+
+/* RES-08: it waits until all of the list is there. */
+static void sub_23_the_list_is_there_while_it_runs(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, slowly);
+	D3DKMT_HANDLE big = va_allocate(&s.v, 12 * MIB, WORLD_MEMORY);
+	struct client_device other;
+	client_open(&s.v.w.client, &other);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&other);
+	D3DKMT_HANDLE theirs = wddm2_allocate(&other, 12 * MIB, WORLD_MEMORY);
+	va_make(&s.v, big);
+	uint64_t at = va_map(&s.v, big, 12 * MIB);
+	va_store(&s.v, at + 5 * MIB, 0x77);
+	wddm2_make(&s.v.w, &other, &queue, &theirs, 1); /* pushes it out */
+	assert_false(wddm2_is_in_memory(&s.v.w.device, big));
+	fill(&s, at + 4 * MIB, 0x4444);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_true(wddm2_is_in_memory(&s.v.w.device, big));
+	assert_int_equal(va_word(&s.v, at + 4 * MIB), 0x4444);
+	assert_int_equal(va_word(&s.v, at + 5 * MIB), 0x77);
+	client_close(&other);
+	finish(&s);
+}
+
+static void sub_23_a_refused_command_loses_its_device_alone(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, slowly);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	assert_int_equal(submit(&s, &args), S_OK);
+	scripted_fail(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, STATUS_INVALID_PARAMETER, 1);
+	assert_int_equal(submit(&s, &args), S_OK);
+	/* The one before it is still with the GPU, and so it is not complete either. */
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
+	assert_int_equal(scripted_outstanding(s.v.w.m, 0), 1);
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
+	assert_true(submit(&s, &args) != S_OK);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 2);
+	assert_int_equal(s.v.w.fatals, 0);
+	finish(&s); /* waits for what is queued: nothing is */
+}
+
+static void sub_23_another_failure_is_fatal(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, va_memory);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	scripted_fail(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, STATUS_UNSUCCESSFUL, 1);
+	s.v.w.expected_fatals = 1;
+	(void)submit(&s, &args);
+	vidmm_settle(s.v.w.client.host);
+	assert_int_equal(s.v.w.fatal[0], 0x119);
+	assert_int_equal(s.v.w.fatal[1], 0x2);
+	world_expect_finding(&s.v.w, "SUB-23");
+	world_stop(&s.v.w);
+}
+
+static void with_private(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.context.DmaBufferPrivateDataSize = 16;
+}
+
+static void sub_24_private_data_goes_along(void **state)
+{
+	struct stage s;
+	uint64_t data[3] = {0x1111, 0x2222, 0x3333};
+
+	begin(&s, state, with_private);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	args.pPrivateDriverData = data;
+	args.PrivateDriverDataSize = 17;
+	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "SUB-24");
+	args.PrivateDriverDataSize = 12;
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	const DXGKARG_SUBMITCOMMANDVIRTUAL *got =
+		&scripted_last(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL)->in.submit_virtual;
+	assert_int_equal(got->DmaBufferPrivateDataSize, 16);
+	assert_int_equal(got->DmaBufferUmdPrivateDataSize, 12);
+	assert_memory_equal(got->pDmaBufferPrivateData, data, 12);
+	args.PrivateDriverDataSize = 16;
+	assert_int_equal(submit(&s, &args), S_OK);
+	finish(&s);
+}
+
+static void sub_26_contexts_and_primaries_are_counted(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, va_memory);
+	const UINT contexts[] = {0, 65};
+	for (uint32_t i = 0; i < 2; i++) {
+		D3DDDICB_SUBMITCOMMAND args = command(&s);
+		args.BroadcastContextCount = contexts[i];
+		assert_int_equal(submit(&s, &args), E_INVALIDARG);
+		world_expect_finding(&s.v.w, "SUB-26");
+	}
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	args.BroadcastContextCount = 2;
+	assert_int_equal(submit(&s, &args), E_NOTIMPL);
+	args = command(&s);
+	args.NumPrimaries = 17;
+	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "SUB-26");
+	args = command(&s);
+	args.BroadcastContext[0] = (HANDLE)0x1234;
+	assert_int_equal(submit(&s, &args), E_INVALIDARG);
+	world_expect_finding(&s.v.w, "SUB-26");
+	args = command(&s);
+	args.NumPrimaries = 1;
+	args.WrittenPrimaries[0] = s.target;
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
+	/* One that nobody made resident. */
+	args.WrittenPrimaries[0] = va_allocate(&s.v, 64 * KIB, WORLD_MEMORY);
+	assert_true(submit(&s, &args) != S_OK);
+	world_expect_finding(&s.v.w, "SUB-26");
+	args.NumPrimaries = 0;
+	assert_true(submit(&s, &args) != S_OK); /* the device is in error */
+	finish(&s);
+}
+
+static void va_12_a_context_knows_its_root_before_it_runs(void **state)
+{
+	struct stage s;
+
+	begin(&s, state, va_two_levels);
+	const struct scripted_call *root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 1);
+	UINT entries = root->in.root.NumEntries;
+	assert_int_equal(entries, 256); /* a page of them */
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
+	/* Beyond what the root has: another one, with all that the old one said. */
+	D3DDDI_MAPGPUVIRTUALADDRESS far = va_mapping(&s.v, s.target, 16);
+	far.BaseAddress = ((uint64_t)1 << 32) - 64 * KIB;
+	va_must_map(&s.v, &far);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE), 2);
+	root = scripted_last(s.v.w.m, VIDMM_DDI_SET_ROOT_PAGE_TABLE);
+	assert_int_equal(root->in.root.NumEntries, 4096);
+	assert_int_equal(va_word(&s.v, far.VirtualAddress + 64), 0x600D);
+	fill(&s, far.VirtualAddress + 128, 0xFA2);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 128), 0xFA2);
+	finish(&s);
+}
+
+static void sub_23_an_adapter_without_page_tables_has_no_such_contexts(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, wddm2_1);
+	D3DDDICB_CREATECONTEXTVIRTUAL args = {0};
+	assert_int_equal(w.device.cb->pfnCreateContextVirtualCb(w.device.handle, &args), E_NOTIMPL);
+	wddm2_stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(sub_23_commands_run_where_the_client_wrote_them),
+		ON_BOTH(sub_23_the_list_is_there_while_it_runs),
+		ON_SIM(sub_23_a_refused_command_loses_its_device_alone),
+		ON_SIM(sub_23_another_failure_is_fatal),
+		ON_SIM(sub_24_private_data_goes_along),
+		ON_SIM(sub_26_contexts_and_primaries_are_counted),
+		ON_BOTH(va_12_a_context_knows_its_root_before_it_runs),
+		ON_SIM(sub_23_an_adapter_without_page_tables_has_no_such_contexts),
+	};
+
+	return cmocka_run_group_tests_name("wddm2_command", tests, NULL, NULL);
+}

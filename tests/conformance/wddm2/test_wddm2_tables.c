@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Page tables: when they are made and what is in them, what they say while memory comes and goes, under pressure, through a
+ * reset and a loss of power. The GPU that walks them is the scripted one, which also notices what it should have been told to flush.
+ */
+#include "va_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t count_of(const struct va_world *v, DXGK_BUILDPAGINGBUFFER_OPERATION operation)
+{
+	return wddm2_operations(&v->w, operation);
+}
+
+static const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *update(const struct va_world *v, uint32_t n)
+{
+	for (uint32_t i = 0; scripted_nth(v->w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i); i++) {
+		const struct scripted_call *call =
+			scripted_nth(v->w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
+
+		if (call->in.paging.Operation == DXGK_OPERATION_UPDATE_PAGE_TABLE && !n--)
+			return &call->in.paging.UpdatePageTable;
+	}
+	return NULL;
+}
+
+/* Each level: all of the table invalid first, then the one above refers to it. */
+static void va_11_a_table_is_invalid_before_it_is_used(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
+	const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *u = update(&v, 0);
+	assert_int_equal(u->PageTableLevel, 2); /* the root, with the process */
+	assert_true(u->Flags.InitialUpdate && u->Flags.Repeat);
+	assert_int_equal(u->NumPageTableEntries, 256);
+	uint64_t at = va_map(&v, a, 64 * KIB);
+	const struct {
+		UINT level, entries;
+		bool initial;
+	} expected[] = {{1, 256, true}, {2, 1, false}, {0, 256, true}, {1, 1, false}};
+	for (uint32_t i = 0; i < 4; i++) {
+		u = update(&v, 1 + i);
+		assert_int_equal(u->PageTableLevel, expected[i].level);
+		assert_int_equal(u->NumPageTableEntries, expected[i].entries);
+		assert_int_equal(u->Flags.InitialUpdate, expected[i].initial);
+		assert_int_equal(u->UpdateMode, DXGK_PAGETABLEUPDATE_GPU_PHYSICAL);
+		assert_ptr_equal(u->hProcess, v.process);
+		assert_null(u->hAllocation);
+	}
+	assert_null(update(&v, 5)); /* nothing of it is in memory yet */
+	va_make(&v, a);
+	u = update(&v, 5);
+	assert_int_equal(u->PageTableLevel, 0);
+	assert_int_equal(u->NumPageTableEntries, 16);
+	assert_int_equal(u->FirstPteVirtualAddress, at);
+	assert_non_null(u->hAllocation);
+	va_finish(&v);
+}
+
+/* Where nobody has addresses any more there are no tables: the memory is for others. */
+static void va_11_tables_go_with_what_they_translate(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 4 * MIB, WORLD_MEMORY),
+		      all = va_allocate(&v, 16 * MIB - 4096, WORLD_MEMORY),
+		      most = va_allocate(&v, 16 * MIB - 8 * PAGE_BYTES, WORLD_MEMORY);
+	D3DDDI_MAKERESIDENT args;
+	/* The root is one page, so the rest is what an allocation may have. */
+	assert_int_equal(wddm2_try_make_one(&v.w.device, &v.queue, all, &args), E_PENDING);
+	wddm2_await(&v.w, &v.queue, args.PagingFenceValue);
+	assert_int_equal(wddm2_evict(&v.w.device, all, 0), S_OK);
+	wddm2_run(&v.w);
+	uint64_t at = va_map(&v, a, 4 * MIB); /* four or five leaves, and one table above them */
+	assert_int_equal(wddm2_try_make_one(&v.w.device, &v.queue, all, &args), E_OUTOFMEMORY);
+	va_make(&v, most);
+	assert_int_equal(wddm2_evict(&v.w.device, most, 0), S_OK);
+	wddm2_run(&v.w);
+	assert_int_equal(va_free(&v, at, 4 * MIB), S_OK);
+	va_make(&v, all);
+	va_finish(&v);
+}
+
+/* VA-13: out of memory, another takes the place, back: no entry ever led to the other's. */
+static void va_13_entries_are_gone_before_the_memory_is(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 8 * MIB, WORLD_MEMORY),
+		      b = va_allocate(&v, 12 * MIB, WORLD_MEMORY);
+	uint64_t at = va_map(&v, a, 8 * MIB), bt = va_map(&v, b, 12 * MIB);
+	va_make(&v, a);
+	va_store(&v, at + 4096, 0xA);
+	assert_int_equal(wddm2_evict(&v.w.device, a, 0), S_OK);
+	wddm2_run(&v.w);
+	uint32_t flushes = count_of(&v, DXGK_OPERATION_FLUSH_TLB);
+	va_make(&v, b);
+	assert_true(count_of(&v, DXGK_OPERATION_FLUSH_TLB) > flushes);
+	assert_false(va_is_there(&v, at + 4096));
+	va_store(&v, bt + 4096, 0xB);
+	assert_int_equal(wddm2_evict(&v.w.device, b, 0), S_OK);
+	wddm2_run(&v.w);
+	va_make(&v, a);
+	assert_int_equal(va_word(&v, at + 4096), 0xA);
+	va_finish(&v);
+}
+
+static void not_cached(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.mmu.caps.InvalidTlbEntriesNotCached = 1;
+}
+
+static void va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, not_cached);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
+	uint64_t at = va_map(&v, a, 64 * KIB);
+	assert_false(va_is_there(&v, at));
+	va_make(&v, a);
+	assert_int_equal(count_of(&v, DXGK_OPERATION_FLUSH_TLB), 0);
+	assert_true(va_is_there(&v, at));
+	assert_int_equal(va_free(&v, at, 64 * KIB), S_OK);
+	assert_true(count_of(&v, DXGK_OPERATION_FLUSH_TLB) > 0);
+	assert_false(va_is_there(&v, at));
+	va_finish(&v);
+}
+
+/* Tables in system memory, written by the CPU; pages there, too, without a place in the aperture (PAG-24). */
+static void va_11_tables_in_system_memory_are_written_at_once(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_system);
+	D3DKMT_HANDLE a = va_allocate(&v, 256 * KIB, WORLD_APERTURE);
+	uint64_t at = va_map(&v, a, 256 * KIB);
+	va_make(&v, a);
+	DXGK_PTE entry;
+	assert_true(scripted_walk(v.process, at + 128 * KIB, &entry));
+	assert_int_equal(entry.Segment, 0);
+	va_store(&v, at + 128 * KIB, 0x5151);
+	assert_int_equal(update(&v, 0)->UpdateMode, DXGK_PAGETABLEUPDATE_CPU_VIRTUAL);
+	assert_int_equal(world_word(&v.w, a, 128 * KIB), 0x5151);
+	va_finish(&v);
+}
+
+static void pnp_06_tables_come_back_with_the_power(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	uint64_t at = va_map(&v, a, 64 * KIB), r = va_reserve(&v, 0, 64 * KIB, 1);
+	va_make(&v, a);
+	va_store(&v, at, 0xBEEF);
+	assert_int_equal(
+		vidmm_adapter_set_power(v.w.client.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY),
+		0);
+	memset(v.w.m->bar, 0xEE, SCRIPTED_BAR_BYTES); /* it keeps nothing */
+	assert_int_equal(
+		vidmm_adapter_set_power(v.w.client.adapter, VIDMM_POWER_D0, VIDMM_SLEEP_STANDBY),
+		0);
+	wddm2_run(&v.w);
+	memset(v.process->tlb, 0, sizeof(v.process->tlb));
+	assert_int_equal(va_word(&v, r), 0);
+	va_make(&v, a);
+	assert_int_equal(va_word(&v, at), 0xBEEF);
+	va_finish(&v);
+}
+
+/* Content first, then the miniport hears of it, then the tables; on the way out it hears before anything else. */
+static void va_14_a_change_of_residency_is_told_between_content_and_tables(void **state)
+{
+	struct va_world v;
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = PHYSICAL | NOTIFY_RESIDENCY,
+						 .read_set = WORLD_MEMORY,
+						 .write_set = WORLD_MEMORY};
+	D3DKMT_HANDLE a;
+
+	va_begin(&v, state, va_memory);
+	assert_int_equal(wddm2_try_allocate(&v.w.device, &spec, &a), S_OK);
+	va_map(&v, a, 64 * KIB);
+	scripted_forget(v.w.m);
+	va_make(&v, a);
+	assert_int_equal(wddm2_evict(&v.w.device, a, 0), S_OK);
+	wddm2_run(&v.w);
+	const DXGK_BUILDPAGINGBUFFER_OPERATION expected[] = {
+		DXGK_OPERATION_FILL,
+		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 1 */
+		DXGK_OPERATION_UPDATE_PAGE_TABLE,
+		DXGK_OPERATION_FLUSH_TLB,
+		DXGK_OPERATION_NOTIFY_RESIDENCY, /* 0 */
+		DXGK_OPERATION_TRANSFER,
+		DXGK_OPERATION_UPDATE_PAGE_TABLE,
+		DXGK_OPERATION_FLUSH_TLB};
+	for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const struct scripted_call *call =
+			scripted_nth(v.w.m, VIDMM_DDI_BUILD_PAGING_BUFFER, i);
+
+		assert_non_null(call);
+		assert_int_equal(call->in.paging.Operation, expected[i]);
+		if (expected[i] == DXGK_OPERATION_NOTIFY_RESIDENCY)
+			assert_int_equal(call->in.paging.NotifyResidency.Resident, i == 1);
+	}
+	va_finish(&v);
+}
+
+/* ---- under pressure ---- */
+
+#define OBJECTS 6u
+struct thing {
+	D3DKMT_HANDLE handle;
+	uint64_t at[3]; /* addresses; 0: none */
+	uint32_t word;
+	bool listed;
+};
+struct crowd {
+	struct va_world v;
+	struct thing thing[OBJECTS];
+	uint64_t seed;
+};
+
+static uint32_t draw(struct crowd *c, uint32_t below)
+{
+	c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(c->seed >> 33) % below;
+}
+
+#define THING_BYTES (5 * (uint64_t)MIB)
+#define PROBE       (3 * (uint64_t)MIB + 4096)
+
+static void list(struct crowd *c, struct thing *t, bool listed)
+{
+	if (t->listed == listed)
+		return;
+	t->listed = listed;
+	if (listed) {
+		va_make(&c->v, t->handle);
+		return;
+	}
+	assert_int_equal(wddm2_evict(&c->v.w.device, t->handle, 0), S_OK);
+	wddm2_run(&c->v.w);
+}
+
+static uint32_t listed_count(const struct crowd *c)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < OBJECTS; i++)
+		count += c->thing[i].listed;
+	return count;
+}
+
+static void turn_address(struct crowd *c, struct thing *t)
+{
+	uint64_t *at = &t->at[draw(c, 3)];
+
+	if (*at) {
+		assert_int_equal(va_free(&c->v, *at, THING_BYTES), S_OK);
+		assert_false(va_is_there(&c->v, *at + PROBE));
+		*at = 0;
+		return;
+	}
+	*at = va_map(&c->v, t->handle, THING_BYTES);
+}
+
+static void look(struct crowd *c)
+{
+	for (uint32_t i = 0; i < OBJECTS; i++)
+		for (uint32_t k = 0; k < 3; k++) {
+			const struct thing *t = &c->thing[i];
+
+			if (t->at[k] && t->listed)
+				assert_int_equal(va_word(&c->v, t->at[k] + PROBE), t->word);
+		}
+}
+
+static void step(struct crowd *c)
+{
+	struct thing *t = &c->thing[draw(c, OBJECTS)];
+
+	switch (draw(c, 4)) {
+	case 0:
+		turn_address(c, t);
+		break;
+	case 1: /* three of them fit, with their tables */
+		if (!t->listed && listed_count(c) == 2)
+			list(c, &c->thing[draw(c, OBJECTS)], false);
+		if (listed_count(c) < 2)
+			list(c, t, true);
+		break;
+	case 2:
+		list(c, t, false);
+		break;
+	default:
+		for (uint32_t k = 0; k < 3 && t->listed; k++)
+			if (t->at[k]) {
+				t->word = draw(c, 1u << 30);
+				va_store(&c->v, t->at[k] + PROBE, t->word);
+				break;
+			}
+	}
+	look(c);
+}
+
+static void crowd(void **state, world_setup *setup, uint64_t seed)
+{
+	struct crowd c = {.seed = seed};
+
+	va_begin(&c.v, state, setup);
+	for (uint32_t i = 0; i < OBJECTS; i++)
+		c.thing[i].handle = va_allocate(
+			&c.v, THING_BYTES, i % 2 ? WORLD_MEMORY | WORLD_APERTURE : WORLD_MEMORY);
+	for (uint32_t i = 0; i < 120; i++)
+		step(&c);
+	va_finish(&c.v);
+}
+
+static void va_13_content_stays_right_whatever_moves(void **state)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		crowd(state, va_memory, seed);
+		crowd(state, va_two_levels, seed + 100);
+		crowd(state, va_system, seed + 200);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_SIM(va_11_a_table_is_invalid_before_it_is_used),
+		ON_SIM(va_11_tables_go_with_what_they_translate),
+		ON_SIM(va_11_tables_in_system_memory_are_written_at_once),
+		ON_BOTH(va_13_entries_are_gone_before_the_memory_is),
+		ON_SIM(va_13_what_becomes_valid_needs_no_flush_where_invalid_is_not_cached),
+		ON_SIM(va_14_a_change_of_residency_is_told_between_content_and_tables),
+		ON_SIM(pnp_06_tables_come_back_with_the_power),
+		ON_SIM(va_13_content_stays_right_whatever_moves),
+	};
+
+	return cmocka_run_group_tests_name("wddm2_tables", tests, NULL, NULL);
+}
