@@ -82,6 +82,18 @@ static void a_fence_cannot_be_written_to(void **state)
 	apart_stop(&apart);
 }
 
+static void a_protected_allocation_is_never_mapped(void **state)
+{
+	struct apart apart;
+	struct apart_program program;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &program, "protected", "");
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_stop(&apart);
+}
+
 static void many_short_lives_leave_nothing_in_either(void **state)
 {
 	struct apart apart;
@@ -104,6 +116,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(a_wait_ends_with_the_host),
 		cmocka_unit_test(a_waiter_that_is_killed_leaves_nothing_behind),
 		cmocka_unit_test(a_fence_cannot_be_written_to),
+		cmocka_unit_test(a_protected_allocation_is_never_mapped),
 		cmocka_unit_test(many_short_lives_leave_nothing_in_either),
 	};
 
