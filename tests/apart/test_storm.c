@@ -12,8 +12,7 @@
 #define CLIENTS    4u
 #define VRAM_KIB   512u /* less than one of them wants: everything moves all the time */
 #define APERTURE   1024u
-#define WARM       8u
-/* What its allocator may keep of the most that it ever had; a thousand rounds that lose a page or two each would be above. */
+/* What the host's allocator may still come to keep after half of the rounds; five hundred that lose four pages each are above. */
 #define MEMORY_KIB 8192u
 
 static struct {
