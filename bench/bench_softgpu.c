@@ -144,7 +144,7 @@ enum { RING = 64 };
 struct hand_over {
 	struct softgpu_adapter adapter;
 	struct softgpu_engine engine;
-	struct softgpu_packet ring[RING + 1];
+	struct softgpu_packet ring[2 * RING];
 	_Alignas(64) uint32_t head;
 	_Alignas(64) uint32_t tail;
 	struct vmm_os *os; /* spin locks want a world */
@@ -179,6 +179,8 @@ static void *hand_over_create(const struct bench_case *self)
 	h->engine.adapter = &h->adapter;
 	h->engine.queue = h->ring;
 	h->engine.capacity = RING;
+	h->engine.mask = 2 * RING - 1;
+	h->engine.submitted_fence = 1;
 	struct vmm_os *before = vmm_os_set_current(h->os);
 	KeInitializeSpinLock(&h->engine.lock);
 	vmm_os_set_current(before);
@@ -211,10 +213,9 @@ static void run_engine_submit(void *state, uint64_t steps)
 	struct vmm_os *before = vmm_os_set_current(h->os);
 
 	for (uint64_t i = 0; i < steps; i++) {
-		packet.fence = (uint32_t)i;
+		packet.fence = (uint32_t)i | 1;
 		(void)softgpu_engine_submit(&h->engine, &packet);
-		h->engine.head = (h->engine.head + 1) % RING;
-		h->engine.count--;
+		__atomic_store_n(&h->engine.head, h->engine.tail, __ATOMIC_RELEASE);
 	}
 	vmm_os_set_current(before);
 }

@@ -5,6 +5,8 @@
  */
 #include "softgpu_private.h"
 
+#include "atomic.h"
+
 /* A BAR of 4 GiB and more has its length in units that the descriptor's flags name. */
 #ifndef CM_RESOURCE_MEMORY_LARGE_40
 #define CM_RESOURCE_MEMORY_LARGE_40 0x0200
@@ -207,7 +209,7 @@ NTSTATUS softgpu_notify_surprise_removal(PVOID MiniportDeviceContext,
 		KIRQL irql;
 
 		KeAcquireSpinLock(&engine->lock, &irql);
-		engine->is_removed = 1;
+		softgpu_put(&engine->is_removed, 1);
 		KeReleaseSpinLock(&engine->lock, irql);
 	}
 	return STATUS_SUCCESS;

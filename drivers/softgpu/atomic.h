@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Single words that one thread writes while another reads, outside any lock: memory through which GPU and CPU signal
- * each other (load, store: acquire and release), and user memory that is read exactly once (read_once: no order).
+ * each other (load, store: acquire and release), user memory that is read exactly once (read_once: no order), and the ring of an
+ * engine (look, put, exchange: who has exchanged one word and then looks at another sees what the other one wrote, or is seen).
  * On x64 all of them are plain moves with every compiler.
  */
 #ifndef SOFTGPU_ATOMIC_H
@@ -30,9 +31,19 @@ static inline uint32_t softgpu_read_once32(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+static inline uint32_t softgpu_look(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+static inline void softgpu_put(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
 static inline uint32_t softgpu_exchange(uint32_t *word, uint32_t value)
 {
-	return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
 }
 
 #else /* MSVC: volatile accesses have these semantics on x64 */
@@ -54,6 +65,16 @@ static inline uint64_t softgpu_read_once64(const void *word)
 static inline uint32_t softgpu_read_once32(const uint32_t *word)
 {
 	return *(const volatile uint32_t *)word;
+}
+
+static inline uint32_t softgpu_look(const uint32_t *word)
+{
+	return *(const volatile uint32_t *)word;
+}
+
+static inline void softgpu_put(uint32_t *word, uint32_t value)
+{
+	*(volatile uint32_t *)word = value;
 }
 
 static inline uint32_t softgpu_exchange(uint32_t *word, uint32_t value)

@@ -121,27 +121,54 @@ void softgpu_engine_signalled(struct softgpu_engine *engine)
 
 enum next { NEXT_PACKET, NEXT_NOTHING, NEXT_QUIET, NEXT_STOP };
 
+/* The first that is not executed yet, nor dropped. */
+static uint32_t first_queued(const struct softgpu_engine *engine)
+{
+	uint32_t head = softgpu_look(&engine->head), dropped = softgpu_look(&engine->dropped);
+
+	return (int32_t)(dropped - head) > 0 ? dropped : head;
+}
+
+uint32_t softgpu_engine_queued(const struct softgpu_engine *engine)
+{
+	return softgpu_look(&engine->tail) - first_queued(engine);
+}
+
+/* Lock held. Who finds nothing has said that it sleeps: whoever submits after that look kicks. */
+static int take_packet(struct softgpu_engine *engine, struct softgpu_packet *packet)
+{
+	uint32_t head = first_queued(engine);
+
+	if (softgpu_look(&engine->is_removed))
+		return 0;
+	if (head == softgpu_look(&engine->tail)) {
+		(void)softgpu_exchange(&engine->is_asleep, 1);
+		if (head == softgpu_look(&engine->tail))
+			return 0;
+		softgpu_put(&engine->is_asleep, 0);
+	}
+	*packet = engine->queue[head & engine->mask];
+	softgpu_put(&engine->head, head + 1);
+	return 1;
+}
+
 static enum next take_next(struct softgpu_engine *engine, struct softgpu_packet *packet)
 {
 	enum next next;
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	engine->is_asleep = 0;
+	softgpu_put(&engine->is_asleep, 0);
 	if (engine->is_stopping) {
 		next = NEXT_STOP;
 	} else if (engine->is_resetting) {
 		engine->is_resetting = 0;
 		next = NEXT_QUIET;
-	} else if (engine->count && !engine->is_removed) {
-		*packet = engine->queue[engine->head];
-		engine->head = (engine->head + 1) % engine->capacity;
-		engine->count--;
+	} else if (take_packet(engine, packet)) {
 		engine->is_running = !packet->is_preemption;
 		engine->running_fence = packet->fence;
 		next = NEXT_PACKET;
 	} else {
-		engine->is_asleep = 1;
 		next = NEXT_NOTHING;
 	}
 	KeReleaseSpinLock(&engine->lock, irql);
@@ -222,37 +249,48 @@ static VOID engine_thread(PVOID context)
 	}
 }
 
-NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+/* Lock held. */
+static void drop_queued(struct softgpu_engine *engine)
 {
-	NTSTATUS status = STATUS_SUCCESS;
-	int kick = 0;
+	softgpu_put(&engine->dropped, softgpu_look(&engine->tail));
+}
+
+/* What a submission does seldom, under the lock. */
+static void prepare_submission(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
 	if (packet->is_preemption && engine->adapter->settings.preemption_aware)
-		engine->count = 0; /* PRE-04: all but the running one come again */
-	if (engine->is_halted) {
-		status = STATUS_INVALID_DEVICE_STATE; /* between a reset and its restart (TDR-05) */
-	} else if (engine->is_removed) {
-		status = STATUS_SUCCESS; /* PNP-08: taken, and lost with the device */
-	} else if (engine->count == engine->capacity) {
-		status =
-			STATUS_INSUFFICIENT_RESOURCES; /* more than RequiredDmaQueueEntry (SUB-15) */
-	} else {
-		engine->queue[(engine->head + engine->count) % engine->capacity] = *packet;
-		engine->count++;
-		/* Ids may begin anywhere (SUB-01): "nothing yet" is the one before the first, not 0 (TDR-15). */
-		if (!engine->submitted_fence)
-			engine->completed_fence = packet->fence - 1;
-		if (!packet->is_preemption)
-			engine->submitted_fence = packet->fence;
-		kick = engine->is_asleep;
-		engine->is_asleep = 0;
-	}
+		drop_queued(engine); /* PRE-04: all but the running one come again */
+	/* Ids may begin anywhere (SUB-01): "nothing yet" is the one before the first, not 0 (TDR-15). */
+	if (!softgpu_look(&engine->submitted_fence) && !softgpu_look(&engine->is_halted))
+		engine->completed_fence = packet->fence - 1;
 	KeReleaseSpinLock(&engine->lock, irql);
-	if (kick)
+}
+
+NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet)
+{
+	uint32_t tail = softgpu_look(&engine->tail);
+
+	if (packet->is_preemption || !softgpu_look(&engine->submitted_fence))
+		prepare_submission(engine, packet);
+	if (softgpu_look(&engine->is_halted))
+		return STATUS_INVALID_DEVICE_STATE; /* between a reset and its restart (TDR-05) */
+	if (softgpu_look(&engine->is_removed))
+		return STATUS_SUCCESS; /* PNP-08: taken, and lost with the device */
+	/* More than RequiredDmaQueueEntry (SUB-15); or what has been dropped is still in the way. */
+	if (tail - first_queued(engine) >= engine->capacity ||
+	    tail - softgpu_look(&engine->head) > engine->mask)
+		return STATUS_INSUFFICIENT_RESOURCES;
+	engine->queue[tail & engine->mask] = *packet;
+	if (!packet->is_preemption)
+		softgpu_put(&engine->submitted_fence, packet->fence);
+	(void)softgpu_exchange(&engine->tail, tail + 1);
+	/* Either it sees the packet before it sleeps, or here is seen that it does. */
+	if (softgpu_look(&engine->is_asleep) && softgpu_exchange(&engine->is_asleep, 0))
 		KeSetEvent(&engine->kick, IO_NO_INCREMENT, FALSE);
-	return status;
+	return STATUS_SUCCESS;
 }
 
 void softgpu_engine_reset(struct softgpu_engine *engine)
@@ -260,7 +298,7 @@ void softgpu_engine_reset(struct softgpu_engine *engine)
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	engine->count = 0;
+	drop_queued(engine);
 	engine->lost_fence = 0;
 	engine->did_abort = 0;
 	engine->is_resetting = 1;
@@ -280,8 +318,11 @@ NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adap
 	engine->node = node;
 	/* One more than the port may have outstanding: for the preemption request that follows them. */
 	engine->capacity = adapter->start_info.RequiredDmaQueueEntry + 1;
+	/* Room for as many again as a preemption drops, which the thread may still be looking at. */
+	while (engine->mask + 1 < 2 * engine->capacity)
+		engine->mask = 2 * engine->mask + 1;
 	engine->queue = ExAllocatePool2(
-		POOL_FLAG_NON_PAGED, engine->capacity * sizeof(*engine->queue), SOFTGPU_POOL_TAG);
+		POOL_FLAG_NON_PAGED, (engine->mask + 1) * sizeof(*engine->queue), SOFTGPU_POOL_TAG);
 	if (!engine->queue)
 		return STATUS_NO_MEMORY;
 	KeInitializeSpinLock(&engine->lock);

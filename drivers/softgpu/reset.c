@@ -4,6 +4,8 @@
  */
 #include "softgpu_private.h"
 
+#include "atomic.h"
+
 /* What DxgkDdiCollectDbgInfo leaves for a bug report. */
 struct debug_engine {
 	uint32_t submitted_fence, completed_fence, running_fence;
@@ -20,9 +22,9 @@ static void set_halted(struct softgpu_engine *engine, int is_halted)
 	KIRQL irql;
 
 	KeAcquireSpinLock(&engine->lock, &irql);
-	engine->is_halted = is_halted;
+	softgpu_put(&engine->is_halted, (uint32_t)is_halted);
 	if (is_halted)
-		engine->completed_fence = engine->submitted_fence; /* TDR-09 */
+		engine->completed_fence = softgpu_look(&engine->submitted_fence); /* TDR-09 */
 	KeReleaseSpinLock(&engine->lock, irql);
 }
 
@@ -70,7 +72,7 @@ NTSTATUS APIENTRY softgpu_reset_engine(IN_CONST_HANDLE hAdapter,
 	KeAcquireSpinLock(&engine->lock, &irql);
 	if (engine->did_abort)
 		engine->completed_fence = engine->aborted_fence;
-	engine->submitted_fence = engine->completed_fence;
+	softgpu_put(&engine->submitted_fence, engine->completed_fence);
 	pResetEngine->LastAbortedFenceId = engine->completed_fence;
 	KeReleaseSpinLock(&engine->lock, irql);
 	return STATUS_SUCCESS;
@@ -122,10 +124,10 @@ NTSTATUS APIENTRY softgpu_collect_dbg_info(IN_CONST_HANDLE hAdapter,
 
 		KeAcquireSpinLock(&engine->lock, &irql);
 		info.engines[node] = (struct debug_engine){
-			.submitted_fence = engine->submitted_fence,
+			.submitted_fence = softgpu_look(&engine->submitted_fence),
 			.completed_fence = engine->completed_fence,
 			.running_fence = engine->running_fence,
-			.queued = engine->count,
+			.queued = softgpu_engine_queued(engine),
 			.is_running = (uint32_t)engine->is_running,
 			.is_hung = (uint32_t)engine->is_hung,
 		};

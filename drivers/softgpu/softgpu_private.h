@@ -3,7 +3,7 @@
  * softgpu's own objects. An adapter has two engines, each with a queue and a thread; devices and contexts only carry
  * what the port wants back; an allocation is a size and a layout.
  *
- * Locks: each engine's spin lock guards its queue and its state. Nothing else is shared between threads while the
+ * Locks: each engine's spin lock guards its state; a packet is handed to it through a ring without one. Nothing else is shared between threads while the
  * adapter runs, apart from memory itself, whose meaning changes only while the bus is held (bus.h).
  */
 #ifndef SOFTGPU_PRIVATE_H
@@ -63,27 +63,37 @@ struct softgpu_engine {
 	/* constant after start */
 	struct softgpu_adapter *adapter;
 	uint32_t node;
-	struct softgpu_packet *queue; /* ring */
-	uint32_t capacity;
+	struct softgpu_packet *
+		queue; /* ring of `mask` + 1 places, at least twice as many as packets may be queued */
+	uint32_t mask, capacity;
 	PVOID thread;
 	/* Wakes the engine's thread, whatever it waits for; it then looks for itself. Auto-reset. */
 	KEVENT kick;
 	/* Set when the thread has dropped everything for a reset. Auto-reset. */
 	KEVENT quiet;
 
+	/*
+	 * Of the ring; numbers of packets, which wrap. Only who submits writes `tail`: there is one at once, as SubmitCommand and
+	 * PreemptCommand are of the scheduler class. Only the engine's thread writes `head`. What is before `dropped` is not executed: that
+	 * is written under the lock. Single words, read by all.
+	 */
+	char apart_tail[64];
+	uint32_t tail, submitted_fence;
+	char apart_head[64];
+	uint32_t head, dropped;
+	uint32_t is_asleep;  /* thread waits for work: a submission must kick */
+	uint32_t is_halted;  /* between a reset and its restart: nothing may be submitted */
+	uint32_t is_removed; /* the device is gone: packets vanish */
+
 	/* guarded by lock */
 	KSPIN_LOCK lock;
-	uint32_t head, count;
-	uint32_t submitted_fence, completed_fence;
+	uint32_t completed_fence;
 	uint32_t lost_fence;    /* complete, and nobody was told; 0: none */
 	uint32_t running_fence; /* of the packet being executed, when is_running */
 	uint32_t aborted_fence; /* of the packet that a reset dropped, when did_abort */
 	int is_running, did_abort;
-	int is_asleep; /* thread waits for work: a submission must kick */
-	int is_hung;   /* executes HANG */
+	int is_hung; /* executes HANG */
 	int is_stopping, is_resetting;
-	int is_halted;  /* between a reset and its restart: nothing may be submitted */
-	int is_removed; /* the device is gone: packets vanish */
 
 	/* the engine thread's own */
 	uint64_t busy_until_ns;
@@ -173,6 +183,8 @@ struct softgpu_engine *softgpu_engine_of(struct softgpu_adapter *adapter, uint32
 NTSTATUS softgpu_engine_start(struct softgpu_engine *engine, struct softgpu_adapter *adapter,
 			      uint32_t node);
 void softgpu_engine_stop(struct softgpu_engine *engine);
+uint32_t softgpu_engine_queued(
+	const struct softgpu_engine *engine); /* neither executed nor dropped */
 NTSTATUS softgpu_engine_submit(struct softgpu_engine *engine, const struct softgpu_packet *packet);
 /* Drops the queue and what runs; returns when the thread touches no memory any more. At PASSIVE. */
 void softgpu_engine_reset(struct softgpu_engine *engine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DxgkDdiSubmitCommand, DxgkDdiPreemptCommand, DxgkDdiQueryCurrentFence: the doorbell of the engines. Runs at
- * DISPATCH: allocates nothing, blocks nowhere, takes the one engine's spin lock.
+ * DISPATCH: allocates nothing, blocks nowhere, and takes an engine's spin lock seldom.
  */
 #include "softgpu_private.h"
 

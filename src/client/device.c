@@ -215,6 +215,18 @@ static HRESULT result_of(vmm_status status)
 	}
 }
 
+/* What a failed call leaves in its argument, also when it did not come to a call. */
+static HRESULT fail(uint32_t operation, const void *argument, HRESULT result)
+{
+	void *args = (void *)(uintptr_t)argument;
+
+	if (args && operation == VMM_WIRE_pfnLockCb)
+		((D3DDDICB_LOCK *)args)->pData = NULL;
+	if (args && operation == VMM_WIRE_pfnLock2Cb)
+		((D3DDDICB_LOCK2 *)args)->pData = NULL;
+	return result;
+}
+
 static HRESULT callback(const void *handle, uint32_t operation, const void *argument)
 {
 	uint32_t device;
@@ -222,10 +234,10 @@ static HRESULT callback(const void *handle, uint32_t operation, const void *argu
 	int32_t result;
 
 	if (!connection)
-		return E_INVALIDARG;
+		return fail(operation, argument, E_INVALIDARG);
 	vmm_status status = vmm_client_call(connection, operation, device,
 					    (void *)(uintptr_t)argument, &result);
-	return vmm_ok(status) ? result : result_of(status);
+	return vmm_ok(status) ? result : fail(operation, argument, result_of(status));
 }
 
 #define REQUEST(number, member, argument)                                  \

@@ -6,6 +6,7 @@
  * destroy_flags.c.
  */
 #include "memory/memory_private.h"
+#include "memory/va_private.h"
 
 static bool allocation_idle(const struct vmm_allocation *allocation)
 {

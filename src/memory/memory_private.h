@@ -363,10 +363,6 @@ static inline void vmm_va_hide(struct vmm_memory *memory, struct vmm_instance *i
 	if (vmm_unlikely(memory->caps->gpummu.supported))
 		vmm_va_hide_slowly(memory, instance);
 }
-/* va_space.c: the handle goes, and what is mapped by it. */
-void vmm_va_forget_ref(struct vmm_ref *ref);
-/* All tables are written anew: their memory had no power, or the adapter was reset. */
-void vmm_va_rewrite(struct vmm_memory *memory);
 
 /* ---- notify.c: what a 3.2 miniport wants to hear of its allocation before it leaves (PAG-29) ---- */
 /* An aperture is about to lose it; afterwards *told. Nothing for who did not ask. */

@@ -5,6 +5,7 @@
  * power on: a change of power loses nothing (PNP-05).
  */
 #include "memory/memory_private.h"
+#include "memory/va_private.h"
 
 /* SEG-23, C-09: all of it must lie at or below the end of what the system keeps. */
 static bool ends_in_kept_memory(const struct vmm_segment *segment,

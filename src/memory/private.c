@@ -145,6 +145,18 @@ static void end(struct vmm_memory *memory, struct vmm_allocation *allocation)
 	}
 }
 
+/* What waits for the GPU goes now: nobody may come for a long time whose paging would take it along. */
+static void put_away(struct vmm_memory *memory)
+{
+	if (!vmm_list_empty(&memory->privates)) {
+		const struct vmm_private *last =
+			vmm_container_of(memory->privates.prev, struct vmm_private, link);
+
+		(void)!vmm_ok(await(memory, last->sequence, true));
+	}
+	vmm_backing_collect(memory);
+}
+
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer)
 {
 	struct vmm_list *link;
@@ -156,5 +168,6 @@ void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_view
 		if (a->viewer == viewer)
 			end(adapter->memory, a);
 	}
+	put_away(adapter->memory);
 	vmm_paging_unlock(adapter);
 }

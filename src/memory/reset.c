@@ -6,6 +6,7 @@
  * A pointer that the CPU holds stays good: it shows system memory from now on, empty where the content was in video memory.
  */
 #include "memory/memory_private.h"
+#include "memory/va_private.h"
 #include "sync/sync.h"
 
 typedef void visit(struct vmm_memory *memory, struct vmm_instance *instance);

@@ -86,4 +86,9 @@ NTSTATUS vmm_va_get(struct vmm_adapter *adapter, struct vmm_process *process,
 /* The range goes, with what it maps, and tables that nobody needs. */
 void vmm_va_release(struct vmm_va *va, struct vmm_va_range *range);
 
+/* For destroy.c: the handle goes, and what is mapped by it. */
+void vmm_va_forget_ref(struct vmm_ref *ref);
+/* For power.c and reset.c: all tables are written anew: their memory had no power, or the adapter was reset. */
+void vmm_va_rewrite(struct vmm_memory *memory);
+
 #endif

@@ -43,6 +43,7 @@ void vmm_os_token_destroy(struct vmm_os_token *token)
 	token->fd = -1;
 }
 
+/* HND-06: a descriptor above the standard three, closed by exec. */
 vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *handle)
 {
 	char path[32];

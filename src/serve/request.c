@@ -155,16 +155,16 @@ VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct 
 
 static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
 {
-	/* Where threads are coroutines of one, it is their own word that says for whom they work. */
-	struct vmm_process *(*work_for)(struct vmm_process *) =
-		session->server->hooks.stepped ? vmm_kmt_enter : vmm_kmt_serve;
 	struct vmm_process *process = vidmm_core_process(session->process);
-	struct vmm_process *before = work_for(process);
+	struct vmm_os *os = vmm_serve_os(session->server);
+	/* Who steps is a thread of the world, maybe a coroutine: its own word says for whom it works. */
+	bool stepped = session->server->hooks.stepped;
+	struct vmm_process *before = stepped ? vmm_kmt_step(os, process) : vmm_kmt_serve(process);
 	void *device = vmm_serve_device(session, request->head.device);
 	uint32_t refused = refusals(process);
 	int32_t status = request->function(session, device, argument);
 
-	(void)work_for(before);
+	(void)(stepped ? vmm_kmt_step(os, before) : vmm_kmt_serve(before));
 	if (vmm_unlikely(refusals(process) != refused))
 		status = explain_limit(session, request, status);
 	return status;

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Workers that wait although there is nothing to do; and for how long more than those do. */
@@ -15,10 +16,17 @@ enum { IDLE = 2, IDLE_MS = 2000 };
 
 void vmm_channel_arm(struct vmm_channel *channel)
 {
-	/* From here on it may be somebody else's, or gone. */
-	vmm_assert(vmm_serve_watch(channel->server->epoll, EPOLL_CTL_MOD, channel->fd,
-				   EPOLLIN | EPOLLONESHOT,
-				   (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL));
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLONESHOT,
+		.data = {.u64 = (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL}};
+	int epoll = channel->server->epoll, fd = channel->fd;
+
+	atomic_store_explicit(&channel->armed, 1, memory_order_release);
+	/*
+	 * From here on it may be somebody else's, or gone. The bare system call: ThreadSanitizer does not know that whoever then
+	 * closes the descriptor comes behind it.
+	 */
+	vmm_assert(syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
 /* ---- threads ---- */
@@ -305,6 +313,7 @@ static bool serve_all(struct vmm_worker *worker, struct vmm_channel *channel)
 
 void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel)
 {
+	(void)atomic_load_explicit(&channel->armed, memory_order_acquire);
 	if (serve_all(worker, channel)) {
 		vmm_channel_arm(channel);
 		return;

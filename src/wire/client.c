@@ -58,7 +58,7 @@ static vmm_status ask_descriptor(struct vmm_wire_call *call, uint32_t slot)
 static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
 			     uint32_t at)
 {
-	switch (member->kind) {
+	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
 		return ask_array(call, member, at);
 	case VMM_WIRE_DESCRIPTOR:
@@ -178,7 +178,7 @@ static vmm_status settle_member(struct vmm_wire_call *call, const struct vmm_wir
 	uint64_t value = vmm_wire_slot(call, slot);
 	vmm_status status = VMM_OK;
 
-	switch (member->kind) {
+	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ADDRESS:
 	case VMM_WIRE_TOKEN:
 		return VMM_OK;

@@ -55,7 +55,7 @@ static vmm_status receive_descriptor(struct vmm_wire_call *call, uint32_t slot)
 static vmm_status receive_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,
 				 uint32_t at, uint32_t *end)
 {
-	switch (member->kind) {
+	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
 		return receive_array(call, member, at, end);
 	case VMM_WIRE_DESCRIPTOR:
@@ -149,7 +149,7 @@ static void forget_member(struct vmm_wire_call *call, const struct vmm_wire_memb
 	uint32_t slot = at + member->at;
 	uint64_t value = vmm_wire_slot(call, slot);
 
-	switch (member->kind) {
+	switch (vmm_wire_kind_of(call, member)) {
 	case VMM_WIRE_ARRAY:
 		forget_array(call, member, at);
 		break;

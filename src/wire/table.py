@@ -93,7 +93,7 @@ def read(path):
 
 def describe(path, things):
     """The C source's lines; the calls, by what their lines begin with."""
-    records, calls, lines = set(), {kind: [] for kind in FIRST}, []
+    records, calls, lines, sections = set(), {kind: [] for kind in FIRST}, [], {}
     for number, fields, members in things:
         type_name = fields[1] if fields[0] == 'record' else fields[3]
         name = identifier(fields[1] if fields[0] == 'record' else fields[2])
@@ -120,14 +120,17 @@ def describe(path, things):
             continue
         if fields[4] not in ('in', 'inout', 'const-inout'):
             sys.exit(f'{path}:{number}: in or inout?')
-        if fields[5:] not in ([], ['carried']):
-            sys.exit(f'{path}:{number}: carried or nothing')
+        section = re.fullmatch(r'section:(\w+)&(0x[0-9A-Fa-f]+)', fields[5]) if fields[5:] else None
+        if fields[5:] not in ([], ['carried']) and not section:
+            sys.exit(f'{path}:{number}: carried, or a section, or nothing')
+        if section:
+            sections[fields[2]] = f', .section_at = offsetof({type_name}, {section[1]}), .section_mask = {section[2]}u'
         constant = 'const ' if fields[4] != 'inout' and fields[0] != 'runtime' else ''
-        of_kind.append((int(fields[1]), fields[2], type_name, fields[4] != 'in', name, len(fields) == 6, constant))
+        of_kind.append((int(fields[1]), fields[2], type_name, fields[4] != 'in', name, fields[5:] == ['carried'], constant))
     lines.append('const struct vmm_wire_operation vmm_wire_operations[] = {')
     for number, function, _, back, name, *_ in sum(calls.values(), []):
         lines.append(f'\t{{.number = {number}, .name = "{function}", .back = {"true" if back else "false"}, '
-                     f'.argument = &record_{name}}},')
+                     f'.argument = &record_{name}{sections.get(function, "")}}},')
     lines.append('};')
     lines.append('const struct vmm_wire_numbers vmm_wire_numbers[] = {')
     for kind, first in FIRST.items():

@@ -66,6 +66,17 @@ bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_me
 	       (uint32_t)values_of(call, at + member->when_objects) >= member->when_values;
 }
 
+enum vmm_wire_kind vmm_wire_kind_of(const struct vmm_wire_call *call,
+				    const struct vmm_wire_member *member)
+{
+	uint32_t bits = 0;
+
+	if (member->kind != VMM_WIRE_MEMORY || !call->operation->section_mask)
+		return member->kind;
+	memcpy(&bits, call->request.data + call->operation->section_at, sizeof(bits));
+	return bits & call->operation->section_mask ? VMM_WIRE_DESCRIPTOR : VMM_WIRE_MEMORY;
+}
+
 uint64_t vmm_wire_count(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
 			uint32_t at)
 {

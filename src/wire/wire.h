@@ -69,6 +69,8 @@ struct vmm_wire_operation {
 	const char *name;
 	bool back; /* the argument itself is written to */
 	const struct vmm_wire_record *argument;
+	/* With one of those bits of the argument the memory of its records is a descriptor; mask 0: never. */
+	uint32_t section_at, section_mask;
 };
 /* NULL: there is none of that number, or name. */
 const struct vmm_wire_operation *vmm_wire_operation(uint32_t number);

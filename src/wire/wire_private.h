@@ -74,6 +74,9 @@ static inline void vmm_wire_set_slot(struct vmm_wire_call *call, uint32_t at, ui
 /* walk.c: of the record at `at` of the request */
 bool vmm_wire_applies(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
 		      uint32_t at);
+/* What it is in this call. */
+enum vmm_wire_kind vmm_wire_kind_of(const struct vmm_wire_call *call,
+				    const struct vmm_wire_member *member);
 /* Elements of an array. */
 uint64_t vmm_wire_count(const struct vmm_wire_call *call, const struct vmm_wire_member *member,
 			uint32_t at);

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *host_program, *client_program;
@@ -191,4 +192,24 @@ struct apart_counts apart_count(pid_t pid)
 			counts.private_kib += kib;
 	fclose(file);
 	return counts;
+}
+
+void apart_settle_to(struct apart *apart, const struct apart_counts *before)
+{
+	struct timespec now, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	do {
+		apart_settle(apart);
+		const struct apart_counts counts = apart_count(apart->host.pid);
+		if (counts.descriptors <= before->descriptors &&
+		    counts.memory_objects <= before->memory_objects)
+			return;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - end.tv_sec) * 1000 < APART_HANG_MS);
+	const struct apart_counts counts = apart_count(apart->host.pid);
+	fail_msg(
+		"the host is left with %u descriptors, %u of them memory objects; before it had %u and %u",
+		counts.descriptors, counts.memory_objects, before->descriptors,
+		before->memory_objects);
 }

@@ -62,6 +62,10 @@ void apart_remove(struct apart *apart); /* the socket; after the host has ended 
 /* Until nobody is connected and nothing of anybody is left. */
 void apart_settle(struct apart *apart);
 
+/* And until the host has no more descriptors and memory objects than that: what is put off until the GPU is through, say. */
+struct apart_counts;
+void apart_settle_to(struct apart *apart, const struct apart_counts *before);
+
 /* apart_client MODE SOCKET [ARGUMENT...] */
 void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
 		  const char *argument);

@@ -31,8 +31,11 @@ void apart_failed(const char *what, HRESULT status) __attribute__((noreturn));
 /* The modes; each returns the exit code. */
 int apart_load(const char *socket, const char *seed);
 int apart_hold(const char *socket, const char *argument);
+int apart_protected(const char *socket, const char *argument);
 int apart_fences(const char *socket, const char *argument);
 int apart_wait_fence(const char *socket, const char *argument);
 int apart_cycle(const char *socket, const char *count);
+int apart_relatives(const char *socket, const char *what);
+int apart_inherit(const char *socket, const char *number);
 
 #endif

@@ -62,6 +62,23 @@ static uint32_t count_in(const char *path)
 	return count;
 }
 
+/* For whoever reads why it failed. */
+static void show_descriptors(void)
+{
+	char path[300], target[128];
+	struct dirent *entry;
+	DIR *folder = opendir("/proc/self/fd");
+
+	while (folder && (entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		if (length > 0)
+			fprintf(stderr, "# host:   %s %.*s\n", entry->d_name, (int)length, target);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 static uint64_t count_allocations(struct vidmm_adapter *adapter)
 {
 	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
@@ -118,8 +135,10 @@ static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t t
 	vidmm_adapter_check(adapter);
 	if (allocations)
 		fprintf(stderr, "# host: %" PRIu64 " allocations are left\n", allocations);
-	if (now != descriptors)
+	if (now != descriptors) {
 		fprintf(stderr, "# host: %u descriptors, at first %u\n", now, descriptors);
+		show_descriptors();
+	}
 	if (now_threads != threads)
 		fprintf(stderr, "# host: %u threads, at first %u\n", now_threads, threads);
 	if (seen.findings)

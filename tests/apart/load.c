@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -244,47 +245,76 @@ static void step(struct load *l)
 
 /* ---- everything that is mapped ---- */
 
-static void look_at_words(const uint32_t *words, size_t count, uint64_t address)
+/* The program whose words are there; 0: none but this one's. */
+static uint32_t look_at_words(const uint32_t *words, size_t count)
 {
 	for (size_t i = 0; i + 1 < count; i += 2)
 		if (words[i] >> 16 == MAGIC && words[i] % 2 == 0 &&
-		    words[i + 1] >> 10 != (uint32_t)getpid()) {
-			fprintf(stderr, "# load %d: at 0x%" PRIx64 " are words of program %u\n",
-				(int)getpid(), address + i * 4, words[i + 1] >> 10);
-			exit(APART_WRONG);
-		}
+		    words[i + 1] >> 10 != (uint32_t)getpid())
+			return words[i + 1] >> 10;
+	return 0;
 }
 
 /* What goes away meanwhile cannot be read, and need not be. */
-static void look_at_range(uint64_t begin, uint64_t end)
+static uint32_t look_at_range(uint64_t begin, uint64_t end)
 {
 	static uint32_t words[1 << 14];
+	uint32_t found = 0;
 
-	while (begin < end) {
+	while (begin < end && !found) {
 		size_t bytes = end - begin < sizeof(words) ? end - begin : sizeof(words);
 		struct iovec here = {words, bytes};
 		struct iovec there = {(void *)(uintptr_t)begin, bytes};
 		ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 
 		if (got > 0)
-			look_at_words(words, (size_t)got / 4, begin);
+			found = look_at_words(words, (size_t)got / 4);
 		begin += bytes;
 	}
+	return found;
 }
 
 /* All memory that it shares with anybody; its own is its own. */
-static void look_around(void)
+static uint32_t look_around(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
 	char line[512], rights[8];
 	uint64_t begin, end;
+	uint32_t found = 0;
 
-	while (file && fgets(line, sizeof(line), file))
+	while (file && !found && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) == 3 &&
 		    rights[0] == 'r' && rights[3] == 's')
-			look_at_range(begin, end);
+			found = look_at_range(begin, end);
 	if (file)
 		fclose(file);
+	return found;
+}
+
+/* Whoever looks must be able to find something. */
+static void look_at_something(void)
+{
+	uint32_t *words =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (words == MAP_FAILED)
+		exit(1);
+	words[100] = MAGIC << 16 | 100;
+	words[101] = 1u << 10;
+	if (look_around() != 1)
+		exit(1);
+	munmap(words, 4096);
+}
+
+static void find_nothing(void)
+{
+	uint32_t found = look_around();
+
+	if (!found)
+		return;
+	fprintf(stderr, "# load %d: words of program %u are mapped into it\n", (int)getpid(),
+		found);
+	exit(APART_WRONG);
 }
 
 int apart_load(const char *socket, const char *seed)
@@ -292,6 +322,7 @@ int apart_load(const char *socket, const char *seed)
 	static struct load l;
 
 	l.seed = strtoull(seed, NULL, 0);
+	look_at_something();
 	apart_open(&l.d, socket, "load", APART_SOFTGPU);
 	l.context.device = &l.d.device;
 	check_status("pfnCreateContextCb",
@@ -299,7 +330,7 @@ int apart_load(const char *socket, const char *seed)
 	while (!apart_told_to_end()) {
 		step(&l);
 		if (!draw(&l, LOOK_EACH))
-			look_around();
+			find_nothing();
 		apart_say();
 	}
 	for (uint32_t i = 0; i < SLOTS; i++) {

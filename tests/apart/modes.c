@@ -44,6 +44,25 @@ int apart_hold(const char *socket, const char *argument)
 	return APART_DONE;
 }
 
+/* ---- protected: what the CPU may not see is not mapped, whatever is asked ---- */
+
+int apart_protected(const char *socket, const char *argument)
+{
+	struct apart_device d;
+	void *data = NULL;
+
+	(void)argument;
+	apart_open(&d, socket, "protected", APART_SOFTGPU);
+	D3DKMT_HANDLE handle = client_allocate(&d.device, HELD_BYTES, SOFTGPU_ALLOCATION_PROTECTED);
+	for (uint32_t flags = 0; flags < 0x400; flags++)
+		if (SUCCEEDED(client_try_lock(&d.device, &handle, flags, &data)) || data)
+			return APART_WRONG;
+	if (FAILED(client_deallocate(&d.device, handle)))
+		return APART_WRONG;
+	apart_close(&d);
+	return APART_DONE;
+}
+
 /* ---- fences ---- */
 
 static D3DKMT_HANDLE make_fence(struct apart_device *d, const volatile uint64_t **value)

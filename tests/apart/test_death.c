@@ -25,15 +25,10 @@ static void what_a_client_has_locked_outlives_the_host(void **state)
 static void what_a_killed_client_had_locked_is_gone_from_the_host(void **state)
 {
 	struct apart apart;
-	struct apart_program holder, first;
+	struct apart_program holder;
 
 	(void)state;
 	apart_start(&apart, 4 * MIB, 4 * MIB);
-	apart_client(&apart, &first, "hold", "1");
-	assert_true(apart_read(&first, 1));
-	apart_kill(&first);
-	assert_int_equal(apart_wait(&first), 256 + 9);
-	apart_settle(&apart);
 	const struct apart_counts before = apart_count(apart.host.pid);
 	apart_client(&apart, &holder, "hold", "2");
 	assert_true(apart_read(&holder, 1));
@@ -41,10 +36,7 @@ static void what_a_killed_client_had_locked_is_gone_from_the_host(void **state)
 	assert_true(held.descriptors > before.descriptors);
 	apart_kill(&holder);
 	assert_int_equal(apart_wait(&holder), 256 + 9);
-	apart_settle(&apart);
-	const struct apart_counts after = apart_count(apart.host.pid);
-	assert_int_equal(after.descriptors, before.descriptors);
-	assert_int_equal(after.memory_objects, before.memory_objects);
+	apart_settle_to(&apart, &before);
 	apart_stop(&apart);
 }
 
@@ -90,6 +82,18 @@ static void a_fence_cannot_be_written_to(void **state)
 	apart_stop(&apart);
 }
 
+static void a_protected_allocation_is_never_mapped(void **state)
+{
+	struct apart apart;
+	struct apart_program program;
+
+	(void)state;
+	apart_start(&apart, 4 * MIB, 4 * MIB);
+	apart_client(&apart, &program, "protected", "");
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_stop(&apart);
+}
+
 static void many_short_lives_leave_nothing_in_either(void **state)
 {
 	struct apart apart;
@@ -97,16 +101,10 @@ static void many_short_lives_leave_nothing_in_either(void **state)
 
 	(void)state;
 	apart_start(&apart, 4 * MIB, 4 * MIB);
-	apart_client(&apart, &program, "cycle", "20");
-	assert_int_equal(apart_wait(&program), APART_DONE);
-	apart_settle(&apart);
 	const struct apart_counts before = apart_count(apart.host.pid);
 	apart_client(&apart, &program, "cycle", "200");
 	assert_int_equal(apart_wait(&program), APART_DONE);
-	apart_settle(&apart);
-	const struct apart_counts after = apart_count(apart.host.pid);
-	assert_int_equal(after.descriptors, before.descriptors);
-	assert_int_equal(after.memory_objects, before.memory_objects);
+	apart_settle_to(&apart, &before);
 	apart_stop(&apart);
 }
 
@@ -118,6 +116,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(a_wait_ends_with_the_host),
 		cmocka_unit_test(a_waiter_that_is_killed_leaves_nothing_behind),
 		cmocka_unit_test(a_fence_cannot_be_written_to),
+		cmocka_unit_test(a_protected_allocation_is_never_mapped),
 		cmocka_unit_test(many_short_lives_leave_nothing_in_either),
 	};
 

@@ -188,11 +188,14 @@ void hostile_drain(struct hostile *h, struct hostile_connection *c)
 bool hostile_is_free(struct hostile *h, struct hostile_connection *c)
 {
 	struct pollfd poll_fd = {.fd = c->fd, .events = POLLIN};
+	uint32_t before;
 
 	hostile_drain(h, c);
+	/* At the end of a connection there is always something, and nothing comes. */
+	do
+		before = c->pending;
 	while (c->pending > 0 && c->fd >= 0 && poll(&poll_fd, 1, MOMENT_MS) == 1 &&
-	       !(poll_fd.revents & (POLLHUP | POLLERR)))
-		hostile_drain(h, c);
+	       (hostile_drain(h, c), c->pending < before));
 	return c->fd >= 0 && c->pending == 0;
 }
 

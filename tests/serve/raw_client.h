@@ -38,6 +38,7 @@ void served_await_clients(struct served *served, uint32_t count);
 struct raw {
 	struct served *served;
 	int channel, view; /* -1: closed */
+	int userfault;     /* -1: none */
 	struct vmm_message_welcome welcome;
 	struct vmm_message_answer answer; /* the last one */
 	char *window;
@@ -51,6 +52,8 @@ struct raw {
 int raw_socket(struct served *served);
 void raw_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
+/* With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us, and nothing is open. */
+bool raw_open_freezable(struct raw *raw, struct served *served, const char *name);
 void raw_close(struct raw *raw); /* as a program that was killed */
 void raw_farewell(struct raw *raw);
 /* A further channel; what the server answered. -1: it refused, with *status. */

@@ -3,6 +3,7 @@
 #include "raw_client.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,89 @@ static void long_requests_and_answers_go_in_memory(void **state)
 	served_stop(&served);
 }
 
+static D3DKMT_HANDLE share(struct raw *raw, D3DKMT_HANDLE device)
+{
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					  .size_bytes = 64 * KIB};
+	D3DDDI_ALLOCATIONINFO2 info = {.pPrivateDriverData = &spec,
+				       .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = device, .NumAllocations = 1, .pAllocationInfo2 = &info};
+
+	args.Flags.CreateResource = args.Flags.CreateShared = args.Flags.NtSecuritySharing = 1;
+	assert_int_equal(raw_call(raw, "D3DKMTCreateAllocation", &args), STATUS_SUCCESS);
+	return args.hResource;
+}
+
+/* A descriptor comes with an answer, travels as any other, and goes with a request of another client. */
+static void an_nt_handle_is_a_descriptor(void **state)
+{
+	struct served served;
+	struct raw one, two;
+	HANDLE handle = NULL;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&one, &served, "one");
+	raw_open(&two, &served, "two");
+	D3DKMT_HANDLE resource = share(&one, raw_device(&one));
+	D3DKMT_SHAREOBJECTS share_it = {.ObjectCount = 1, .DesiredAccess = 0x20000};
+	share_it.ObjectHandleArray = &resource;
+	share_it.pSharedNtHandle = &handle;
+	assert_int_equal(raw_call(&one, "D3DKMTShareObjects", &share_it), STATUS_SUCCESS);
+	int fd = (int)(intptr_t)handle;
+	assert_true(fd >= 3 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+
+	D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE query = {.hDevice = raw_device(&two)};
+	query.hNtHandle = handle;
+	assert_int_equal(raw_call(&two, "D3DKMTQueryResourceInfoFromNtHandle", &query),
+			 STATUS_SUCCESS);
+	assert_int_equal(query.NumAllocations, 1);
+	/* Another descriptor is not what it looks like. */
+	int other = dup(STDERR_FILENO);
+	query.hNtHandle = (HANDLE)(intptr_t)other;
+	assert_true(raw_call(&two, "D3DKMTQueryResourceInfoFromNtHandle", &query) < 0);
+	client_forget(&served.client);
+	close(other);
+	raw_farewell(&one);
+	raw_farewell(&two);
+	close(fd);
+	served_stop(&served);
+}
+
+static _Atomic uint32_t reasons;
+
+static void note_reason(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)context;
+	(void)event;
+	if (strstr(text, "memory of a client in another process"))
+		atomic_fetch_add(&reasons, 1);
+}
+
+/* An address of the client's is a number here, of which nothing is made. */
+static void memory_of_the_clients_is_refused_and_said_so(void **state)
+{
+	struct served served;
+	struct raw raw;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	uint32_t subscription =
+		vidmm_subscribe(served.client.host, 1ull << VIDMM_EVENT_REASON, note_reason, NULL);
+	raw_open(&raw, &served, "one");
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = raw.window};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = raw_device(&raw), .NumAllocations = 1, .pAllocationInfo = &info};
+	assert_int_equal(raw_call(&raw, "D3DKMTCreateAllocation", &args), STATUS_NOT_SUPPORTED);
+	assert_int_equal(raw.answer.answered, 0);
+	assert_int_equal(atomic_load(&reasons), 1);
+	vidmm_unsubscribe(served.client.host, subscription);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +190,8 @@ int main(void)
 		cmocka_unit_test(a_call_that_fails_says_why),
 		cmocka_unit_test(clients_do_not_share_handles),
 		cmocka_unit_test(long_requests_and_answers_go_in_memory),
+		cmocka_unit_test(an_nt_handle_is_a_descriptor),
+		cmocka_unit_test(memory_of_the_clients_is_refused_and_said_so),
 	};
 
 	return cmocka_run_group_tests_name("serve: calls", tests, NULL, NULL);

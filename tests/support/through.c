@@ -390,8 +390,31 @@ NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 
 /* ---- tests ---- */
 
+/* By a part of their names, and why. */
 static const char *const different[] = {
-	"nothing yet",
+	/* The way to the host takes memory, too, and these count what is left of it or let the n-th allocation fail. */
+	"mfn_20_mfn_11_signals_and_waits_allocate_nothing",
+	"lock_32_",
+	"ren_11_no_memory_for_another_instance_is_no_instance",
+	"spl_13_a_tight_limit_waits_for_backing_stores_on_their_way_out",
+	"a_heap_for_which_there_is_no_memory",
+	/* Views lie in a window that the program has reserved once and for all. */
+	"alf_27_without_address_space_the_lock_fails",
+	"alf_27_on_demand_no_address_is_kept",
+	"swz_09_without_a_range_it_shows_what_was_unswizzled",
+	"swz_24_it_ends_with_its_range",
+	"swz_25_lkr_07_out_and_back_by_special_lock_transfer",
+	/* Existing memory by its address is refused before a call begins. */
+	"alf_30_sharing_with_the_miniport_has_its_conditions",
+	"alf_38_alf_11_of_a_process_apart_a_sealed_section",
+	/* A number that is no descriptor goes as one of nothing (STATUS_INVALID_HANDLE becomes STATUS_INVALID_PARAMETER). */
+	"alf_38_a_section_is_memory_to_read_and_write",
+	/* A program that disconnects while its threads are inside calls (include/vidmm/client.h). */
+	"who_comes_too_late_finds_a_dead_handle",
+	/* A list that is longer than any is not sent: the host says what it says of none. */
+	"lock_18_long_page_lists_are_taken_as_they_are",
+	/* Looks where the miniport got its data, which have gone with the request. */
+	"sub_27_private_data_is_the_miniports_during_the_call_alone",
 };
 
 bool through_differs(const char *test)

@@ -3,6 +3,7 @@
 #ifndef VMM_DOORS_KMT_ATTACH_H
 #define VMM_DOORS_KMT_ATTACH_H
 
+struct vmm_os;
 struct vmm_process;
 
 /* NULL: none any more. */
@@ -14,6 +15,8 @@ struct vmm_process *vmm_kmt_enter(struct vmm_process *process);
  * any more. Returns what it was. Not on a sim host.
  */
 struct vmm_process *vmm_kmt_serve(struct vmm_process *process);
+/* As vmm_kmt_enter, of that world and also where nobody is attached: for who works for a process in its own thread. */
+struct vmm_process *vmm_kmt_step(struct vmm_os *os, struct vmm_process *process);
 /* The process ends. */
 void vmm_kmt_forget(struct vmm_process *process);
 

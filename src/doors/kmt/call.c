@@ -36,6 +36,15 @@ struct vmm_process *vmm_kmt_enter(struct vmm_process *process)
 	return before;
 }
 
+struct vmm_process *vmm_kmt_step(struct vmm_os *os, struct vmm_process *process)
+{
+	uint64_t *slot = own_slot(os);
+	struct vmm_process *before = (struct vmm_process *)(uintptr_t)*slot;
+
+	*slot = (uint64_t)(uintptr_t)process;
+	return before;
+}
+
 struct vmm_process *vmm_kmt_serve(struct vmm_process *process)
 {
 	struct vmm_process *before = served;

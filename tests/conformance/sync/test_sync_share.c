@@ -83,7 +83,7 @@ static NTSTATUS open_plain(int nt, D3DKMT_HANDLE *handle)
 	return status;
 }
 
-static void shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor(void **state)
+static void hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor(void **state)
 {
 	static const uint32_t accesses[] = {0, 1, 0x20000, D3DDDI_SYNC_OBJECT_ALL_ACCESS};
 	char path[32], name[64];
@@ -590,7 +590,7 @@ static void sfl_10_sfl_11_sfl_12_a_fence_of_two_adapters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor),
+		ON_BOTH(hnd_06_shr_08_shr_09_shr_11_shr_35_syn_09a_the_handle_is_a_descriptor),
 		ON_BOTH(shr_06_shr_07_shr_37_what_can_be_shared),
 		ON_BOTH(shr_16_shr_18_shr_32_openings_share_one_value),
 		ON_BOTH(shr_18_mfn_16_a_wait_across_processes),

@@ -116,6 +116,30 @@ static void memory_of_the_client_is_said_to_be_that(void **state)
 	finish(&t);
 }
 
+/* ALF-38: hSection is in the place of pSystemMem. */
+static void a_section_is_a_descriptor(void **state)
+{
+	D3DDDI_ALLOCATIONINFO2 info = {.hSection = (HANDLE)(uintptr_t)33};
+	D3DKMT_CREATEALLOCATION args = {.NumAllocations = 1};
+	struct trip t;
+
+	(void)state;
+	args.pAllocationInfo2 = &info;
+	args.Flags.ExistingSection = 1;
+	ask(&t, "D3DKMTCreateAllocation2", &args);
+	assert_int_equal(t.client.descriptors[0], 33);
+	t.client.descriptors[0] = 77;
+	assert_int_equal(receive(&t), VMM_OK);
+	assert_false(t.host.foreign);
+	D3DKMT_CREATEALLOCATION *there = vmm_wire_argument(&t.host);
+	assert_ptr_equal(there->pAllocationInfo2[0].hSection, (HANDLE)(uintptr_t)77);
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_ptr_equal(info.hSection, (HANDLE)(uintptr_t)33);
+	for (uint32_t i = 0; i + 8 <= t.answer.length; i += 8)
+		assert_int_not_equal(t.answer.data[i], 77);
+	finish(&t);
+}
+
 static void descriptors_go_along_by_their_place(void **state)
 {
 	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE args = {.hSyncObject = 5};
@@ -412,6 +436,7 @@ int main(void)
 		cmocka_unit_test(a_number_is_a_function_for_ever),
 		cmocka_unit_test(records_with_arrays_of_their_own),
 		cmocka_unit_test(memory_of_the_client_is_said_to_be_that),
+		cmocka_unit_test(a_section_is_a_descriptor),
 		cmocka_unit_test(descriptors_go_along_by_their_place),
 		cmocka_unit_test(a_descriptor_that_did_not_come_is_malformed),
 		cmocka_unit_test(what_is_no_descriptor_arrives_as_none),

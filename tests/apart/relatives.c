@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * relatives: programs that have something in common, as D3DKMT clients. This one and one that it forks, each with a connection of its own, pass each other handles
+ * and descriptors over a socket; then the other is killed. What must hold is checked here: the exit code says whether it did, a line which did not.
+ */
+#include <d3dkmthk.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define SHARED_BY_NT 0x3u /* Shared, NtSecuritySharing */
+#define ACCESS       0x20000u
+
+struct relative {
+	struct vidmm_connection *connection;
+	D3DKMT_HANDLE device;
+	int other; /* the socket to the other one */
+	pid_t child;
+};
+
+struct fence {
+	D3DKMT_HANDLE handle;
+	const volatile uint64_t *value;
+};
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "# relatives %d: not so: %s\n", (int)getpid(), what);
+	exit(1);
+}
+
+/* ---- what they tell each other ---- */
+
+static void tell(struct relative *r, uint64_t number, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec part = {&number, sizeof(number)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	}
+	check(sendmsg(r->other, &message, MSG_NOSIGNAL) == sizeof(number), "the other one listens");
+}
+
+static uint64_t hear(struct relative *r, int *fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	uint64_t number = 0;
+	struct iovec part = {&number, sizeof(number)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+
+	check(recvmsg(r->other, &message, MSG_CMSG_CLOEXEC) == sizeof(number),
+	      "the other one has something to say");
+	if (fd) {
+		check(message.msg_controllen >= CMSG_LEN(sizeof(int)), "a descriptor comes");
+		memcpy(fd, CMSG_DATA(&control.align), sizeof(*fd));
+	}
+	return number;
+}
+
+/* ---- calls ---- */
+
+static void connect_as(struct relative *r, const char *socket, const char *name)
+{
+	D3DKMT_ADAPTERINFO adapters[4];
+	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 4, .pAdapters = adapters};
+
+	check(vidmm_connect(socket, name, &r->connection) >= 0, "a host is there");
+	vidmm_connection_attach(r->connection);
+	check(!D3DKMTEnumAdapters2(&list) && list.NumAdapters == 2, "it has two adapters");
+	D3DKMT_CREATEDEVICE create = {.hAdapter = adapters[APART_SCRIPTED].hAdapter};
+	check(!D3DKMTCreateDevice(&create), "a device can be made");
+	r->device = create.hDevice;
+}
+
+static struct fence make_fence(struct relative *r, uint32_t flags)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
+		.hDevice = r->device,
+		.Info = {.Type = D3DDDI_MONITORED_FENCE, .Flags.Value = flags}};
+
+	check(!D3DKMTCreateSynchronizationObject2(&create), "a fence can be made");
+	return (struct fence){create.hSyncObject,
+			      create.Info.MonitoredFence.FenceValueCPUVirtualAddress};
+}
+
+static NTSTATUS signal_to(struct relative *r, D3DKMT_HANDLE fence, UINT64 value)
+{
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = r->device,
+								.ObjectCount = 1,
+								.ObjectHandleArray = &fence,
+								.FenceValueArray = &value};
+
+	return D3DKMTSignalSynchronizationObjectFromCpu(&args);
+}
+
+static NTSTATUS wait_for(struct relative *r, D3DKMT_HANDLE fence, UINT64 value)
+{
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = r->device,
+								 .ObjectCount = 1,
+								 .ObjectHandleArray = &fence,
+								 .FenceValueArray = &value};
+
+	return D3DKMTWaitForSynchronizationObjectFromCpu(&args);
+}
+
+static NTSTATUS open_nt(struct relative *r, int nt, struct fence *fence)
+{
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 args = {.hNtHandle = (HANDLE)(intptr_t)nt,
+						   .hDevice = r->device};
+	NTSTATUS status = D3DKMTOpenSyncObjectFromNtHandle2(&args);
+
+	*fence = (struct fence){args.hSyncObject, args.MonitoredFence.FenceValueCPUVirtualAddress};
+	return status;
+}
+
+struct name {
+	uint16_t text[32];
+	UNICODE_STRING string;
+	OBJECT_ATTRIBUTES attributes;
+};
+
+static OBJECT_ATTRIBUTES *name_it(struct name *n, const char *text)
+{
+	memset(n, 0, sizeof(*n));
+	n->string.Buffer = (PWSTR)(void *)n->text;
+	for (; text[n->string.Length / 2]; n->string.Length += 2)
+		n->text[n->string.Length / 2] = (uint8_t)text[n->string.Length / 2];
+	n->attributes =
+		(OBJECT_ATTRIBUTES){.Length = sizeof(n->attributes), .ObjectName = &n->string};
+	return &n->attributes;
+}
+
+static NTSTATUS share(D3DKMT_HANDLE object, const char *name, int *nt)
+{
+	HANDLE handle = NULL;
+	struct name n;
+	NTSTATUS status =
+		D3DKMTShareObjects(1, &object, name ? name_it(&n, name) : NULL, ACCESS, &handle);
+
+	*nt = (int)(intptr_t)handle;
+	return status;
+}
+
+static NTSTATUS open_name(const char *name, int *nt)
+{
+	struct name n;
+	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = {.dwDesiredAccess = ACCESS,
+						      .pObjAttrib = name_it(&n, name)};
+	NTSTATUS status = D3DKMTOpenSyncObjectNtHandleFromName(&args);
+
+	*nt = (int)(intptr_t)args.hNtHandle;
+	return status;
+}
+
+/* ---- the two ---- */
+
+/* True in the one that was forked, which ends with this one. */
+static bool fork_one(struct relative *r)
+{
+	int pair[2];
+
+	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "a socketpair");
+	fflush(NULL);
+	r->child = fork();
+	check(r->child >= 0, "a child");
+	close(pair[r->child == 0 ? 0 : 1]);
+	r->other = pair[r->child == 0 ? 1 : 0];
+	if (r->child == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return r->child == 0;
+}
+
+static void kill_other(struct relative *r)
+{
+	check(!kill(r->child, SIGKILL), "it can be killed");
+	check(waitpid(r->child, NULL, 0) == r->child, "and has ended");
+}
+
+/* ---- keyed: who waits for a keyed mutex whose owner is killed, is told that it was abandoned ---- */
+
+static void own_keyed(struct relative *r)
+{
+	D3DKMT_CREATEKEYEDMUTEX create = {.InitialValue = 0};
+
+	check(!D3DKMTCreateKeyedMutex(&create), "a keyed mutex can be made");
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = create.hKeyedMutex};
+	tell(r, create.hSharedHandle, -1);
+	(void)hear(r, NULL);
+	check(!D3DKMTAcquireKeyedMutex(&acquire), "it can be had");
+	tell(r, 1, -1);
+	(void)hear(r, NULL);
+}
+
+static int keyed(struct relative *r, const char *socket)
+{
+	LARGE_INTEGER none = {.QuadPart = 0};
+
+	if (fork_one(r)) {
+		connect_as(r, socket, "owner");
+		own_keyed(r);
+		return 1;
+	}
+	connect_as(r, socket, "heir");
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
+	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
+	tell(r, 1, -1);
+	(void)hear(r, NULL);
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex, .pTimeout = &none};
+	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_TIMEOUT, "the other one has it");
+	kill_other(r);
+	acquire.pTimeout = NULL;
+	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "it is abandoned");
+	return APART_DONE;
+}
+
+/* ---- nt: a descriptor is the object, whoever holds it, and outlives who made it ---- */
+
+static int nt(struct relative *r, const char *socket)
+{
+	struct fence fence;
+	int fd;
+
+	if (fork_one(r)) {
+		connect_as(r, socket, "maker");
+		fence = make_fence(r, SHARED_BY_NT);
+		check(!share(fence.handle, NULL, &fd), "it can be shared");
+		tell(r, fence.handle, fd);
+		close(fd);
+		check(!wait_for(r, fence.handle, 5) && *fence.value == 5, "5 comes");
+		check(!signal_to(r, fence.handle, 6), "6 goes");
+		(void)hear(r, NULL);
+		return 1;
+	}
+	connect_as(r, socket, "opener");
+	D3DKMT_HANDLE theirs = (D3DKMT_HANDLE)hear(r, &fd);
+	/* Of the other's handle this one has nothing: it has made no object yet. */
+	check(signal_to(r, theirs, 3) < 0, "a handle of another process means nothing");
+	check(!open_nt(r, fd, &fence) && *fence.value == 0, "the descriptor is the fence");
+	check(!signal_to(r, fence.handle, 5), "5 goes");
+	check(!wait_for(r, fence.handle, 6) && *fence.value == 6, "6 comes");
+	kill_other(r);
+	check(!signal_to(r, fence.handle, 9) && !wait_for(r, fence.handle, 9) && *fence.value == 9,
+	      "it is there without the other one");
+	struct fence again;
+	check(!open_nt(r, fd, &again) && *again.value == 9, "and can be opened again");
+	close(fd);
+	return APART_DONE;
+}
+
+/* ---- fork: what is forked has no connection, and takes none away ---- */
+
+static int forked(struct relative *r, const char *socket)
+{
+	connect_as(r, socket, "parent");
+	struct fence fence = make_fence(r, 0);
+	D3DKMT_HANDLE mine = r->device;
+
+	if (fork_one(r)) {
+		check(signal_to(r, fence.handle, 1) < 0, "the connection was the parent's");
+		connect_as(r, socket, "child");
+		struct fence own = make_fence(r, 0);
+		check(!signal_to(r, own.handle, 4) && *own.value == 4, "its own is its own");
+		tell(r, 1, -1);
+		(void)hear(r, NULL);
+		return 1;
+	}
+	(void)hear(r, NULL);
+	check(r->device == mine && !signal_to(r, fence.handle, 2) && *fence.value == 2,
+	      "the parent's is as it was");
+	kill_other(r);
+	check(!signal_to(r, fence.handle, 3) && *fence.value == 3, "and stays so");
+	return APART_DONE;
+}
+
+/* ---- exec: a descriptor that is left open goes along ---- */
+
+static int exec_other(struct relative *r, const char *socket)
+{
+	char number[16], program[4096];
+	int fd, status;
+
+	connect_as(r, socket, "parent");
+	struct fence fence = make_fence(r, SHARED_BY_NT);
+	check(!share(fence.handle, NULL, &fd), "it can be shared");
+	check(!signal_to(r, fence.handle, 17), "17 goes");
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	check(length > 0, "this program has a file");
+	program[length] = 0;
+	if (fork_one(r)) {
+		fd = dup(fd); /* without the flag that closes it */
+		snprintf(number, sizeof(number), "%d", fd);
+		execl(program, program, "inherit", socket, number, (char *)NULL);
+		return 1;
+	}
+	check(waitpid(r->child, &status, 0) == r->child && status == 0, "the other found 17");
+	check(!wait_for(r, fence.handle, 18) && *fence.value == 18, "18 comes");
+	/* A host looks for the last descriptor when a process ends, and cannot know of one that is closed later. */
+	close(fd);
+	return APART_DONE;
+}
+
+int apart_inherit(const char *socket, const char *number)
+{
+	struct relative r = {0};
+	struct fence fence;
+
+	connect_as(&r, socket, "heir");
+	check(!open_nt(&r, atoi(number), &fence) && *fence.value == 17, "17 is there");
+	check(!signal_to(&r, fence.handle, 18), "18 goes");
+	return APART_DONE;
+}
+
+/* ---- name: it is the host's, for whoever is connected, as long as somebody holds the object by it ---- */
+
+static int named(struct relative *r, const char *socket)
+{
+	struct fence fence;
+	int fd;
+
+	if (fork_one(r)) {
+		(void)hear(r, NULL);
+		connect_as(r, socket, "namer");
+		fence = make_fence(r, SHARED_BY_NT);
+		check(!share(fence.handle, "storm", &fd), "it can be named");
+		check(!signal_to(r, fence.handle, 11), "11 goes");
+		tell(r, 1, -1);
+		(void)hear(r, NULL);
+		return 1;
+	}
+	connect_as(r, socket, "finder");
+	check(open_name("storm", &fd) < 0, "nobody has named it yet");
+	tell(r, 1, -1);
+	(void)hear(r, NULL);
+	check(!open_name("storm", &fd) && !open_nt(r, fd, &fence) && *fence.value == 11,
+	      "it is found by its name");
+	kill_other(r);
+	check(!signal_to(r, fence.handle, 12) && *fence.value == 12, "it is still there");
+	close(fd);
+	return APART_DONE;
+}
+
+int apart_relatives(const char *socket, const char *what)
+{
+	static const struct {
+		const char *name;
+		int (*run)(struct relative *r, const char *socket);
+	} all[] = {{"keyed", keyed},
+		   {"nt", nt},
+		   {"fork", forked},
+		   {"exec", exec_other},
+		   {"name", named}};
+	struct relative r = {.other = -1};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (strcmp(all[i].name, what) != 0)
+			continue;
+		int code = all[i].run(&r, socket);
+		/* The forked one never gets here in an orderly way, but by _exit. */
+		if (r.child == 0 && r.other >= 0)
+			_exit(code);
+		vidmm_disconnect(r.connection);
+		return code;
+	}
+	return 2;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What programs share: by handles, by names, by descriptors that go over a socket, through fork and through exec; and what is left when one is killed. */
+#include "apart.h"
+
+static void run(const char *what)
+{
+	struct apart apart;
+	struct apart_program program;
+
+	apart_start(&apart, 4096, 4096);
+	apart_client(&apart, &program, "relatives", what);
+	assert_int_equal(apart_wait(&program), APART_DONE);
+	apart_stop(&apart);
+}
+
+static void kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned(void **state)
+{
+	(void)state;
+	run("keyed");
+}
+
+static void shr_26_a_descriptor_is_the_object_in_whatever_program(void **state)
+{
+	(void)state;
+	run("nt");
+}
+
+static void what_is_forked_has_no_connection(void **state)
+{
+	(void)state;
+	run("fork");
+}
+
+static void a_descriptor_goes_through_exec(void **state)
+{
+	(void)state;
+	run("exec");
+}
+
+static void a_name_is_found_by_another_program(void **state)
+{
+	(void)state;
+	run("name");
+}
+
+int main(int count, char **arguments)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned),
+		cmocka_unit_test(shr_26_a_descriptor_is_the_object_in_whatever_program),
+		cmocka_unit_test(what_is_forked_has_no_connection),
+		cmocka_unit_test(a_descriptor_goes_through_exec),
+		cmocka_unit_test(a_name_is_found_by_another_program),
+	};
+
+	apart_init(count, arguments);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

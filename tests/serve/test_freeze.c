@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Content that moves while a thread of the client stores into it: the host freezes it through the client's userfaultfd, and no
+ * store is lost. What the client is not known to have mapped is not moved.
+ */
+#include "raw_client.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS = 16384, MOVES = 12 };
+
+/* A client with a thread that executes instructions as they come, and one that stores. */
+struct busy {
+	struct raw raw, looking; /* looking: its view socket, and what has been executed */
+	int stop[2];
+	pthread_t looker, writer;
+	_Atomic uint64_t executed, stored;
+	_Atomic bool enough;
+	volatile uint64_t *words;
+	D3DKMT_HANDLE device, allocation;
+};
+
+static void *look_on(void *argument)
+{
+	struct busy *b = argument;
+	struct pollfd come[2] = {{.fd = b->looking.view, .events = POLLIN},
+				 {.fd = b->stop[0], .events = POLLIN}};
+
+	while (poll(come, 2, -1) > 0 && !come[1].revents) {
+		raw_catch_up(&b->looking, b->looking.views + 1);
+		atomic_store(&b->executed, b->looking.views);
+	}
+	return NULL;
+}
+
+/* Each word in its turn gets the number of its store. */
+static void *write_on(void *argument)
+{
+	struct busy *b = argument;
+
+	for (uint64_t i = 0; !atomic_load(&b->enough); i++) {
+		b->words[i % WORDS] = i + 1;
+		atomic_store(&b->stored, i + 1);
+	}
+	return NULL;
+}
+
+static void await_stores(struct busy *b, uint64_t more)
+{
+	uint64_t goal = atomic_load(&b->stored) + more;
+
+	while (atomic_load(&b->stored) < goal)
+		sched_yield();
+}
+
+/* Any call: what its answer names has been executed before another one is made. */
+static void say_something(struct busy *b)
+{
+	(void)raw_adapter(&b->raw);
+	while (atomic_load(&b->executed) < b->raw.answer.views)
+		sched_yield();
+}
+
+static bool begin(struct busy *b, struct served *served)
+{
+	memset(b, 0, sizeof(*b));
+	served_start(served, NULL, 0);
+	if (!raw_open_freezable(&b->raw, served, "busy")) {
+		served_stop(served);
+		return false;
+	}
+	b->looking = b->raw;
+	b->raw.view = -1;
+	assert_int_equal(pipe(b->stop), 0);
+	assert_int_equal(pthread_create(&b->looker, NULL, look_on, b), 0);
+	return true;
+}
+
+/* Into video memory by a fill, and locked there. */
+static void lock_in_video_memory(struct busy *b)
+{
+	struct client_context c;
+	void *data;
+
+	b->device = raw_device(&b->raw);
+	b->allocation = raw_allocate(&b->raw, b->device, WORDS * sizeof(uint64_t));
+	raw_context(&b->raw, b->device, &c);
+	while (atomic_load(&b->executed) < b->raw.answer.views)
+		sched_yield();
+	client_fill(&c, b->allocation, WORDS * sizeof(uint64_t), 0);
+	raw_render(&b->raw, &c);
+	assert_int_equal(raw_lock(&b->raw, b->device, b->allocation, &data), STATUS_SUCCESS);
+	while (atomic_load(&b->executed) < b->raw.answer.views)
+		sched_yield();
+	b->words = data;
+	assert_int_equal(pthread_create(&b->writer, NULL, write_on, b), 0);
+}
+
+static void end(struct busy *b, struct served *served)
+{
+	atomic_store(&b->enough, true);
+	pthread_join(b->writer, NULL);
+	uint64_t stored = atomic_load(&b->stored);
+	for (uint64_t i = stored > WORDS ? stored - WORDS : 0; i < stored; i++)
+		assert_int_equal(b->words[i % WORDS], i + 1);
+	printf("# %llu stores\n", (unsigned long long)stored);
+	assert_int_equal(write(b->stop[1], "", 1), 1);
+	pthread_join(b->looker, NULL);
+	close(b->stop[0]);
+	close(b->stop[1]);
+	b->raw.view = b->looking.view;
+	raw_farewell(&b->raw);
+	served_stop(served);
+}
+
+static vmm_status power(struct served *served, uint32_t state)
+{
+	return vidmm_adapter_set_power(served->client.adapter, state, VIDMM_SLEEP_STANDBY);
+}
+
+static void no_store_is_lost_when_content_moves(void **state)
+{
+	struct served served;
+	struct busy b;
+	uint32_t moves = 0;
+
+	(void)state;
+	if (!begin(&b, &served))
+		skip();
+	lock_in_video_memory(&b);
+	for (uint32_t i = 0; i < MOVES; i++) {
+		say_something(&b);
+		say_something(&b);
+		uint64_t before = atomic_load(&b.executed);
+		assert_int_equal(power(&served, VIDMM_POWER_D3), 0);
+		await_stores(&b, WORDS);
+		say_something(&b);
+		say_something(&b);
+		assert_int_equal(power(&served, VIDMM_POWER_D0), 0);
+		await_stores(&b, WORDS);
+		moves += atomic_load(&b.executed) > before;
+	}
+	assert_true(moves > 0);
+	end(&b, &served);
+}
+
+/* It has executed the mapping, but nobody has heard of that: power goes on only after it was heard. */
+static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
+{
+	struct served served;
+	struct busy b;
+
+	(void)state;
+	if (!begin(&b, &served))
+		skip();
+	lock_in_video_memory(&b);
+	await_stores(&b, WORDS);
+	assert_true(power(&served, VIDMM_POWER_D3) < 0);
+	await_stores(&b, WORDS);
+	say_something(&b);
+	assert_int_equal(power(&served, VIDMM_POWER_D3), 0);
+	await_stores(&b, WORDS);
+	assert_int_equal(power(&served, VIDMM_POWER_D0), 0);
+	end(&b, &served);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_store_is_lost_when_content_moves),
+		cmocka_unit_test(what_is_not_known_to_be_mapped_is_not_moved),
+	};
+
+	return cmocka_run_group_tests_name("serve: freeze", tests, NULL, NULL);
+}
