@@ -61,6 +61,14 @@ static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to, b
 	return VMM_OK;
 }
 
+vmm_status vmm_private_clear_slowly(struct vmm_memory *memory, const struct vmm_segment *segment,
+				    uint64_t offset, uint64_t size_bytes)
+{
+	uint64_t from = segment->cpu_offset + offset;
+
+	return segment->cpu_memory ? clear(memory, from, from + size_bytes, false) : VMM_OK;
+}
+
 /* What is laid over the range hides it from whoever still reads what was there, whosesoever that is. */
 static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
 				uint64_t offset, uint64_t size_bytes, bool wait)

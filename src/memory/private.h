@@ -28,6 +28,17 @@ static inline vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm
 		       ? VMM_OK
 		       : vmm_private_enter_slowly(memory, instance, offset, wait);
 }
+/* That range of a segment is somebody's who is no instance: nothing private is there afterwards. VMM_PENDING: as above. */
+vmm_status vmm_private_clear_slowly(struct vmm_memory *memory, const struct vmm_segment *segment,
+				    uint64_t offset, uint64_t size_bytes);
+static inline vmm_status vmm_private_clear(struct vmm_memory *memory,
+					   const struct vmm_segment *segment, uint64_t offset,
+					   uint64_t size_bytes)
+{
+	return vmm_likely(vmm_list_empty(&memory->privates))
+		       ? VMM_OK
+		       : vmm_private_clear_slowly(memory, segment, offset, size_bytes);
+}
 /*
  * The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: what lies there, or
  * NULL.

@@ -6,6 +6,7 @@
  * timeline. What is not idle yet is for the caller to wait for.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 /* A retired instance that nothing names any more: the next lock that takes it does so with Discard (REN-15). */
 static bool content_is_dead(const struct vmm_instance *instance)
@@ -261,6 +262,11 @@ vmm_status vmm_residency_take_room(struct vmm_memory *memory, struct vmm_segment
 	if (request->size_bytes > segment->capacity_bytes)
 		return VMM_NO_VIDEO_MEMORY;
 	vmm_status status = vmm_room_find(&search, room);
+	if (status == VMM_OK) {
+		status = vmm_private_clear(memory, segment, room->offset, request->size_bytes);
+		if (status != VMM_OK)
+			vmm_segment_free(memory, segment, room->node);
+	}
 	return status == VMM_NO_VIDEO_MEMORY && search.blocked ? VMM_PENDING : status;
 }
 

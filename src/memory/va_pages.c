@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages that are no allocation's, at GPU virtual addresses of the system's choice: those in which the values of monitored fences
- * lie (MFN-04). They have bus addresses for as long; clients can neither map into such a range nor free it.
+ * lie (MFN-04), so what a GPU stores there is in the word that the CPU reads (MFN-05). They have bus addresses for as long; clients can neither map into such a range nor free it.
  */
 #include "memory/va_private.h"
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include <vidmm/serve.h>
+#include "doors/kmt/kmt.h" /* the functions of this process, whoever is connected to */
 #include "host/host_private.h"
 #include "packet/packet.h"
 #include "serve/views.h"

@@ -287,6 +287,11 @@ void apart_close(struct apart_viewer *viewer, struct client_device *device)
 	apart_end(viewer);
 }
 
+void apart_abandon(struct vidmm_process *process)
+{
+	vmm_process_abandon(process);
+}
+
 /* ---- every process of a test ---- */
 
 vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name,

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "host/host_private.h"
 #include "support/apart.h"
 
 struct waiter {
@@ -36,7 +35,7 @@ static void lock_05_a_lock_of_who_is_gone_comes_back(void **state)
 					     &v.thread),
 			 0);
 	vidmm_settle(w.client.host);
-	vmm_process_abandon(w.device.process);
+	apart_abandon(w.device.process);
 	vidmm_thread_join(v.thread);
 	assert_int_equal(v.result, D3DDDIERR_DEVICEREMOVED);
 	assert_int_equal(client_try_lock(&w.device, &a, 0, &data), D3DDDIERR_DEVICEREMOVED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whoever made a process's calls is gone: those that wait come back, none waits any more, and then the process can be closed. */
-#include "host/host_private.h" /* before d3dkmthk.h, see kmt.h */
-
 #include "sync_world.h"
+
+#include "support/apart.h"
 
 struct key_waiter {
 	struct vidmm_process *process;
@@ -53,7 +53,7 @@ static void shr_33_waits_of_who_is_gone_come_back(void **state)
 	theirs.device = s.other_device;
 	sync_waiter_start(&s, &theirs, made.hSyncObject, 1);
 
-	vmm_process_abandon(s.process);
+	apart_abandon(s.process);
 	assert_int_equal(sync_waiter_join(&mine), STATUS_CANCELLED);
 	vidmm_thread_join(key.thread);
 	assert_int_equal(key.result, STATUS_CANCELLED);
