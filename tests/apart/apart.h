@@ -13,16 +13,21 @@
 
 #define APART_HANG_MS 60000
 
-/* Memory that a sanitizer keeps is not the host's. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define APART_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define APART_SANITIZED 1
+/* Memory that a sanitizer keeps is not the host's; that of threads knows no threads that are made after a fork. */
+#if defined(__has_feature)
+#define APART_IS_BUILT(feature) __has_feature(feature)
+#else
+#define APART_IS_BUILT(feature) 0
 #endif
+#if defined(__SANITIZE_THREAD__) || APART_IS_BUILT(thread_sanitizer)
+#define APART_THREADS_SANITIZED 1
+#else
+#define APART_THREADS_SANITIZED 0
 #endif
-#ifndef APART_SANITIZED
-#define APART_SANITIZED 0
+#if defined(__SANITIZE_ADDRESS__) || APART_IS_BUILT(address_sanitizer)
+#define APART_SANITIZED 1
+#else
+#define APART_SANITIZED APART_THREADS_SANITIZED
 #endif
 
 /* Exit codes of apart_client. */

@@ -5,17 +5,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "client.h"
 
+void apart_end(int code)
+{
+	fflush(NULL);
+	/* ThreadSanitizer would have every thread joined first. */
+	syscall(SYS_exit_group, code);
+	abort();
+}
+
 void apart_failed(const char *what, HRESULT status)
 {
 	if (status == D3DDDIERR_DEVICEREMOVED || status == (HRESULT)STATUS_DEVICE_REMOVED)
-		exit(APART_REMOVED);
+		apart_end(APART_REMOVED);
 	fprintf(stderr, "# client %d: %s: 0x%08" PRIx32 "\n", (int)getpid(), what,
 		(uint32_t)status);
-	exit(1);
+	apart_end(1);
 }
 
 void apart_open(struct apart_device *d, const char *socket, const char *name, uint32_t adapter)
@@ -43,7 +52,7 @@ void apart_say(void)
 {
 	/* Nobody need listen. */
 	if (write(1, ".", 1) != 1 && errno != EAGAIN)
-		exit(APART_DONE);
+		apart_end(APART_DONE);
 }
 
 bool apart_told_to_end(void)

@@ -28,6 +28,9 @@ void apart_wait_for_end(void);
 /* Ends the program: APART_REMOVED for what a call answers without a host, else with a message and 1. */
 void apart_failed(const char *what, HRESULT status) __attribute__((noreturn));
 
+/* Ends the program in the middle of things, with whatever threads there are. */
+void apart_end(int code) __attribute__((noreturn));
+
 /* The modes; each returns the exit code. */
 int apart_load(const char *socket, const char *seed);
 int apart_hold(const char *socket, const char *argument);

@@ -85,7 +85,7 @@ static void check(struct load *l, struct slot *slot, const uint32_t *words)
 				"# load %d: word %u of slot %u (%u bytes) is 0x%08x, not 0x%08x\n",
 				(int)getpid(), i, (uint32_t)(slot - l->slots), slot->bytes,
 				words[i], word(slot->tag, i));
-			exit(APART_WRONG);
+			apart_end(APART_WRONG);
 		}
 }
 
@@ -108,7 +108,7 @@ static void allocate(struct load *l, struct slot *slot)
 	for (uint32_t i = 0; i < slot->bytes / 4; i++)
 		if (words[i]) {
 			fprintf(stderr, "# load: new memory is not zero but 0x%08x\n", words[i]);
-			exit(APART_WRONG);
+			apart_end(APART_WRONG);
 		}
 	slot->tag = new_tag(l);
 	fill(slot, words);
@@ -207,7 +207,7 @@ static void copy(struct load *l, struct slot *from, struct slot *to)
 		if (words[i] != expected) {
 			fprintf(stderr, "# load: word %u after a copy is 0x%08x, not 0x%08x\n", i,
 				words[i], expected);
-			exit(APART_WRONG);
+			apart_end(APART_WRONG);
 		}
 	}
 	to->tag = new_tag(l);
@@ -298,11 +298,11 @@ static void look_at_something(void)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (words == MAP_FAILED)
-		exit(1);
+		apart_end(1);
 	words[100] = MAGIC << 16 | 100;
 	words[101] = 1u << 10;
 	if (look_around() != 1)
-		exit(1);
+		apart_end(1);
 	munmap(words, 4096);
 }
 
@@ -314,7 +314,7 @@ static void find_nothing(void)
 		return;
 	fprintf(stderr, "# load %d: words of program %u are mapped into it\n", (int)getpid(),
 		found);
-	exit(APART_WRONG);
+	apart_end(APART_WRONG);
 }
 
 int apart_load(const char *socket, const char *seed)

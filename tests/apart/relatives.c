@@ -35,7 +35,7 @@ static void check(bool good, const char *what)
 	if (good)
 		return;
 	fprintf(stderr, "# relatives %d: not so: %s\n", (int)getpid(), what);
-	exit(1);
+	apart_end(1);
 }
 
 /* ---- what they tell each other ---- */
