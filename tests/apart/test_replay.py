@@ -85,7 +85,7 @@ def a_recording_is_played_against_a_host_and_every_content_is_right():
 
 @test
 def a_recorded_program_finds_its_contents_in_little_video_memory():
-    with Host(vram='24M') as host:
+    with Host(vram='96M') as host:
         result = clean(host.replay('--verify', 'stamps', '--json', EXAMPLE))
     assert result['verify_errors'] == 0 and result['blocks_checked'] > 5000, result
     assert host.process.returncode == 0, host.lines
