@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Every header of ours compiles alone, as C11; the public ones as C++17 too. Prints TAP.
 
-    headers.py ROOT COMPILER [ARG...]
+    headers.py ROOT GENERATED COMPILER [ARG...]
+
+GENERATED is the folder of the headers that are made when building.
 """
 
 import os
@@ -23,15 +25,15 @@ def headers(root):
                     yield os.path.relpath(os.path.join(where, name), root)
 
 
-def compiles(root, compiler, language, header):
-    command = compiler + FLAGS + language + ['-']
+def compiles(root, generated, compiler, language, header):
+    command = compiler + FLAGS + ['-I' + generated] + language + ['-']
     run = subprocess.run(command, cwd=root, input=f'#include "{os.path.join(root, header)}"\n',
                          capture_output=True, text=True, check=False)
     return run.returncode == 0, run.stderr
 
 
 def main(arguments):
-    root, compiler = arguments[0], arguments[1:]
+    root, generated, compiler = arguments[0], arguments[1], arguments[2:]
     cpp = {'gcc': 'g++', 'cc': 'g++', 'clang': 'clang++'}.get(os.path.basename(compiler[-1]))
     cases = [(header, compiler, ['-std=c11', '-x', 'c']) for header in headers(root)]
     if cpp and shutil.which(cpp):
@@ -39,7 +41,7 @@ def main(arguments):
     print(f'1..{len(cases)}')
     failed = 0
     for number, (header, command, language) in enumerate(cases, 1):
-        good, text = compiles(root, command, language, header)
+        good, text = compiles(root, generated, command, language, header)
         failed += not good
         for line in text.splitlines() if not good else []:
             print(f'# {line}')
