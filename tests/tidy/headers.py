@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-FLAGS = ['-fsyntax-only', '-Wall', '-Wextra', '-Werror', '-Iinclude', '-Iinclude/wddm', '-Isrc', '-Itests']
+FLAGS = ['-fsyntax-only', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-Iinclude', '-Iinclude/wddm', '-Isrc', '-Itests']
 PUBLIC = os.path.join('include', 'vidmm')
 
 
