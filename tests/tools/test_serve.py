@@ -79,7 +79,10 @@ def both_signals_end_it_with_strangers_connected(folder):
         clients = [connect(path) for _ in range(5)]
         server.end(number)
         for client in clients:
-            assert client.recv(1) == b''
+            try:
+                assert client.recv(1) == b''
+            except ConnectionResetError:
+                pass  # it was still in the queue of those to be accepted
             client.close()
 
 

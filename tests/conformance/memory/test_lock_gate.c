@@ -18,7 +18,7 @@
 #include "object/live.h"
 #include "object/object.h"
 
-enum { TIMES = 1000 };
+enum { TIMES = 1000, FAULTS_MAX = 16 };
 
 /* ---- the calls that must be cheap ---- */
 
@@ -227,6 +227,22 @@ static uint64_t page_faults(void)
 	return (uint64_t)(usage.ru_minflt + usage.ru_majflt);
 }
 
+/* No lock makes a system call. */
+static uint64_t faults_of_locks(struct locks *l)
+{
+	assert_true(watch_system_calls());
+	uint64_t faults = page_faults();
+	system_calls = 0;
+	selector = 1;
+	unsigned wrong = all_of_them(l, TIMES);
+	selector = 0;
+	faults = page_faults() - faults;
+	stop_watching();
+	assert_int_equal(wrong, 0);
+	assert_int_equal(system_calls, 0);
+	return faults;
+}
+
 static void locks_make_no_system_call_and_take_no_page_fault(void **state)
 {
 	struct locks l = {0};
@@ -242,17 +258,11 @@ static void locks_make_no_system_call_and_take_no_page_fault(void **state)
 
 	locks_start(&l, state);
 	assert_int_equal(all_of_them(&l, 4), 0);
-	assert_true(watch_system_calls());
-	uint64_t faults = page_faults();
-	system_calls = 0;
-	selector = 1;
-	unsigned wrong = all_of_them(&l, TIMES);
-	selector = 0;
-	faults = page_faults() - faults;
-	stop_watching();
-	assert_int_equal(wrong, 0);
-	assert_int_equal(system_calls, 0);
-	assert_true(faults < 16); /* of the program's own; a fault each would be thousands */
+	/* The system may take pages of the program back at any time: not three times running. */
+	uint64_t faults = UINT64_MAX;
+	for (uint32_t attempt = 0; attempt < 3 && faults >= FAULTS_MAX; attempt++)
+		faults = faults_of_locks(&l);
+	assert_true(faults < FAULTS_MAX); /* of the program's own; a fault each would be thousands */
 	locks_stop(&l);
 }
 
