@@ -411,6 +411,7 @@ static const char *const different[] = {
 	"alf_38_a_section_is_memory_to_read_and_write",
 	/* A program that disconnects while its threads are inside calls (include/vidmm/client.h). */
 	"who_comes_too_late_finds_a_dead_handle",
+	"mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it",
 	/* A list that is longer than any is not sent: the host says what it says of none. */
 	"lock_18_long_page_lists_are_taken_as_they_are",
 	/* Looks where the miniport got its data, which have gone with the request. */
