@@ -178,7 +178,7 @@ static int open_userfault(void)
 	return fd;
 }
 
-static void say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault);
+static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault);
 
 bool raw_open_freezable(struct raw *raw, struct served *served, const char *name)
 {
@@ -188,7 +188,7 @@ bool raw_open_freezable(struct raw *raw, struct served *served, const char *name
 		return false;
 	memset(raw, 0, sizeof(*raw));
 	raw->served = served;
-	say_hello(raw, name, 1024 * MIB, userfault);
+	assert_true(say_hello(raw, name, 1024 * MIB, userfault));
 	return true;
 }
 
@@ -196,11 +196,27 @@ void raw_open_with(struct raw *raw, struct served *served, const char *name, uin
 {
 	memset(raw, 0, sizeof(*raw));
 	raw->served = served;
-	say_hello(raw, name, window_bytes, -1);
+	assert_true(say_hello(raw, name, window_bytes, -1));
 }
 
-static void say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
+bool raw_try_open(struct raw *raw, struct served *served, const char *name)
 {
+	memset(raw, 0, sizeof(*raw));
+	raw->served = served;
+	bool welcome = say_hello(raw, name, MIB, -1);
+	if (!welcome)
+		raw_close(raw);
+	return welcome;
+}
+
+/* False: it is turned away. */
+static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
+{
+	union {
+		struct vmm_message_head head;
+		struct vmm_message_welcome welcome;
+		struct vmm_message_refused refused;
+	} answer;
 	int pair[2], fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	uint32_t count;
 
@@ -225,10 +241,13 @@ static void say_hello(struct raw *raw, const char *name, uint64_t window_bytes, 
 	assert_true(raw_send(raw->channel, &hello, sizeof(hello), NULL, 0, given,
 			     hello.head.descriptors));
 	close(pair[1]);
-	assert_int_equal(
-		raw_receive(raw->channel, &raw->welcome, sizeof(raw->welcome), fds, &count),
-		sizeof(raw->welcome));
-	assert_int_equal(raw->welcome.head.kind, VMM_MESSAGE_WELCOME);
+	size_t bytes = (size_t)raw_receive(raw->channel, &answer, sizeof(answer), fds, &count);
+	if (bytes == sizeof(answer.refused) && answer.head.kind == VMM_MESSAGE_REFUSED)
+		return false;
+	assert_int_equal(bytes, sizeof(answer.welcome));
+	assert_int_equal(answer.head.kind, VMM_MESSAGE_WELCOME);
+	raw->welcome = answer.welcome;
+	return true;
 }
 
 void raw_close(struct raw *raw)

@@ -51,6 +51,8 @@ struct raw {
 /* One end of a socketpair; the other is the server's. */
 int raw_socket(struct served *served);
 void raw_open(struct raw *raw, struct served *served, const char *name);
+/* False: the host turned it away. */
+bool raw_try_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
 /* With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us, and nothing is open. */
 bool raw_open_freezable(struct raw *raw, struct served *served, const char *name);

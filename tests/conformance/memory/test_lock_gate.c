@@ -262,7 +262,8 @@ static void locks_make_no_system_call_and_take_no_page_fault(void **state)
 	uint64_t faults = UINT64_MAX;
 	for (uint32_t attempt = 0; attempt < 3 && faults >= FAULTS_MAX; attempt++)
 		faults = faults_of_locks(&l);
-	assert_true(faults < FAULTS_MAX); /* of the program's own; a fault each would be thousands */
+	assert_true(faults <
+		    FAULTS_MAX); /* of the program's own; a fault each would be thousands */
 	locks_stop(&l);
 }
 
