@@ -28,6 +28,8 @@ struct vmm_va_map_request {
 	uint64_t reserved;             /* what must be 0, or-ed */
 	uint64_t address, fence_value; /* out */
 };
+/* What a client asks for, of its argument copied in; both doors have the same. */
+struct vmm_va_map_request vmm_va_map_request_of(const D3DDDI_MAPGPUVIRTUALADDRESS *args);
 /* STATUS_PENDING: effective once the queue's fence has reached fence_value (VA-08). */
 NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *request) VMM_MUST_CHECK;
 
@@ -38,6 +40,8 @@ struct vmm_va_reserve_request {
 	uint64_t driver_protection;
 	uint64_t address, fence_value; /* out */
 };
+struct vmm_va_reserve_request vmm_va_reserve_request_of(
+	const D3DDDI_RESERVEGPUVIRTUALADDRESS *args);
 NTSTATUS vmm_va_reserve(struct vmm_device *device,
 			struct vmm_va_reserve_request *request) VMM_MUST_CHECK;
 /* The same without a queue: it is effective when the call comes back. */

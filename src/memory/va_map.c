@@ -264,6 +264,20 @@ static NTSTATUS check_map(const struct order *o, const struct vmm_va_map_request
 	return check_zero(o);
 }
 
+struct vmm_va_map_request vmm_va_map_request_of(const D3DDDI_MAPGPUVIRTUALADDRESS *args)
+{
+	return (struct vmm_va_map_request){.queue = args->hPagingQueue,
+					   .allocation = args->hAllocation,
+					   .base = args->BaseAddress,
+					   .minimum = args->MinimumAddress,
+					   .maximum = args->MaximumAddress,
+					   .offset_pages = args->OffsetInPages,
+					   .size_pages = args->SizeInPages,
+					   .protection = args->Protection.Value,
+					   .driver_protection = args->DriverProtection,
+					   .reserved = args->Reserved0 | args->Reserved1};
+}
+
 NTSTATUS vmm_va_map(struct vmm_device *device, struct vmm_va_map_request *r)
 {
 	struct order o = {.va = device->va,
@@ -329,6 +343,17 @@ static NTSTATUS reserve(struct vmm_va *va, struct vmm_device *device,
 		r->fence_value = o.fence_value;
 	}
 	return status;
+}
+
+struct vmm_va_reserve_request vmm_va_reserve_request_of(const D3DDDI_RESERVEGPUVIRTUALADDRESS *args)
+{
+	return (struct vmm_va_reserve_request){.queue = args->hPagingQueue,
+					       .base = args->BaseAddress,
+					       .minimum = args->MinimumAddress,
+					       .maximum = args->MaximumAddress,
+					       .size = args->Size,
+					       .type = (uint32_t)args->ReservationType,
+					       .driver_protection = args->DriverProtection};
 }
 
 NTSTATUS vmm_va_reserve(struct vmm_device *device, struct vmm_va_reserve_request *request)

@@ -101,6 +101,9 @@ struct vmm_command_request {
 	uint32_t primaries[VMM_PRIMARIES_MAX]; /* handles of what is displayed and written */
 	uint32_t primary_count;
 };
+/* SUB-26; and of that what is built: one context. */
+NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,
+					  uint32_t object, uint32_t count) VMM_MUST_CHECK;
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				  const struct vmm_command_request *request) VMM_MUST_CHECK;
 /* VA-10, address.c: beside the context; it may wait for room in the queue. */

@@ -82,6 +82,22 @@ void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
 	dma->split = false;
 }
 
+NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,
+					  uint32_t object, uint32_t count)
+{
+	if (count == 1)
+		return STATUS_SUCCESS;
+	if (!count || count > VMM_BROADCAST_MAX) {
+		vmm_finding(observe, "SUB-26", process, object,
+			    "submit command to %u contexts: it is for 1 to %u", count,
+			    VMM_BROADCAST_MAX);
+		return STATUS_INVALID_PARAMETER;
+	}
+	vmm_reason(observe, STATUS_NOT_SUPPORTED, process, object,
+		   "SUB-26: submit command to %u contexts: more than one is not built", count);
+	return STATUS_NOT_SUPPORTED;
+}
+
 NTSTATUS vmm_sched_submit_command(struct vmm_context *context,
 				  const struct vmm_command_request *request)
 {

@@ -11,16 +11,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTMapGpuVirtualAddress(D3DDDI_MAPGPUVIRTUALADDRESS
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTMapGpuVirtualAddress", "no argument");
 	D3DDDI_MAPGPUVIRTUALADDRESS args = *pData;
-	struct vmm_va_map_request request = {.queue = args.hPagingQueue,
-					     .allocation = args.hAllocation,
-					     .base = args.BaseAddress,
-					     .minimum = args.MinimumAddress,
-					     .maximum = args.MaximumAddress,
-					     .offset_pages = args.OffsetInPages,
-					     .size_pages = args.SizeInPages,
-					     .protection = args.Protection.Value,
-					     .driver_protection = args.DriverProtection,
-					     .reserved = args.Reserved0 | args.Reserved1};
+	struct vmm_va_map_request request = vmm_va_map_request_of(&args);
 	NTSTATUS status = vmm_kmt_enter_queue(&call, args.hPagingQueue,
 					      VIDMM_DOOR_GPU_VIRTUAL_ADDRESS, false);
 	if (NT_SUCCESS(status))
@@ -59,13 +50,7 @@ KMT_API NTSTATUS APIENTRY D3DKMTReserveGpuVirtualAddress(D3DDDI_RESERVEGPUVIRTUA
 	if (!pData)
 		return vmm_kmt_refuse("D3DKMTReserveGpuVirtualAddress", "no argument");
 	D3DDDI_RESERVEGPUVIRTUALADDRESS args = *pData;
-	struct vmm_va_reserve_request request = {.queue = args.hPagingQueue,
-						 .base = args.BaseAddress,
-						 .minimum = args.MinimumAddress,
-						 .maximum = args.MaximumAddress,
-						 .size = args.Size,
-						 .type = (uint32_t)args.ReservationType,
-						 .driver_protection = args.DriverProtection};
+	struct vmm_va_reserve_request request = vmm_va_reserve_request_of(&args);
 	NTSTATUS status = vmm_kmt_begin(&call, VIDMM_DOOR_GPU_VIRTUAL_ADDRESS);
 	if (NT_SUCCESS(status) && !is_queue(call.process, args.hPagingQueue)) {
 		status = reserve_on_adapter(&call, args.hAdapter, &request);
@@ -157,24 +142,6 @@ KMT_API NTSTATUS APIENTRY D3DKMTCreateContextVirtual(D3DKMT_CREATECONTEXTVIRTUAL
 			     args.NodeOrdinal, args.Flags.Value);
 }
 
-/* SUB-26; and of that what is built: one context. */
-static NTSTATUS check_contexts(const struct vmm_kmt_call *call, uint32_t count)
-{
-	struct vmm_observe *observe = call->process->world->observe;
-
-	if (count == 1)
-		return STATUS_SUCCESS;
-	if (!count || count > VMM_BROADCAST_MAX) {
-		vmm_finding(observe, "SUB-26", call->process->id, 0,
-			    "submit command to %u contexts: it is for 1 to %u", count,
-			    VMM_BROADCAST_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
-	vmm_reason(observe, STATUS_NOT_SUPPORTED, call->process->id, 0,
-		   "SUB-26: submit command to %u contexts: more than one is not built", count);
-	return STATUS_NOT_SUPPORTED;
-}
-
 static NTSTATUS submit(struct vmm_context *context, const D3DKMT_SUBMITCOMMAND *args)
 {
 	struct vmm_command_request request = {.commands = args->Commands,
@@ -206,7 +173,9 @@ KMT_API NTSTATUS APIENTRY D3DKMTSubmitCommand(const D3DKMT_SUBMITCOMMAND *pData)
 	NTSTATUS status =
 		vmm_kmt_enter_context(&call, args.BroadcastContext[0], VIDMM_DOOR_RENDER, &context);
 	if (call.process) {
-		NTSTATUS counted = check_contexts(&call, args.BroadcastContextCount);
+		NTSTATUS counted = vmm_sched_check_command_contexts(call.process->world->observe,
+								    call.process->id, 0,
+								    args.BroadcastContextCount);
 
 		status = NT_SUCCESS(counted) ? status : counted;
 	}

@@ -19,16 +19,7 @@ static HRESULT APIENTRY map(HANDLE device, D3DDDI_MAPGPUVIRTUALADDRESS *data)
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_MAPGPUVIRTUALADDRESS args = *data;
-	struct vmm_va_map_request request = {.queue = args.hPagingQueue,
-					     .allocation = args.hAllocation,
-					     .base = args.BaseAddress,
-					     .minimum = args.MinimumAddress,
-					     .maximum = args.MaximumAddress,
-					     .offset_pages = args.OffsetInPages,
-					     .size_pages = args.SizeInPages,
-					     .protection = args.Protection.Value,
-					     .driver_protection = args.DriverProtection,
-					     .reserved = args.Reserved0 | args.Reserved1};
+	struct vmm_va_map_request request = vmm_va_map_request_of(&args);
 	status = vmm_va_map(call.device, &request);
 	if (NT_SUCCESS(status)) {
 		data->VirtualAddress = request.address;
@@ -45,13 +36,7 @@ static HRESULT APIENTRY reserve(HANDLE device, D3DDDI_RESERVEGPUVIRTUALADDRESS *
 	if (!NT_SUCCESS(status))
 		return vmm_umd_leave(&call, status, 0, 0, 0);
 	D3DDDI_RESERVEGPUVIRTUALADDRESS args = *data;
-	struct vmm_va_reserve_request request = {.queue = args.hPagingQueue,
-						 .base = args.BaseAddress,
-						 .minimum = args.MinimumAddress,
-						 .maximum = args.MaximumAddress,
-						 .size = args.Size,
-						 .type = (uint32_t)args.ReservationType,
-						 .driver_protection = args.DriverProtection};
+	struct vmm_va_reserve_request request = vmm_va_reserve_request_of(&args);
 	status = vmm_va_reserve(call.device, &request);
 	if (NT_SUCCESS(status)) {
 		data->VirtualAddress = request.address;
@@ -131,25 +116,6 @@ static HRESULT APIENTRY create_context(HANDLE device, D3DDDICB_CREATECONTEXTVIRT
 	return vmm_umd_leave(&call, status, 0, args.NodeOrdinal, args.Flags.Value);
 }
 
-/* SUB-26; and of that what is built: one context. */
-static NTSTATUS check_contexts(const struct vmm_umd_call *call, uint32_t count)
-{
-	const struct vmm_device *device = call->device;
-
-	if (count == 1)
-		return STATUS_SUCCESS;
-	if (!count || count > VMM_BROADCAST_MAX) {
-		vmm_finding(device->adapter->observe, "SUB-26", device->process->id, device->handle,
-			    "submit command to %u contexts: it is for 1 to %u", count,
-			    VMM_BROADCAST_MAX);
-		return STATUS_INVALID_PARAMETER;
-	}
-	vmm_reason(device->adapter->observe, STATUS_NOT_SUPPORTED, device->process->id,
-		   device->handle,
-		   "SUB-26: submit command to %u contexts: more than one is not built", count);
-	return STATUS_NOT_SUPPORTED;
-}
-
 /* The members used, read once. */
 static NTSTATUS submit(struct vmm_context *context, const D3DDDICB_SUBMITCOMMAND *data)
 {
@@ -182,7 +148,9 @@ static HRESULT APIENTRY submit_command(HANDLE device, const D3DDDICB_SUBMITCOMMA
 
 	if (!call.device || !data)
 		return vmm_umd_leave(&call, STATUS_INVALID_PARAMETER, 0, 0, 0);
-	NTSTATUS counted = check_contexts(&call, data->BroadcastContextCount);
+	NTSTATUS counted = vmm_sched_check_command_contexts(
+		call.device->adapter->observe, call.device->process->id, call.device->handle,
+		data->BroadcastContextCount);
 	if (NT_SUCCESS(counted) && !context) {
 		vmm_finding(call.device->adapter->observe, "SUB-26", call.device->process->id,
 			    call.device->handle,
