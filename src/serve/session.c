@@ -191,7 +191,8 @@ static void adopt(struct vmm_session *session, struct vmm_channel *channel)
 
 /* ---- coming ---- */
 
-static bool welcome(const struct vmm_channel *channel)
+/* 0, or an errno. */
+static int welcome(const struct vmm_channel *channel)
 {
 	const struct vmm_session *session = channel->session;
 	const struct vmm_message_welcome message = {
@@ -202,7 +203,35 @@ static bool welcome(const struct vmm_channel *channel)
 		.channels_max = channel->server->options.limits.channels,
 	};
 
-	return !vmm_message_send(channel->fd, &message, sizeof(message), NULL, NULL, 0);
+	return vmm_message_send(channel->fd, &message, sizeof(message), NULL, NULL, 0);
+}
+
+/* Its going is told from now on. */
+static bool watch(const struct vmm_session *session, const struct vmm_channel *channel)
+{
+	int deaths = session->server->deaths;
+
+	return vmm_serve_watch(deaths, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
+			       session->number << 1) &&
+	       vmm_serve_watch(deaths, EPOLL_CTL_ADD, session->views.config.socket,
+			       EPOLLRDHUP | EPOLLONESHOT, session->number << 1 | 1);
+}
+
+/* NULL: it has its welcome. */
+static const char *receive_client(const struct vmm_session *session,
+				  const struct vmm_channel *channel)
+{
+	if (!watch(session, channel))
+		return "is cut off: the host cannot watch it";
+	switch (welcome(channel)) {
+	case 0:
+		return NULL;
+	case EPIPE:
+	case ECONNRESET:
+		return "has gone before it was welcome";
+	default:
+		return "is cut off: it does not read its welcome";
+	}
 }
 
 static bool is_userfault(int fd)
@@ -361,15 +390,10 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	}
 	vmm_serve_log(server, "client %u came: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
-	if (!vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, channel->fd, EPOLLRDHUP | EPOLLONESHOT,
-			     session->number << 1) ||
-	    !vmm_serve_watch(server->deaths, EPOLL_CTL_ADD, session->views.config.socket,
-			     EPOLLRDHUP | EPOLLONESHOT, session->number << 1 | 1) ||
-	    !welcome(channel)) {
-		vmm_session_end(session, "cut off: it cannot be served");
-		return false;
-	}
-	return true;
+	why = receive_client(session, channel);
+	if (why)
+		vmm_session_end(session, why);
+	return !why;
 }
 
 bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
@@ -402,7 +426,7 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 		return refuse(channel->fd, status, "it has as many channels as it may have");
 	if (!vmm_ok(status))
 		return refuse(channel->fd, status, "there is no such session");
-	return welcome(channel);
+	return !welcome(channel);
 }
 
 /* ---- going ---- */

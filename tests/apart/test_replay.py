@@ -49,7 +49,9 @@ class Host:
         return sum(client['requests'] for client in report['clients'])
 
     def await_line(self, *words):
+        """Of what was not looked at yet; a client that is cut off is what no test here waits for."""
         while not all(word in self.lines[-1] for word in words):
+            assert 'cut off' not in self.lines[-1], self.lines
             self.lines.append(self.process.stderr.readline())
             assert self.lines[-1], self.lines
 

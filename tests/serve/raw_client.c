@@ -209,19 +209,11 @@ bool raw_try_open(struct raw *raw, struct served *served, const char *name)
 	return welcome;
 }
 
-/* False: it is turned away. */
-static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
+static void send_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
 {
-	union {
-		struct vmm_message_head head;
-		struct vmm_message_welcome welcome;
-		struct vmm_message_refused refused;
-	} answer;
-	int pair[2], fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
-	uint32_t count;
+	int pair[2];
 
 	raw->userfault = userfault;
-	raw->channel = raw_socket(raw->served);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	raw->view = pair[0];
 	raw->window_bytes = window_bytes;
@@ -241,6 +233,21 @@ static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, 
 	assert_true(raw_send(raw->channel, &hello, sizeof(hello), NULL, 0, given,
 			     hello.head.descriptors));
 	close(pair[1]);
+}
+
+/* False: it is turned away. */
+static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, int userfault)
+{
+	union {
+		struct vmm_message_head head;
+		struct vmm_message_welcome welcome;
+		struct vmm_message_refused refused;
+	} answer;
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count;
+
+	raw->channel = raw_socket(raw->served);
+	send_hello(raw, name, window_bytes, userfault);
 	size_t bytes = (size_t)raw_receive(raw->channel, &answer, sizeof(answer), fds, &count);
 	if (bytes == sizeof(answer.refused) && answer.head.kind == VMM_MESSAGE_REFUSED)
 		return false;
@@ -248,6 +255,18 @@ static bool say_hello(struct raw *raw, const char *name, uint64_t window_bytes, 
 	assert_int_equal(answer.head.kind, VMM_MESSAGE_WELCOME);
 	raw->welcome = answer.welcome;
 	return true;
+}
+
+void raw_open_briefly(struct served *served, const char *name)
+{
+	struct raw raw = {.served = served};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	raw.channel = pair[0];
+	send_hello(&raw, name, MIB, -1);
+	raw_close(&raw);
+	assert_int_equal(vidmm_server_connect(served->server, pair[1]), 0);
 }
 
 void raw_close(struct raw *raw)

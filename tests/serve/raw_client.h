@@ -56,6 +56,8 @@ bool raw_try_open(struct raw *raw, struct served *served, const char *name);
 void raw_open_with(struct raw *raw, struct served *served, const char *name, uint64_t window_bytes);
 /* With a userfaultfd, so that the host can freeze what it shows; false: the kernel has none for us, and nothing is open. */
 bool raw_open_freezable(struct raw *raw, struct served *served, const char *name);
+/* Says hello, and is gone before the host hears it. */
+void raw_open_briefly(struct served *served, const char *name);
 void raw_close(struct raw *raw); /* as a program that was killed */
 void raw_farewell(struct raw *raw);
 /* A further channel; what the server answered. -1: it refused, with *status. */

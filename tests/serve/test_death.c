@@ -187,6 +187,20 @@ static void a_client_asks_and_goes_at_once(void **state)
 	served_stop(&served);
 }
 
+/* Its hello comes and nobody is there any more; what is logged says so, as of every client that has gone. */
+static void a_client_goes_before_its_welcome(void **state)
+{
+	struct served served;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open_briefly(&served, "brief");
+	served_await(&served, "came: brief");
+	served_await(&served, "has gone");
+	served_await_clients(&served, 0);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_client_dies_in_a_lock_behind_the_gpu),
 		cmocka_unit_test(the_host_ends_with_clients_inside_calls),
 		cmocka_unit_test(a_client_asks_and_goes_at_once),
+		cmocka_unit_test(a_client_goes_before_its_welcome),
 	};
 
 	return cmocka_run_group_tests_name("serve: death", tests, NULL, NULL);
