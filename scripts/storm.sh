@@ -1,10 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # scripts/storm.sh [BUILD [ROUNDS [HOSTS [SEED]]]]: programs are killed under load, at moments that nobody chooses, and hosts with all their clients
-# (tests/apart/test_storm.c); a thousand and a hundred times unless said otherwise. The suite does the same for a few rounds.
+# (tests/apart/test_storm.c); a thousand and a hundred times unless said otherwise. Where there are recordings of a session (../shared/traces, or
+# VIDMM_TRACES) its programs are among them, in less memory than they want together; else those of the tests. The suite does the same for a few rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=build/${1:-gcc}/tests/apart
+build=build/${1:-gcc}
 seed=${4:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "seed $seed"
-exec "$build/test_apart_storm" "$build/apart_host" "$build/apart_client" "${2:-1000}" "${3:-100}" "$seed"
+traces=${VIDMM_TRACES:-../shared/traces}
+shopt -s nullglob
+recordings=("$traces"/session6-*.trace.zst)
+memory=(224 256)
+if [ "${#recordings[@]}" -eq 0 ]; then
+	recordings=(tests/replay/data/*.trace)
+	memory=(4 16)
+fi
+echo "seed $seed, ${memory[*]} MiB, ${#recordings[@]} recordings"
+exec "$build/tests/apart/test_apart_storm" "$build/tests/apart/apart_host" "$build/tests/apart/apart_client" "${2:-1000}" "${3:-100}" "$seed" \
+	"${memory[@]}" "$build/tools/vidmm/vidmm" "${recordings[@]}"

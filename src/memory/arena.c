@@ -9,34 +9,100 @@
 
 #include <string.h>
 
+/* Of one that was closed, with its bus addresses if they are enough; else a new one. */
+static struct vmm_arena *free_slot(struct vmm_memory *memory, uint64_t size_bytes)
+{
+	for (uint32_t i = 0; i < memory->arena_count; i++)
+		if (!memory->arenas[i].heap && memory->arenas[i].physical_bytes >= size_bytes)
+			return &memory->arenas[i];
+	if (memory->arena_count == VMM_ARENAS_MAX)
+		return NULL;
+	return &memory->arenas[memory->arena_count];
+}
+
+static void arena_close(struct vmm_memory *memory, struct vmm_arena *arena)
+{
+	memory->arena_bytes -= arena->memory.size_bytes;
+	vmm_nt_phys_remove(memory->adapter->world->nt, arena->physical);
+	vmm_os_memory_destroy(&arena->memory);
+	vmm_range_heap_destroy(arena->heap);
+	*arena = (struct vmm_arena){.physical = arena->physical,
+				    .physical_bytes = arena->physical_bytes};
+}
+
 static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index)
 {
-	struct vmm_arena *arena = &memory->arenas[memory->arena_count];
+	size_bytes = vmm_align_up(vmm_max_u64(size_bytes, VMM_ARENA_BYTES), (uint64_t)2 << 20);
+	struct vmm_arena *arena = free_slot(memory, size_bytes);
 	vmm_status status;
 
-	if (memory->arena_count == VMM_ARENAS_MAX)
+	if (!arena)
 		return VMM_NO_MEMORY;
-	memset(arena, 0, sizeof(*arena));
-	size_bytes = vmm_align_up(vmm_max_u64(size_bytes, VMM_ARENA_BYTES), (uint64_t)2 << 20);
 	status = vmm_range_heap_create(size_bytes, VMM_PAGE_SIZE, &arena->heap);
 	if (!vmm_ok(status))
 		return status;
 	status = vmm_os_memory_create(memory->adapter->os, "system memory", size_bytes,
 				      &arena->memory);
-	if (!vmm_ok(status)) {
-		vmm_range_heap_destroy(arena->heap);
-		return status;
+	if (!vmm_ok(status))
+		goto out_heap;
+	if (!arena->physical_bytes) {
+		arena->physical = vmm_nt_phys_reserve(memory->adapter->world->nt, size_bytes);
+		arena->physical_bytes = size_bytes;
 	}
-	arena->physical = vmm_nt_phys_reserve(memory->adapter->world->nt, size_bytes);
 	status = vmm_nt_phys_add(memory->adapter->world->nt, arena->physical, &arena->memory, 0,
 				 size_bytes);
-	if (!vmm_ok(status)) {
-		vmm_os_memory_destroy(&arena->memory);
-		vmm_range_heap_destroy(arena->heap);
-		return status;
-	}
-	*index = memory->arena_count++;
+	if (!vmm_ok(status))
+		goto out_memory;
+	*index = (uint32_t)(arena - memory->arenas);
+	if (*index == memory->arena_count)
+		memory->arena_count++;
+	memory->arenas_empty += *index > 0;
+	memory->arena_bytes += size_bytes;
 	return VMM_OK;
+
+out_memory:
+	vmm_os_memory_destroy(&arena->memory);
+out_heap:
+	vmm_range_heap_destroy(arena->heap);
+	arena->heap = NULL;
+	return status;
+}
+
+/*
+ * What nobody uses goes back to the system, once what is used would fill the rest by half only: so that ups and downs cost nothing. The engines of a
+ * dead adapter's miniport may still be anywhere.
+ */
+static void close_empty(struct vmm_memory *memory)
+{
+	if (atomic_load(&memory->adapter->removed))
+		return;
+	for (uint32_t i = memory->arena_count - 1; i > 0 && memory->arenas_empty; i--) {
+		struct vmm_arena *arena = &memory->arenas[i];
+
+		if (!arena->heap || arena->used_bytes)
+			continue;
+		if (memory->system_bytes > (memory->arena_bytes - arena->memory.size_bytes) / 2)
+			return;
+		arena_close(memory, arena);
+		memory->arenas_empty--;
+	}
+}
+
+static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
+{
+	memory->arenas_empty -= !arena->used_bytes && arena != memory->arenas;
+	arena->used_bytes += size_bytes;
+	memory->system_bytes += size_bytes;
+	memory->peak_system_bytes = vmm_max_u64(memory->peak_system_bytes, memory->system_bytes);
+}
+
+static void arena_unuse(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
+{
+	arena->used_bytes -= size_bytes;
+	memory->system_bytes -= size_bytes;
+	memory->arenas_empty += !arena->used_bytes && arena != memory->arenas;
+	if (vmm_unlikely(memory->arenas_empty))
+		close_empty(memory);
 }
 
 static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index,
@@ -126,13 +192,11 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 		memset(arena->memory.base + offset, 0,
 		       vmm_min_u64(size_bytes, arena->clean_from - offset));
 	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
-	arena->used_bytes += size_bytes;
 	backing->size_bytes = size_bytes;
 	backing->arena = index + 1;
 	backing->node = node;
 	backing->address = arena->memory.base + offset;
-	memory->system_bytes += size_bytes;
-	memory->peak_system_bytes = vmm_max_u64(memory->peak_system_bytes, memory->system_bytes);
+	arena_use(memory, arena, size_bytes);
 	return VMM_OK;
 }
 
@@ -201,8 +265,7 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
 	vmm_os_private_take(backing->own);
 	vmm_range_free(arena->heap, backing->node);
-	arena->used_bytes -= backing->size_bytes;
-	memory->system_bytes -= backing->size_bytes;
+	arena_unuse(memory, arena, backing->size_bytes);
 	vmm_account_refund(backing->account, backing->size_bytes);
 	vmm_account_put(backing->account);
 	memset(backing, 0, sizeof(*backing));
@@ -282,9 +345,8 @@ void vmm_arenas_finish(struct vmm_memory *memory)
 		struct vmm_arena *arena = &memory->arenas[i];
 
 		vmm_assert(arena->used_bytes == 0);
-		vmm_nt_phys_remove(memory->adapter->world->nt, arena->physical);
-		vmm_os_memory_destroy(&arena->memory);
-		vmm_range_heap_destroy(arena->heap);
+		if (arena->heap)
+			arena_close(memory, arena);
 	}
 	vmm_free(memory->arenas);
 }

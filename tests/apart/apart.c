@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,7 +29,7 @@ void apart_init(int count, char **arguments)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static void start(struct apart_program *program, const char *const *arguments)
+static void start(struct apart_program *program, const char *const *arguments, int errors)
 {
 	int in[2], out[2];
 	pid_t parent = getpid();
@@ -43,6 +44,8 @@ static void start(struct apart_program *program, const char *const *arguments)
 			_exit(127);
 		dup2(in[0], 0);
 		dup2(out[1], 1);
+		if (errors >= 0)
+			dup2(errors, 2);
 		execv(arguments[0], (char *const *)(uintptr_t)arguments);
 		_exit(127);
 	}
@@ -71,6 +74,22 @@ bool apart_read(struct apart_program *program, uint32_t count)
 		count -= (uint32_t)got;
 	}
 	return true;
+}
+
+void apart_skip(struct apart_program *program)
+{
+	struct pollfd ready = {.fd = program->out, .events = POLLIN};
+	char bytes[4096];
+
+	while (poll(&ready, 1, 0) == 1 && read(program->out, bytes, sizeof(bytes)) > 0)
+		;
+}
+
+bool apart_has_ended(struct apart_program *program)
+{
+	struct pollfd ended = {.fd = program->pidfd, .events = POLLIN};
+
+	return poll(&ended, 1, 0) == 1;
 }
 
 void apart_kill(struct apart_program *program)
@@ -110,7 +129,7 @@ void apart_start_again(struct apart *apart, uint64_t vram_kib, uint64_t aperture
 	snprintf(vram, sizeof(vram), "%llu", (unsigned long long)vram_kib);
 	snprintf(aperture, sizeof(aperture), "%llu", (unsigned long long)aperture_kib);
 	(void)unlink(apart->socket);
-	start(&apart->host, arguments);
+	start(&apart->host, arguments, -1);
 	assert_true(apart_read(&apart->host, 1));
 }
 
@@ -142,12 +161,31 @@ void apart_settle(struct apart *apart)
 	assert_true(apart_read(&apart->host, 1));
 }
 
+uint64_t apart_memory(struct apart *apart)
+{
+	uint64_t bytes = 0;
+
+	assert_int_equal(write(apart->host.in, "m", 1), 1);
+	assert_int_equal(read(apart->host.out, &bytes, sizeof(bytes)), sizeof(bytes));
+	return bytes;
+}
+
 void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
 		  const char *argument)
 {
 	const char *arguments[] = {client_program, mode, apart->socket, argument, NULL};
 
-	start(program, arguments);
+	start(program, arguments, -1);
+}
+
+void apart_player(struct apart *apart, struct apart_program *program, const char *vidmm,
+		  const char *recording, int errors)
+{
+	const char *arguments[] = {vidmm,     "replay",     "--socket", apart->socket,
+				   "--quiet", "--gpu-time", "none",     "--verify",
+				   "stamps",  recording,    NULL};
+
+	start(program, arguments, errors);
 }
 
 /* ---- /proc ---- */
@@ -194,6 +232,26 @@ struct apart_counts apart_count(pid_t pid)
 	return counts;
 }
 
+/* For whoever reads why it failed. */
+static void show_descriptors(pid_t pid)
+{
+	char path[320], target[64];
+	struct dirent *entry;
+	struct stat stat_of;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *folder = opendir(path);
+	while (folder && (entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target));
+		if (length > 0 && !stat(path, &stat_of))
+			print_message("host: %s %.*s, %llu bytes\n", entry->d_name, (int)length,
+				      target, (unsigned long long)stat_of.st_size);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 void apart_settle_to(struct apart *apart, const struct apart_counts *before)
 {
 	struct timespec now, end;
@@ -208,6 +266,7 @@ void apart_settle_to(struct apart *apart, const struct apart_counts *before)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while ((now.tv_sec - end.tv_sec) * 1000 < APART_HANG_MS);
 	const struct apart_counts counts = apart_count(apart->host.pid);
+	show_descriptors(apart->host.pid);
 	fail_msg(
 		"the host is left with %u descriptors, %u of them memory objects; before it had %u and %u",
 		counts.descriptors, counts.memory_objects, before->descriptors,

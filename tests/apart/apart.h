@@ -52,7 +52,8 @@ struct apart {
 /* What /proc says of a program. */
 struct apart_counts {
 	uint32_t descriptors, memory_objects, mappings; /* memory objects: descriptors of memfds */
-	uint64_t private_kib;                           /* memory that nobody else has */
+	uint64_t
+		private_kib; /* memory that nobody else has: video memory that was used once, too */
 };
 
 /* Before the tests: where the programs are (arguments of the test program). */
@@ -71,9 +72,18 @@ void apart_settle(struct apart *apart);
 struct apart_counts;
 void apart_settle_to(struct apart *apart, const struct apart_counts *before);
 
+/* Then: bytes that it has of its allocator. Nobody knows under a sanitizer. */
+uint64_t apart_memory(struct apart *apart);
+
 /* apart_client MODE SOCKET [ARGUMENT...] */
 void apart_client(struct apart *apart, struct apart_program *program, const char *mode,
 		  const char *argument);
+/* `vidmm replay` plays a recording against the host, once, as fast as it goes, and says on `errors` what is wrong: nothing, as long as all is well. */
+void apart_player(struct apart *apart, struct apart_program *program, const char *vidmm,
+		  const char *recording, int errors);
+/* Forgets what it has said so far. */
+void apart_skip(struct apart_program *program);
+bool apart_has_ended(struct apart_program *program);
 /* Waits for `count` bytes of its output; false: it ended before. */
 bool apart_read(struct apart_program *program, uint32_t count);
 void apart_kill(struct apart_program *program);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * apart_host SOCKET VRAM-KIB APERTURE-KIB: softgpu, and as second adapter a miniport of WDDM 3.0, served. A byte on its standard output: it listens. "w" on its input: it answers with a byte when
- * nobody is connected and nothing of anybody is left. At the end of its input it ends, if it finds that so: else it says why, and ends with 1.
+ * nobody is connected and nothing of anybody is left; "m": then with eight, what it has of its allocator. At the end of its input it ends, if it finds that so: else it says why, and ends with 1.
  */
 #include <dirent.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,14 @@ static struct vidmm_adapter *start_second(struct vidmm_host *host, struct script
 	return adapter;
 }
 
+/* What the allocator has given out; what it keeps of what came back is not the host's. */
+static void say_memory(void)
+{
+	uint64_t bytes = mallinfo2().uordblks;
+
+	(void)!write(1, &bytes, sizeof(bytes));
+}
+
 static void answer(struct vidmm_server *server, struct vidmm_adapter *adapter)
 {
 	char command;
@@ -167,7 +176,10 @@ static void answer(struct vidmm_server *server, struct vidmm_adapter *adapter)
 	(void)!write(1, ".", 1);
 	while (read(0, &command, 1) == 1) {
 		settle(server, adapter);
-		(void)!write(1, ".", 1);
+		if (command == 'm')
+			say_memory();
+		else
+			(void)!write(1, ".", 1);
 	}
 }
 

@@ -1,24 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_storm HOST CLIENT [ROUNDS [HOSTS [SEED]]]: programs under load, of which one is killed at a moment that is not chosen, again and again; and hosts,
- * with all their clients connected. Those that are left find what they wrote. What the killed ones had is gone from the host: memory objects,
- * descriptors, allocations, threads. Scripts give more rounds than the suite does.
+ * test_storm HOST CLIENT [ROUNDS [HOSTS [SEED [VRAM-MIB APERTURE-MIB VIDMM RECORDING...]]]]: programs under load, of which one is killed at a moment that is
+ * not chosen, again and again; and hosts, with all their clients connected. Those that are left find what they wrote. What the killed ones had is gone from the
+ * host: memory objects, descriptors, allocations, threads. Scripts give more rounds than the suite does.
+ *
+ * With recordings there is for each a program beside the others that plays it (`vidmm replay --verify stamps`), from the beginning again when it is through
+ * or was killed. It checks what it wrote whenever it uses it, and says so at once if that is not there.
  */
 #include "apart.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define CLIENTS    4u
-#define VRAM_KIB   512u /* less than one of them wants: everything moves all the time */
-#define APERTURE   1024u
-/* What the host's allocator may still come to keep after half of the rounds; five hundred that lose four pages each are above. */
-#define MEMORY_KIB 8192u
+#define LOADS        4u
+#define PLAYERS_MAX  8u
+#define VRAM_KIB     512u /* less than one of them wants: everything moves all the time */
+#define APERTURE     1024u
+/*
+ * What the host may have more of its allocator after all rounds than after half of them (threads have some of their own): five hundred that lose a KiB each
+ * are above. And than before the first, for what it keeps to be quick.
+ */
+#define MEMORY_BYTES (512u << 10)
+#define STORE_BYTES  (4u << 20)
 
 static struct {
 	uint32_t rounds, hosts;
-	uint64_t seed;
-} storm = {25, 4, 1};
+	uint64_t seed, vram_kib, aperture_kib;
+	const char *vidmm;
+	char **recordings;
+	uint32_t players;
+	int errors;         /* what players say; a file in memory */
+	uint64_t completed; /* recordings that were played to their end */
+} storm = {.rounds = 25, .hosts = 4, .seed = 1, .vram_kib = VRAM_KIB, .aperture_kib = APERTURE};
+
+/* The loads, then the players. */
+struct programs {
+	struct apart_program all[LOADS + PLAYERS_MAX];
+};
 
 static uint32_t draw(uint32_t below)
 {
@@ -26,47 +46,99 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(storm.seed >> 33) % below;
 }
 
-static void start_client(struct apart *apart, struct apart_program *program)
+static void start_one(struct apart *apart, struct programs *programs, uint32_t i)
 {
 	char seed[32];
 
 	snprintf(seed, sizeof(seed), "%u", draw(UINT32_MAX));
-	apart_client(apart, program, "load", seed);
+	if (i < LOADS)
+		apart_client(apart, &programs->all[i], "load", seed);
+	else
+		apart_player(apart, &programs->all[i], storm.vidmm, storm.recordings[i - LOADS],
+			     storm.errors);
 }
 
-/* It has come some way, and is on it. */
-static void kill_one(struct apart *apart, struct apart_program *programs)
+static void start_all(struct apart *apart, struct programs *programs)
 {
-	struct apart_program *program = &programs[draw(CLIENTS)];
+	for (uint32_t i = 0; i < LOADS + storm.players; i++)
+		start_one(apart, programs, i);
+}
 
-	assert_true(apart_read(program, 1 + draw(40)));
-	apart_kill(program);
-	assert_int_equal(apart_wait(program), 256 + 9);
-	start_client(apart, program);
+/* ---- players ---- */
+
+static void said_nothing(void)
+{
+	char text[1024];
+	ssize_t length = storm.errors < 0 ? 0 : pread(storm.errors, text, sizeof(text) - 1, 0);
+
+	if (length > 0)
+		fail_msg("a player says: %.*s", (int)length, text);
+}
+
+/* Who is through begins anew. */
+static void play_on(struct apart *apart, struct programs *programs)
+{
+	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
+		if (!apart_has_ended(&programs->all[i]))
+			continue;
+		said_nothing();
+		assert_int_equal(apart_wait(&programs->all[i]), 0);
+		storm.completed++;
+		start_one(apart, programs, i);
+	}
+}
+
+/* They may go on for long; what they would have found they have said. */
+static void stop_players(struct programs *programs)
+{
+	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
+		apart_kill(&programs->all[i]);
+		int code = apart_wait(&programs->all[i]);
+
+		said_nothing();
+		assert_true(code == 0 || code == 256 + 9);
+	}
+}
+
+/* ---- programs are killed ---- */
+
+/* Whoever it is, all have come some way since the last time. */
+static void kill_one(struct apart *apart, struct programs *programs)
+{
+	struct apart_program *witness = &programs->all[draw(LOADS)];
+	uint32_t which = draw(LOADS + storm.players);
+
+	apart_skip(witness);
+	assert_true(apart_read(witness, 1 + draw(40)));
+	play_on(apart, programs);
+	apart_kill(&programs->all[which]);
+	int code = apart_wait(&programs->all[which]);
+	/* A player may have come to its end in between. */
+	assert_true(code == 256 + 9 || (which >= LOADS && code == 0));
+	start_one(apart, programs, which);
 }
 
 /* All end in an orderly way, having found what they wrote. */
-static void finish_all(struct apart_program *programs)
+static void finish_all(struct programs *programs)
 {
-	for (uint32_t i = 0; i < CLIENTS; i++)
-		apart_finish(&programs[i]);
-	for (uint32_t i = 0; i < CLIENTS; i++)
-		assert_int_equal(apart_wait(&programs[i]), APART_DONE);
+	for (uint32_t i = 0; i < LOADS; i++)
+		apart_finish(&programs->all[i]);
+	for (uint32_t i = 0; i < LOADS; i++)
+		assert_int_equal(apart_wait(&programs->all[i]), APART_DONE);
+	stop_players(programs);
 }
 
-/* So often one is killed, then the others end; what the host has then. */
-static struct apart_counts blow(struct apart *apart, uint32_t rounds,
-				const struct apart_counts *first)
+/* So often one is killed, then the others end; what the host has of its allocator then. */
+static uint64_t blow(struct apart *apart, uint32_t rounds, const struct apart_counts *first)
 {
-	struct apart_program programs[CLIENTS];
+	struct programs programs;
 
-	for (uint32_t i = 0; i < CLIENTS; i++)
-		start_client(apart, &programs[i]);
+	start_all(apart, &programs);
 	for (uint32_t i = 0; i < rounds; i++)
-		kill_one(apart, programs);
-	finish_all(programs);
+		kill_one(apart, &programs);
+	finish_all(&programs);
 	apart_settle_to(apart, first);
-	return apart_count(apart->host.pid);
+	return apart_memory(apart);
 }
 
 static void clients_die_at_any_moment_and_nobody_notices(void **state)
@@ -74,40 +146,79 @@ static void clients_die_at_any_moment_and_nobody_notices(void **state)
 	struct apart apart;
 
 	(void)state;
-	apart_start(&apart, VRAM_KIB, APERTURE);
+	apart_start(&apart, storm.vram_kib, storm.aperture_kib);
 	const struct apart_counts first = apart_count(apart.host.pid);
-	const struct apart_counts half = blow(&apart, storm.rounds - storm.rounds / 2, &first);
-	const struct apart_counts whole = blow(&apart, storm.rounds / 2, &first);
+	const uint64_t before = apart_memory(&apart);
+	const uint64_t half = blow(&apart, storm.rounds - storm.rounds / 2, &first);
+	const uint64_t whole = blow(&apart, storm.rounds / 2, &first);
+	const struct apart_counts last = apart_count(apart.host.pid);
 	print_message(
-		"%u kills: descriptors %u and %u, memory objects %u and %u, mappings %u and %u, private KiB %llu, %llu and %llu\n",
-		storm.rounds, first.descriptors, whole.descriptors, first.memory_objects,
-		whole.memory_objects, first.mappings, whole.mappings,
-		(unsigned long long)first.private_kib, (unsigned long long)half.private_kib,
-		(unsigned long long)whole.private_kib);
-	assert_true(APART_SANITIZED || whole.private_kib < half.private_kib + MEMORY_KIB);
+		"# %u kills: descriptors %u and %u, memory objects %u and %u, mappings %u and %u, KiB allocated %llu, %llu and %llu, private %llu and %llu; %llu recordings to their end\n",
+		storm.rounds, first.descriptors, last.descriptors, first.memory_objects,
+		last.memory_objects, first.mappings, last.mappings,
+		(unsigned long long)before >> 10, (unsigned long long)half >> 10,
+		(unsigned long long)whole >> 10, (unsigned long long)first.private_kib,
+		(unsigned long long)last.private_kib, (unsigned long long)storm.completed);
+	assert_true(whole < half + MEMORY_BYTES && whole < before + STORE_BYTES);
 	apart_stop(&apart);
+}
+
+/* ---- hosts are killed ---- */
+
+/* It says that the device has been removed and ends; or it was not connected yet, or through. No signal, no hang. */
+static void players_are_told(struct programs *programs)
+{
+	for (uint32_t i = LOADS; i < LOADS + storm.players; i++) {
+		int code = apart_wait(&programs->all[i]);
+
+		if (code != 0 && code != 1 && code != 4)
+			fail_msg("a player whose host is killed ends with %d", code);
+	}
 }
 
 /* Every call comes back and says so; nobody hangs, nobody crashes; a new host serves at the same place. */
 static void hosts_die_at_any_moment_and_clients_are_told(void **state)
 {
 	struct apart apart;
-	struct apart_program programs[CLIENTS];
+	struct programs programs;
 
 	(void)state;
-	apart_start(&apart, VRAM_KIB, APERTURE);
+	apart_start(&apart, storm.vram_kib, storm.aperture_kib);
 	for (uint32_t round = 0; round < storm.hosts; round++) {
-		for (uint32_t i = 0; i < CLIENTS; i++)
-			start_client(&apart, &programs[i]);
-		for (uint32_t i = 0; i < CLIENTS; i++)
-			assert_true(apart_read(&programs[i], 1 + draw(20)));
+		start_all(&apart, &programs);
+		for (uint32_t i = 0; i < LOADS; i++)
+			assert_true(apart_read(&programs.all[i], 1 + draw(20)));
 		apart_kill(&apart.host);
 		assert_int_equal(apart_wait(&apart.host), 256 + 9);
-		for (uint32_t i = 0; i < CLIENTS; i++)
-			assert_int_equal(apart_wait(&programs[i]), APART_REMOVED);
-		apart_start_again(&apart, VRAM_KIB, APERTURE);
+		for (uint32_t i = 0; i < LOADS; i++)
+			assert_int_equal(apart_wait(&programs.all[i]), APART_REMOVED);
+		players_are_told(&programs);
+		apart_start_again(&apart, storm.vram_kib, storm.aperture_kib);
 	}
 	apart_stop(&apart);
+}
+
+static void read_arguments(int count, char **arguments)
+{
+	if (count > 3)
+		storm.rounds = (uint32_t)strtoul(arguments[3], NULL, 0);
+	if (count > 4)
+		storm.hosts = (uint32_t)strtoul(arguments[4], NULL, 0);
+	if (count > 5)
+		storm.seed = strtoull(arguments[5], NULL, 0);
+	storm.errors = -1;
+	if (count <= 9)
+		return;
+	storm.vram_kib = strtoull(arguments[6], NULL, 0) << 10;
+	storm.aperture_kib = strtoull(arguments[7], NULL, 0) << 10;
+	storm.vidmm = arguments[8];
+	storm.recordings = arguments + 9;
+	storm.players = (uint32_t)count - 9;
+	storm.errors = memfd_create("errors", MFD_CLOEXEC);
+	if (storm.players > PLAYERS_MAX || storm.errors < 0) {
+		fprintf(stderr, "at most %u recordings\n", PLAYERS_MAX);
+		exit(2);
+	}
 }
 
 int main(int count, char **arguments)
@@ -118,11 +229,6 @@ int main(int count, char **arguments)
 	};
 
 	apart_init(count, arguments);
-	if (count > 3)
-		storm.rounds = (uint32_t)strtoul(arguments[3], NULL, 0);
-	if (count > 4)
-		storm.hosts = (uint32_t)strtoul(arguments[4], NULL, 0);
-	if (count > 5)
-		storm.seed = strtoull(arguments[5], NULL, 0);
+	read_arguments(count, arguments);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

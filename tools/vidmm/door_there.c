@@ -16,6 +16,8 @@ struct door_of_connection {
 	struct vidmm_remote_device *device;
 };
 
+#define ADAPTERS_MAX 34u /* what D3DKMTEnumAdapters2 says to make room for */
+
 static vidmm_status connect_to(struct world *world, const char *name,
 			       struct vidmm_connection **connection)
 {
@@ -28,8 +30,9 @@ static vidmm_status connect_to(struct world *world, const char *name,
 
 static NTSTATUS ask(struct softgpu_adapter_info *info)
 {
-	D3DKMT_ADAPTERINFO adapters[1];
-	D3DKMT_ENUMADAPTERS2 enumerate = {.NumAdapters = 1, .pAdapters = adapters};
+	/* Of all that a host may have the first; for fewer there is none. */
+	D3DKMT_ADAPTERINFO adapters[ADAPTERS_MAX];
+	D3DKMT_ENUMADAPTERS2 enumerate = {.NumAdapters = ADAPTERS_MAX, .pAdapters = adapters};
 	NTSTATUS status = D3DKMTEnumAdapters2(&enumerate);
 
 	if (status < 0)
@@ -43,8 +46,11 @@ static NTSTATUS ask(struct softgpu_adapter_info *info)
 		.PrivateDriverDataSize = sizeof(*info),
 	};
 	status = D3DKMTQueryAdapterInfo(&query);
-	D3DKMT_CLOSEADAPTER close = {.hAdapter = adapters[0].hAdapter};
-	(void)D3DKMTCloseAdapter(&close);
+	for (uint32_t i = 0; i < enumerate.NumAdapters; i++) {
+		D3DKMT_CLOSEADAPTER close = {.hAdapter = adapters[i].hAdapter};
+
+		(void)D3DKMTCloseAdapter(&close);
+	}
 	return status;
 }
 
