@@ -25,6 +25,8 @@ struct vmm_client_options {
 	 */
 	void (*sent)(void *context, int fd);
 	void *sent_context;
+	/* For worlds in which host and client share an address space: is the range none of the host's? NULL: yes. */
+	bool (*owns)(void *context, uint64_t address, uint64_t length);
 };
 vmm_status vmm_client_connect(const struct vmm_client_options *options,
 			      struct vidmm_connection **connection) VMM_MUST_CHECK;

@@ -104,6 +104,17 @@ vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t num
 bool vmm_client_execute_views(struct vidmm_connection *connection);
 bool vmm_client_thread_start(struct vidmm_connection *connection);
 
+/* ---- adopt.c ---- */
+/*
+ * Makes the program's memory at the range part of a memfd; *fd is the caller's own. `threads`: how many of the program's are inside the
+ * library. VMM_INVALID_PARAMETER: it is not all memory to read and write; VMM_NOT_SUPPORTED: it is shared with others
+ * already, wholly or in part, or stores cannot be held up; VMM_NO_MEMORY.
+ */
+vmm_status vmm_client_adopt(int userfault, uint32_t threads, uint64_t address, uint64_t length,
+			    int *fd, uint64_t *offset) VMM_MUST_CHECK;
+/* Held while it does; fork() waits for it. */
+extern pthread_mutex_t vmm_client_adopt_lock;
+
 /* ---- notice.c ---- */
 void vmm_client_take_notice(struct vidmm_connection *connection,
 			    const struct vmm_message_notice *message);

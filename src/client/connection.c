@@ -32,10 +32,12 @@ static struct vmm_list all = {&all, &all};
 static void before_fork(void)
 {
 	pthread_mutex_lock(&all_lock);
+	pthread_mutex_lock(&vmm_client_adopt_lock);
 }
 
 static void after_fork(void)
 {
+	pthread_mutex_unlock(&vmm_client_adopt_lock);
 	pthread_mutex_unlock(&all_lock);
 }
 
@@ -66,6 +68,7 @@ static void in_child(void)
 			shut(&connection->first->fd);
 	}
 	vmm_list_init(&all);
+	pthread_mutex_unlock(&vmm_client_adopt_lock);
 	pthread_mutex_unlock(&all_lock);
 }
 

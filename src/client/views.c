@@ -110,6 +110,51 @@ static bool execute_notice(struct vidmm_connection *connection, const struct vmm
 	return true;
 }
 
+/* The host waits for the answer: there is one, whatever comes of it. */
+static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	struct vmm_message_adopt adopt;
+	struct vmm_message_adopted adopted = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_ADOPTED}};
+	const struct vmm_client_options *options = &connection->options;
+	uint64_t window = (uint64_t)(uintptr_t)connection->window, end;
+	int fd = -1;
+
+	if (packet->bytes != sizeof(adopt) || packet->fd_count)
+		return false;
+	memcpy(&adopt, &packet->u, VMM_PACKET_HEAD);
+	memcpy((char *)&adopt + VMM_PACKET_HEAD, packet->body.data,
+	       sizeof(adopt) - VMM_PACKET_HEAD);
+	adopted.number = adopt.number;
+	adopted.status = VMM_INVALID_PARAMETER;
+	if (!vmm_add_overflows(adopt.address, adopt.length, &end) &&
+	    (end <= window || adopt.address >= window + connection->window_bytes) &&
+	    (!options->owns || options->owns(options->sent_context, adopt.address, adopt.length)))
+		adopted.status =
+			vmm_client_adopt(connection->userfault, connection->threaded ? 2 : 1,
+					 adopt.address, adopt.length, &fd, &adopted.offset);
+	adopted.head.descriptors = vmm_ok(adopted.status);
+	bool sent = !vmm_message_send(connection->view_socket, &adopted, sizeof(adopted), NULL, &fd,
+				      adopted.head.descriptors);
+	if (vmm_ok(adopted.status))
+		close(fd);
+	return sent;
+}
+
+static bool execute_by_kind(struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	switch (packet->u.head.kind) {
+	case VMM_MESSAGE_VIEW:
+		return execute_view(connection, packet);
+	case VMM_MESSAGE_NOTICE:
+		return execute_notice(connection, packet);
+	case VMM_MESSAGE_ADOPT:
+		return execute_adopt(connection, packet);
+	default:
+		return false;
+	}
+}
+
 /* With the view lock: one that came. */
 static bool execute(struct vidmm_connection *connection)
 {
@@ -118,10 +163,7 @@ static bool execute(struct vidmm_connection *connection)
 	bool good = number == atomic_load(&connection->views) + 1;
 
 	if (good)
-		good = packet->u.head.kind == VMM_MESSAGE_VIEW ? execute_view(connection, packet)
-		       : packet->u.head.kind == VMM_MESSAGE_NOTICE
-			       ? execute_notice(connection, packet)
-			       : false;
+		good = execute_by_kind(connection, packet);
 	vmm_packet_close_fds(packet);
 	if (good)
 		atomic_store_explicit(&connection->views, number, memory_order_release);

@@ -42,6 +42,9 @@ struct creation {
 
 static void creation_free(struct creation *c)
 {
+	if (vmm_unlikely(c->device->process->viewer != NULL))
+		for (uint32_t i = 0; i < c->request->count; i++)
+			vmm_section_put(c->request->items[i].adopted);
 	if (c->infos == c->few.infos)
 		return;
 	vmm_free(c->infos);
@@ -106,6 +109,20 @@ static NTSTATUS ask_miniport(struct creation *c)
 	return status;
 }
 
+/* When nothing is left to be complained about: what a process apart brings along is asked of it (ALF-13). */
+static NTSTATUS adopt_memory(struct creation *c)
+{
+	struct vmm_allocate_request *request = c->request;
+	NTSTATUS status = STATUS_SUCCESS;
+
+	if (vmm_likely(!c->device->process->viewer) || request->section)
+		return status;
+	for (uint32_t i = 0; i < request->count && NT_SUCCESS(status); i++)
+		if (c->infos[i].Flags.Value & VMM_ALLOCATION_EXISTING)
+			status = vmm_existing_adopt(c->device, &request->items[i], &c->infos[i]);
+	return status;
+}
+
 static NTSTATUS check_answer(struct creation *c)
 {
 	struct vmm_allocate_request *request = c->request;
@@ -123,7 +140,7 @@ static NTSTATUS check_answer(struct creation *c)
 						 &asker);
 	if (NT_SUCCESS(status) && request->cross_adapter)
 		status = vmm_cross_adapter_check(c->device, request, &c->infos[0]);
-	return status;
+	return NT_SUCCESS(status) ? adopt_memory(c) : status;
 }
 
 static void tell_miniport_destroyed(struct creation *c)
@@ -229,8 +246,9 @@ static NTSTATUS make_objects(struct creation *c)
 		struct vmm_ref *ref = c->refs[i] = &a->own;
 
 		describe(a, c, i);
-		status = vmm_kept_create(c->memory, &a->first, c->request->items[i].system_memory,
-					 c->request->section);
+		const struct vmm_allocate_item *item = &c->request->items[i];
+		status = vmm_kept_create(c->memory, &a->first, item->system_memory,
+					 item->adopted ? item->adopted : c->request->section);
 		if (!vmm_ok(status))
 			break;
 		ref->allocation = a;

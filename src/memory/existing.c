@@ -29,7 +29,8 @@ static bool is_in_a_view(struct vmm_device *device, const char *pointer, uint64_
 			vmm_container_of(link, struct vmm_ref, device_link)->instance;
 
 		found |= overlaps(pointer, size_bytes, i->view.address, i->view.size_bytes);
-		if (i->backing.section)
+		/* A section's address is ours, and no address of a process apart. */
+		if (i->backing.section && !device->process->viewer)
 			found |= overlaps(pointer, size_bytes, i->backing.address,
 					  i->backing.size_bytes);
 	}
@@ -48,6 +49,12 @@ static const char *complaint(struct vmm_device *device, const char *pointer,
 		return "the address is not that of a page";
 	if (info->Size % VMM_PAGE_SIZE)
 		return "the size is not a multiple of pages";
+	if (device->process->viewer && (info->Flags.Value & KERNEL))
+		return "an address in another address space is none of the kernel's";
+	if (device->process->viewer) /* it is asked when all else is well: vmm_existing_adopt */
+		return is_in_a_view(device, pointer, info->Size)
+			       ? "a lock of another allocation shows it"
+			       : NULL;
 	if (info->Flags.Value & KERNEL)
 		return vmm_nt_is_kernel_range(nt, pointer, info->Size)
 			       ? NULL
@@ -61,19 +68,59 @@ static const char *complaint(struct vmm_device *device, const char *pointer,
 	return NULL;
 }
 
-NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
-			    const DXGK_ALLOCATIONINFO *info)
+static NTSTATUS refuse(const struct vmm_device *device, const struct vmm_allocate_item *item,
+		       const DXGK_ALLOCATIONINFO *info, const char *what)
 {
-	const char *what = complaint(device, item->system_memory, info);
 	bool kernel = info->Flags.Value & KERNEL;
 
-	if (!what)
-		return STATUS_SUCCESS;
 	vmm_finding(device->adapter->observe, kernel ? "ALF-12" : "ALF-11", device->process->id, 0,
 		    "create refused: %s with pSystemMem %p and Size %llu: %s",
 		    kernel ? "ExistingKernelSysMem" : "ExistingSysMem", item->system_memory,
 		    (unsigned long long)info->Size, what);
 	return STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info)
+{
+	const char *what = complaint(device, item->system_memory, info);
+
+	return what ? refuse(device, item, info, what) : STATUS_SUCCESS;
+}
+
+/* its pages become a sealed object under its hands, which is the backing store for as long as the allocation lives. */
+NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info)
+{
+	struct vmm_os_viewer *viewer = device->process->viewer;
+	uint64_t offset;
+	int fd;
+	vmm_status status = viewer->ops->adopt(viewer, (char *)(uintptr_t)item->system_memory,
+					       info->Size, &fd, &offset);
+
+	if (status == VMM_INVALID_PARAMETER)
+		return refuse(device, item, info,
+			      "not all of it is memory that the process can read and write");
+	if (!vmm_ok(status)) {
+		vmm_reason(
+			device->adapter->observe, status, device->process->id, 0,
+			"Q-95: create refused: the program could not share its memory at %p (%llu "
+			"bytes) with the host",
+			item->system_memory, (unsigned long long)info->Size);
+		return status;
+	}
+	status = vmm_section_open(device->adapter->os, fd, offset + info->Size, true,
+				  &item->adopted);
+	vmm_os_descriptor_close(fd);
+	if (status == VMM_INVALID_PARAMETER)
+		return refuse(
+			device, item, info,
+			"what the program gave for it is no memory of that size that is sealed "
+			"against shrinking");
+	if (!vmm_ok(status))
+		return status;
+	item->adopted->offset = offset;
+	return STATUS_SUCCESS;
 }
 
 bool vmm_backing_is_existing(const struct vmm_backing *backing)

@@ -372,8 +372,7 @@ static void let_in(struct vmm_lock_attempt *a)
 	}
 	request->handle = a->ref->handle;
 	if (!a->address)
-		a->address = vmm_lock_is_callers(instance) ? instance->backing.address
-							   : instance->view.address;
+		a->address = vmm_lock_address(instance);
 	request->data = a->address + (first << VMM_PAGE_SHIFT);
 }
 

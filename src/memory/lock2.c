@@ -237,8 +237,7 @@ static void let_in(struct vmm_lock_attempt *a)
 		if (atomic_load(&a->memory->adapter->paging_work)) /* who waits for a queue looks */
 			vmm_progress_signal(a->memory->adapter);
 	}
-	a->request->data =
-		vmm_lock_is_callers(instance) ? instance->backing.address : instance->view.address;
+	a->request->data = vmm_lock_address(instance);
 }
 
 /* One try under the paging lock. a->wait: nothing was given out, wait and try again. */

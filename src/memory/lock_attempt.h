@@ -76,10 +76,17 @@ static inline NTSTATUS vmm_lock_check_access(const struct vmm_lock_attempt *a)
 	return STATUS_SUCCESS;
 }
 
-/* ALF-13: the address is that of the memory which its creator brought along, as long as the two share an address space. */
+/* ALF-13: the address is that of the memory which its creator brought along. A section of a process apart has none. */
 static inline bool vmm_lock_is_callers(const struct vmm_instance *instance)
 {
-	return vmm_is_existing(instance->allocation) && !instance->allocation->viewer;
+	return vmm_is_existing(instance->allocation) &&
+	       (!instance->allocation->viewer || instance->backing.seen_at);
+}
+static inline char *vmm_lock_address(const struct vmm_instance *instance)
+{
+	if (vmm_likely(!vmm_lock_is_callers(instance)))
+		return instance->view.address;
+	return instance->allocation->viewer ? instance->backing.seen_at : instance->backing.address;
 }
 
 #endif

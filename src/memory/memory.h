@@ -71,6 +71,8 @@ struct vmm_allocate_item {
 	bool newer;                /* D3DDDI_ALLOCATIONINFO2, which has a Priority (PRI-02) */
 	uint32_t priority;         /* with OverridePriority among the flags */
 	uint32_t handle;           /* out */
+	struct vmm_section *
+		adopted; /* what is at system_memory of a process apart; of vmm_memory_allocate's own */
 };
 struct vmm_allocate_request {
 	const void *private_data; /* of the call */

@@ -657,6 +657,9 @@ void vmm_partial_drop(struct vmm_memory *memory, struct vmm_instance *instance);
 /* ---- existing.c: memory of the caller's own ---- */
 NTSTATUS vmm_existing_check(struct vmm_device *device, const struct vmm_allocate_item *item,
 			    const DXGK_ALLOCATIONINFO *info);
+/* Of a process apart, after all checks: its memory as a section, item->adopted. No lock is held. */
+NTSTATUS vmm_existing_adopt(struct vmm_device *device, struct vmm_allocate_item *item,
+			    const DXGK_ALLOCATIONINFO *info);
 vmm_status vmm_existing_lock(struct vmm_memory *memory, const void *pointer, uint64_t size_bytes,
 			     struct vmm_backing *backing);
 void vmm_existing_unlock(struct vmm_memory *memory, struct vmm_backing *backing);
@@ -914,6 +917,7 @@ struct vmm_picture {
 struct vmm_section {
 	struct vmm_os_memory memory;
 	struct vmm_picture picture;
+	uint64_t offset; /* of what counts; 0 but for memory of a process apart (existing.c) */
 	_Atomic uint32_t references;
 };
 vmm_status vmm_section_create(struct vmm_os *os, uint64_t size_bytes,

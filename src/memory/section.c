@@ -61,8 +61,10 @@ void vmm_section_put(struct vmm_section *section)
 vmm_status vmm_section_lock(struct vmm_memory *memory, struct vmm_section *section,
 			    uint64_t size_bytes, struct vmm_backing *backing)
 {
-	vmm_assert(size_bytes <= section->memory.size_bytes);
-	vmm_status status = vmm_existing_lock(memory, section->memory.base, size_bytes, backing);
+	vmm_assert(section->offset <= section->memory.size_bytes &&
+		   size_bytes <= section->memory.size_bytes - section->offset);
+	vmm_status status = vmm_existing_lock(memory, section->memory.base + section->offset,
+					      size_bytes, backing);
 
 	if (!vmm_ok(status))
 		return status;

@@ -30,6 +30,8 @@ vmm_status vmm_kept_create(struct vmm_memory *memory, struct vmm_instance *insta
 			 : vmm_residency_give_backing(memory, instance);
 	if (!vmm_ok(status))
 		return status;
+	if (section) /* of a process apart; otherwise NULL */
+		instance->backing.seen_at = (char *)(uintptr_t)system_memory;
 	kept = vmm_calloc(1, sizeof(*kept) + (pages + BITS - 1) / BITS * sizeof(kept->pages[0]));
 	if (!kept) {
 		vmm_backing_destroy(memory, &instance->backing);

@@ -277,9 +277,6 @@ static NTSTATUS check_existing(const struct check *c, const struct vmm_allocate_
 		return not_built(c, "existing memory of 4 GiB or more");
 	if (c->asker->has_section) /* its size has been looked at, and nobody takes it away */
 		return STATUS_SUCCESS;
-	if (c->asker->device->process->viewer)
-		return not_built(c, "Q-95: existing memory by its address in another address "
-				    "space, in the place of a section");
 	return vmm_existing_check(c->asker->device, item, c->info);
 }
 

@@ -350,9 +350,10 @@ enum vmm_instance_state { VMM_INSTANCE_CURRENT, VMM_INSTANCE_PREVIOUS, VMM_INSTA
 /* Pages of system memory that back an instance. */
 struct vmm_backing {
 	uint64_t size_bytes;
-	uint32_t arena;              /* index + 1; 0: none */
-	uint32_t node;               /* range node in the arena */
-	char *address;               /* our permanent mapping */
+	uint32_t arena; /* index + 1; 0: none */
+	uint32_t node;  /* range node in the arena */
+	char *address;  /* our permanent mapping */
+	char *seen_at; /* where a client that is apart has the same memory as its own; NULL: nowhere */
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */

@@ -240,6 +240,14 @@ struct vmm_os_viewer_ops {
 	/* From return until the next map or thaw no store through the range lands. VMM_NOT_SUPPORTED. */
 	vmm_status (*freeze)(struct vmm_os_viewer *viewer, char *address, uint64_t length);
 	void (*thaw)(struct vmm_os_viewer *viewer, char *address, uint64_t length);
+	/*
+	 * Makes the viewer's own memory at that range, with its content, part of an object that both sides have: *fd, the caller's from here on,
+	 * from *offset. The range stays where it is, and no store of the viewer's is lost. The one operation that waits for
+	 * him: to be called with no lock held. VMM_INVALID_PARAMETER: not all of it is memory that he reads and writes;
+	 * VMM_NOT_SUPPORTED: it cannot be shared; VMM_NO_MEMORY; VMM_DEVICE_REMOVED: he is gone.
+	 */
+	vmm_status (*adopt)(struct vmm_os_viewer *viewer, char *address, uint64_t length, int *fd,
+			    uint64_t *offset);
 };
 struct vmm_os_viewer {
 	const struct vmm_os_viewer_ops *ops;
@@ -339,6 +347,9 @@ vmm_status vmm_os_token_hand_out(const struct vmm_os_token *token, uint64_t *han
 bool vmm_os_token_is_out(const struct vmm_os_token *token);
 /* What a number names, without a descriptor of ours. VMM_INVALID_HANDLE: nothing that could be a token. */
 vmm_status vmm_os_token_identify(uint64_t handle, struct vmm_os_token *token) VMM_MUST_CHECK;
+
+/* One that came from a viewer. */
+void vmm_os_descriptor_close(int fd);
 
 /* ---- memory of others ---- */
 /*

@@ -165,6 +165,11 @@ vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_by
 	return status;
 }
 
+void vmm_os_descriptor_close(int fd)
+{
+	close(fd);
+}
+
 void vmm_os_memory_set_whole(const struct vmm_os_memory *memory)
 {
 	memory->record->whole = true;

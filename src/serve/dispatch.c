@@ -121,6 +121,8 @@ vmm_serve_fn *vmm_serve_function(const struct vmm_wire_operation *operation, boo
 		return register_trim;
 	if (function == do_D3DKMTUnregisterTrimNotification)
 		return unregister_trim;
-	*foreign = function == do_device_set_trim;
+	/* What an allocation's memory is, the core asks of the client (existing.c). */
+	*foreign = function == do_device_set_trim || function == do_pfnAllocateCb ||
+		   function == do_D3DKMTCreateAllocation || function == do_D3DKMTCreateAllocation2;
 	return function;
 }

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@ struct vmm_view_message {
 		struct vmm_message_head head;
 		struct vmm_message_view view;
 		struct vmm_message_notice notice;
+		struct vmm_message_adopt adopt;
 	} u;
 	uint32_t bytes;
 	int fd; /* -1: none */
@@ -331,6 +334,83 @@ static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 		unprotect(views->config.userfault, number_of(address), length);
 }
 
+/* ---- memory of the client's own ---- */
+
+static void ask(struct vmm_views *views, const struct vmm_message_adopt *adopt)
+{
+	struct vmm_view_message message = {.u.adopt = *adopt, .bytes = sizeof(*adopt), .fd = -1};
+
+	vmm_os_mutex_lock(&views->lock);
+	message.u.adopt.number = atomic_fetch_add(&views->number, 1) + 1;
+	send_locked(views, &message);
+	views->asked = message.u.adopt.number;
+	if (views->config.shown)
+		views->config.shown(views->config.shown_context, &views->viewer);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+/* The client's answer, in `packet`; one that says something else, or nothing for too long, is cut off. */
+static bool await_answer(struct vmm_views *views, struct vmm_packet *packet,
+			 struct vmm_message_adopted *adopted)
+{
+	struct pollfd come = {.fd = views->config.socket, .events = POLLIN};
+	const char *why = "is cut off: it does not answer for its memory";
+
+	if (poll(&come, 1, VMM_VIEWS_ADOPT_MS) > 0) {
+		enum vmm_received received = vmm_packet_receive(views->config.socket, packet);
+
+		if (received == VMM_RECEIVED_END) /* whoever looks after hang-ups says why */
+			return false;
+		why = "is cut off: what it says of its memory is malformed";
+		if (received == VMM_RECEIVED && packet->bytes == sizeof(*adopted)) {
+			memcpy(adopted, &packet->u, VMM_PACKET_HEAD);
+			memcpy((char *)adopted + VMM_PACKET_HEAD, packet->body.data,
+			       sizeof(*adopted) - VMM_PACKET_HEAD);
+			if (adopted->head.kind == VMM_MESSAGE_ADOPTED &&
+			    adopted->number == views->asked &&
+			    packet->fd_count == vmm_ok(adopted->status))
+				return true;
+		}
+	}
+	vmm_views_end(views, why);
+	return false;
+}
+
+static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t length, int *fd,
+			uint64_t *offset)
+{
+	struct vmm_views *views = of(viewer);
+	const struct vmm_message_adopt question = {
+		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_ADOPT},
+		.address = number_of(address),
+		.length = length};
+	struct vmm_message_adopted adopted = {.status = VMM_NO_MEMORY};
+	struct vmm_packet packet = {0};
+	uint64_t end;
+
+	if (!vmm_packet_room(&packet))
+		return VMM_NO_MEMORY;
+	vmm_os_mutex_lock(&views->adopt_lock);
+	ask(views, &question);
+	if (!await_answer(views, &packet, &adopted))
+		adopted.status = VMM_DEVICE_REMOVED;
+	vmm_os_mutex_unlock(&views->adopt_lock);
+	if (vmm_ok(adopted.status) &&
+	    (adopted.offset % VMM_PAGE_SIZE || vmm_add_overflows(adopted.offset, length, &end)))
+		adopted.status = VMM_NOT_SUPPORTED;
+	if (vmm_ok(adopted.status)) {
+		*fd = packet.fds[0];
+		*offset = adopted.offset;
+		packet.fd_count = 0;
+	}
+	vmm_packet_finish(&packet);
+	/* A status is the client's word: one that is none of these says nothing. */
+	return adopted.status == VMM_INVALID_PARAMETER || adopted.status == VMM_NO_MEMORY ||
+			       adopted.status == VMM_DEVICE_REMOVED || vmm_ok(adopted.status)
+		       ? adopted.status
+		       : VMM_NOT_SUPPORTED;
+}
+
 /* ---- made and unmade ---- */
 
 vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config *config)
@@ -342,6 +422,7 @@ vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config
 		.release = release,
 		.freeze = freeze,
 		.thaw = thaw,
+		.adopt = adopt,
 	};
 	struct epoll_event event = {.events = EPOLLONESHOT, .data = {.u64 = config->data}};
 
@@ -355,6 +436,7 @@ vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config
 		return VMM_NO_MEMORY;
 	}
 	vmm_os_mutex_init(&views->lock, config->os, VMM_RANK_VIEWS, "views");
+	vmm_os_mutex_init(&views->adopt_lock, config->os, VMM_RANK_ADOPT, "adopted memory");
 	return VMM_OK;
 }
 
@@ -370,5 +452,6 @@ void vmm_views_finish(struct vmm_views *views)
 	close(views->config.socket);
 	if (views->config.userfault >= 0)
 		close(views->config.userfault);
+	vmm_os_mutex_finish(&views->adopt_lock);
 	vmm_os_mutex_finish(&views->lock);
 }

@@ -14,7 +14,9 @@ struct vmm_range_heap;
 struct vmm_view_record;
 struct vmm_view_message;
 
-#define VMM_RANK_VIEWS 0xE000u /* after everything of the core's */
+#define VMM_RANK_VIEWS     0xE000u /* after everything of the core's */
+#define VMM_RANK_ADOPT     3u    /* before everything: who waits for a client holds nothing else */
+#define VMM_VIEWS_ADOPT_MS 60000 /* how long a client may take to copy what it brings along */
 
 struct vmm_views_config {
 	struct vmm_os *os;
@@ -33,6 +35,9 @@ struct vmm_views {
 	struct vmm_os_viewer viewer;
 	struct vmm_views_config config;
 	struct vmm_os_mutex lock;
+	uint64_t asked; /* the number of the last question; under adopt_lock */
+	struct vmm_os_mutex
+		adopt_lock;        /* one question at a time; the socket is read under it alone */
 	_Atomic uint64_t number;   /* of the last message; grows under lock */
 	_Atomic uint64_t executed; /* the client has, up to here; without the lock */
 	/* Guarded by lock. */

@@ -26,6 +26,7 @@ enum vmm_message_kind {
 	VMM_MESSAGE_JOIN, /* first on every further channel */
 	VMM_MESSAGE_REQUEST,
 	VMM_MESSAGE_FAREWELL, /* on the first channel: the client ends in an orderly way */
+	VMM_MESSAGE_ADOPTED,  /* answers ADOPT, on the view socket */
 	VMM_MESSAGE_CLIENTS, /* first and only one of a connection: who is connected (vidmm clients); the host's own user alone */
 	/* host to client */
 	VMM_MESSAGE_WELCOME = 64, /* answers HELLO, JOIN */
@@ -34,7 +35,8 @@ enum vmm_message_kind {
 	VMM_MESSAGE_LIST, /* answers CLIENTS: records of struct vmm_message_client */
 	/* host to client, on the view socket */
 	VMM_MESSAGE_VIEW = 128,
-	VMM_MESSAGE_NOTICE /* a function of the client's is to be called: pfnTrimResidencySet and the like */
+	VMM_MESSAGE_NOTICE, /* a function of the client's is to be called: pfnTrimResidencySet and the like */
+	VMM_MESSAGE_ADOPT /* memory of the client's is to become an object that both sides have (ALF-13) */
 };
 
 struct vmm_message_head {
@@ -100,6 +102,20 @@ struct vmm_message_view {
 	uint64_t number;
 	uint32_t what, writable;          /* enum vmm_view_what */
 	uint64_t address, length, offset; /* MAP: [offset, +length) of the descriptor's object */
+};
+
+/* The range, which a call of the client's named, stays where it is and keeps its content; the host waits for ADOPTED. */
+struct vmm_message_adopt {
+	struct vmm_message_head head;
+	uint64_t number, address, length;
+};
+/* Good status: one descriptor, of a memfd that is sealed against shrinking, in which the range begins at the offset. */
+struct vmm_message_adopted {
+	struct vmm_message_head head;
+	uint64_t number; /* of the message that it answers */
+	int32_t status;
+	uint32_t reserved;
+	uint64_t offset;
 };
 
 enum vmm_notice_what {

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,6 +138,139 @@ static void what_is_longer_than_a_packet(void **state)
 	assert_int_not_equal(answers[COUNT - 1], 0);
 	free(answers);
 	free(handles);
+	stop(&w);
+}
+
+/* ---- memory of the program's own (Q-95) ---- */
+
+enum { WORDS = 1 << 18, WRITERS = 3 };
+
+static HRESULT wrap(struct world *w, void *memory, uint64_t bytes, D3DKMT_HANDLE *allocation)
+{
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
+					  .size_bytes = bytes};
+	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = memory,
+				      .pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	HRESULT result = w->cb->pfnAllocateCb(w->handle, &args);
+
+	*allocation = info.hAllocation;
+	return result;
+}
+
+static void deallocate(struct world *w, D3DKMT_HANDLE allocation)
+{
+	D3DDDICB_DEALLOCATE args = {.NumAllocations = 1, .HandleList = &allocation};
+
+	assert_int_equal(w->cb->pfnDeallocateCb(w->handle, &args), S_OK);
+}
+
+static uint32_t *map_words(int flags)
+{
+	uint32_t *words = mmap(NULL, WORDS * sizeof(*words), PROT_READ | PROT_WRITE,
+			       MAP_ANONYMOUS | flags, -1, 0);
+
+	assert_true(words != MAP_FAILED);
+	return words;
+}
+
+struct writer {
+	uint32_t *words;
+	uint32_t first;
+	_Atomic uint32_t rounds, enough;
+	pthread_t thread;
+};
+
+/* Each word goes up by one a round: a store that is lost leaves one behind. */
+static void *write_on(void *argument)
+{
+	struct writer *writer = argument;
+
+	while (!atomic_load(&writer->enough)) {
+		for (uint32_t i = writer->first; i < WORDS; i += WRITERS * 64)
+			writer->words[i]++;
+		atomic_fetch_add(&writer->rounds, 1);
+	}
+	return NULL;
+}
+
+static void await_round(struct writer *writers)
+{
+	for (uint32_t i = 0; i < WRITERS; i++) {
+		uint32_t before = atomic_load(&writers[i].rounds);
+
+		while (atomic_load(&writers[i].rounds) == before)
+			sched_yield();
+	}
+}
+
+static void alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too(void **state)
+{
+	struct writer writers[WRITERS];
+	D3DKMT_HANDLE allocation;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	if (w.connection->userfault < 0)
+		skip(); /* the kernel does not let this user hold stores up */
+	for (uint32_t round = 0; round < 20; round++) {
+		uint32_t *words = map_words(MAP_PRIVATE);
+
+		for (uint32_t i = 0; i < WRITERS; i++) {
+			writers[i] = (struct writer){.words = words, .first = i * 64};
+			assert_int_equal(
+				pthread_create(&writers[i].thread, NULL, write_on, &writers[i]), 0);
+		}
+		await_round(writers);
+		assert_int_equal(wrap(&w, words, WORDS * sizeof(*words), &allocation), S_OK);
+		await_round(writers);
+		for (uint32_t i = 0; i < WRITERS; i++) {
+			atomic_store(&writers[i].enough, 1);
+			pthread_join(writers[i].thread, NULL);
+		}
+		assert_ptr_equal(lock(&w, allocation), words);
+		for (uint32_t i = 0; i < WORDS; i += 64)
+			assert_int_equal(words[i], writers[i / 64 % WRITERS].rounds);
+		unlock(&w, allocation);
+		deallocate(&w, allocation);
+		assert_int_equal(words[0], writers[0].rounds);
+		munmap(words, WORDS * sizeof(*words));
+	}
+	stop(&w);
+}
+
+static void alf_11_what_cannot_be_shared_is_refused_and_stays(void **state)
+{
+	enum { BYTES = WORDS * sizeof(uint32_t) };
+	D3DKMT_HANDLE allocation, whole;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	uint32_t *shared = map_words(MAP_SHARED), *words = map_words(MAP_PRIVATE);
+	assert_int_equal(wrap(&w, shared, BYTES, &allocation), E_NOTIMPL);
+	assert_int_equal(wrap(&w, w.connection->window, BYTES, &allocation), E_INVALIDARG);
+	words[0] = 1;
+	assert_int_equal(wrap(&w, words, BYTES / 2, &allocation), S_OK);
+	/* One half is the host's already: both as one would be two objects. */
+	assert_int_equal(wrap(&w, words, BYTES, &whole), E_NOTIMPL);
+	assert_int_equal(whole, 0);
+	deallocate(&w, allocation);
+	assert_int_equal(wrap(&w, words, BYTES / 2, &allocation), S_OK);
+	deallocate(&w, allocation);
+	/* What lies there now is not what lay there. */
+	assert_true(mmap(words, BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == words);
+	assert_int_equal(wrap(&w, words, BYTES, &whole), S_OK);
+	assert_int_equal(lock(&w, whole)[0], 0);
+	unlock(&w, whole);
+	deallocate(&w, whole);
+	munmap(words, BYTES);
+	munmap(shared, BYTES);
 	stop(&w);
 }
 
@@ -441,6 +576,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_where_the_lock_says),
 		cmocka_unit_test(what_is_longer_than_a_packet),
+		cmocka_unit_test(alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too),
+		cmocka_unit_test(alf_11_what_cannot_be_shared_is_refused_and_stays),
 		cmocka_unit_test(a_device_that_is_none),
 		cmocka_unit_test(each_thread_has_a_channel),
 		cmocka_unit_test(more_threads_than_channels),

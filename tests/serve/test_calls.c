@@ -3,6 +3,7 @@
 #include "raw_client.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,35 +152,126 @@ static void an_nt_handle_is_a_descriptor(void **state)
 	served_stop(&served);
 }
 
-static _Atomic uint32_t reasons;
+/* ---- what a client says of its own memory is believed as little as anything else it says ---- */
 
-static void note_reason(void *context, const struct vidmm_event *event, const char *text)
+enum { HEAP_BYTES = 8 * 4096 };
+
+static int heap_memfd(uint64_t bytes, int seals)
 {
-	(void)context;
-	(void)event;
-	if (strstr(text, "memory of a client in another process"))
-		atomic_fetch_add(&reasons, 1);
+	int fd = memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
 }
 
-/* An address of the client's is a number here, of which nothing is made. */
-static void memory_of_the_clients_is_refused_and_said_so(void **state)
+/* Asks for an allocation over memory of the client's; what the host asks for. */
+static void ask_for_heap(struct raw *raw, D3DKMT_HANDLE device, struct vmm_message_adopt *adopt)
 {
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE |
+						   SOFTGPU_ALLOCATION_EXISTING_SYSTEM,
+					  .size_bytes = HEAP_BYTES};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = device, .NumAllocations = 1, .pAllocationInfo = &info};
+	uint32_t count;
+	int fds[9];
+
+	info.pSystemMem = (void *)(uintptr_t)0x10000000; /* a number to the host */
+	raw_ask(raw, raw->channel, "D3DKMTCreateAllocation", &args);
+	assert_int_equal(raw_receive(raw->view, adopt, sizeof(*adopt), fds, &count),
+			 sizeof(*adopt));
+	assert_int_equal(adopt->head.kind, VMM_MESSAGE_ADOPT);
+	assert_int_equal(adopt->number, ++raw->views);
+	assert_int_equal(adopt->address, 0x10000000);
+	assert_int_equal(adopt->length, HEAP_BYTES);
+}
+
+static void answer_for_heap(struct raw *raw, const struct vmm_message_adopted *how, int fd)
+{
+	struct vmm_message_adopted adopted = *how;
+
+	adopted.head = (struct vmm_message_head){
+		.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_ADOPTED, .descriptors = fd >= 0};
+	assert_true(raw_send(raw->view, &adopted, sizeof(adopted), NULL, 0, fd < 0 ? NULL : &fd,
+			     fd >= 0));
+}
+
+static void alf_11_memory_of_a_clients_is_looked_at(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW;
+	const struct {
+		int fd;
+		uint64_t offset;
+		int32_t status;
+		NTSTATUS result;
+	} cases[] = {
+		{heap_memfd(HEAP_BYTES, sealed), 0, 0, STATUS_SUCCESS},
+		{heap_memfd(2 * HEAP_BYTES, sealed), HEAP_BYTES, 0, STATUS_SUCCESS},
+		{heap_memfd(HEAP_BYTES, 0), 0, 0, STATUS_INVALID_PARAMETER},
+		{heap_memfd(HEAP_BYTES - 4096, sealed), 0, 0, STATUS_INVALID_PARAMETER},
+		{heap_memfd(HEAP_BYTES, sealed), 4096, 0, STATUS_INVALID_PARAMETER},
+		{heap_memfd(HEAP_BYTES, sealed), 1, 0, STATUS_NOT_SUPPORTED},
+		{heap_memfd(HEAP_BYTES, sealed), UINT64_MAX - 4095, 0, STATUS_NOT_SUPPORTED},
+		{open("/dev/null", O_RDWR | O_CLOEXEC), 0, 0, STATUS_INVALID_PARAMETER},
+		{-1, 0, STATUS_INVALID_PARAMETER, STATUS_INVALID_PARAMETER},
+		{-1, 0, STATUS_NOT_SUPPORTED, STATUS_NOT_SUPPORTED},
+		{-1, 0, (int32_t)0xC0000236, STATUS_NOT_SUPPORTED},
+	};
+	struct vmm_message_adopt adopt;
 	struct served served;
 	struct raw raw;
 
 	(void)state;
 	served_start(&served, NULL, 0);
-	uint32_t subscription =
-		vidmm_subscribe(served.client.host, 1ull << VIDMM_EVENT_REASON, note_reason, NULL);
 	raw_open(&raw, &served, "one");
-	D3DDDI_ALLOCATIONINFO info = {.pSystemMem = raw.window};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = raw_device(&raw), .NumAllocations = 1, .pAllocationInfo = &info};
-	assert_int_equal(raw_call(&raw, "D3DKMTCreateAllocation", &args), STATUS_NOT_SUPPORTED);
-	assert_int_equal(raw.answer.answered, 0);
-	assert_int_equal(atomic_load(&reasons), 1);
-	vidmm_unsubscribe(served.client.host, subscription);
+	D3DKMT_HANDLE device = raw_device(&raw);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ask_for_heap(&raw, device, &adopt);
+		answer_for_heap(&raw,
+				&(struct vmm_message_adopted){.number = adopt.number,
+							      .status = cases[i].status,
+							      .offset = cases[i].offset},
+				cases[i].fd);
+		assert_int_equal(raw_await(raw.channel), cases[i].result);
+		if (cases[i].fd >= 0)
+			close(cases[i].fd);
+	}
+	client_forget(&served.client);
 	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+static void who_answers_another_question_is_cut_off(void **state)
+{
+	struct vmm_message_adopt adopt;
+	struct served served;
+	struct raw raw;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		raw_open(&raw, &served, "one");
+		ask_for_heap(&raw, raw_device(&raw), &adopt);
+		struct vmm_message_adopted adopted = {.number = adopt.number + (i == 0),
+						      .status = i == 1 ? STATUS_NO_MEMORY : 0};
+		if (i == 3) { /* gone instead */
+			raw_close(&raw);
+			served_await_clients(&served, 0);
+			continue;
+		}
+		int fd = i == 2 ? -1 : heap_memfd(HEAP_BYTES, F_SEAL_SHRINK);
+		answer_for_heap(&raw, &adopted, fd);
+		raw_expect_end(raw.channel);
+		served_await(&served, "what it says of its memory is malformed");
+		if (fd >= 0)
+			close(fd);
+		raw_close(&raw);
+		served_await_clients(&served, 0);
+	}
 	served_stop(&served);
 }
 
@@ -191,7 +283,8 @@ int main(void)
 		cmocka_unit_test(clients_do_not_share_handles),
 		cmocka_unit_test(long_requests_and_answers_go_in_memory),
 		cmocka_unit_test(an_nt_handle_is_a_descriptor),
-		cmocka_unit_test(memory_of_the_clients_is_refused_and_said_so),
+		cmocka_unit_test(alf_11_memory_of_a_clients_is_looked_at),
+		cmocka_unit_test(who_answers_another_question_is_cut_off),
 	};
 
 	return cmocka_run_group_tests_name("serve: calls", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "support/apart.h"
 #include "support/through.h"
 #include "support/test.h"
+#include "client/client_private.h"
 #include "host/host_private.h"
 
 #include <fcntl.h>
@@ -231,12 +232,26 @@ static void thaw(struct vmm_os_viewer *v, char *address, uint64_t length)
 	pthread_mutex_unlock(&viewer->lock);
 }
 
+static vmm_status adopt(struct vmm_os_viewer *v, char *address, uint64_t length, int *fd,
+			uint64_t *offset)
+{
+	struct apart_viewer *viewer = of(v);
+	if (viewer->nt && vmm_nt_meets_kernel(viewer->nt, address, length))
+		return VMM_INVALID_PARAMETER;
+	pthread_mutex_lock(&viewer->lock);
+	vmm_status status = vmm_client_adopt(viewer->cannot_freeze ? -1 : userfault(viewer), 1,
+					     (uint64_t)(uintptr_t)address, length, fd, offset);
+	pthread_mutex_unlock(&viewer->lock);
+	return status;
+}
+
 static const struct vmm_os_viewer_ops ops = {.reserve = reserve,
 					     .map = map,
 					     .unmap = unmap,
 					     .release = release,
 					     .freeze = freeze,
-					     .thaw = thaw};
+					     .thaw = thaw,
+					     .adopt = adopt};
 
 void apart_begin(struct apart_viewer *viewer, bool virtual_time)
 {
@@ -271,6 +286,7 @@ void __wrap_vidmm_process_close(struct vidmm_process *process);
 void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device)
 {
 	apart_begin(viewer, client->kind == VIDMM_HOST_SIM);
+	viewer->nt = client->host->world.nt;
 	*device = (struct client_device){.client = client};
 	assert_int_equal(vmm_host_process_open_apart(client->host, "apart", &viewer->viewer,
 						     &device->process),
@@ -306,6 +322,7 @@ vidmm_status __wrap_vidmm_process_open(struct vidmm_host *host, const char *name
 	viewer = calloc(1, sizeof(*viewer));
 	vmm_assert(viewer);
 	apart_begin(viewer, vmm_os_kind(host->world.os) == VMM_OS_SIM);
+	viewer->nt = host->world.nt;
 	vmm_status status = vmm_host_process_open_apart(host, name, &viewer->viewer, process);
 	if (!vmm_ok(status)) {
 		apart_end(viewer);
@@ -332,23 +349,8 @@ void __wrap_vidmm_process_close(struct vidmm_process *process)
  * not tell the two apart.
  */
 static const char *const different[] = {
-	/* Existing memory by its address is refused (STATUS_NOT_SUPPORTED): it comes as a section. */
-	"alf_07_alf_09_alf_10_one_kind_of_memory_excludes_the_others",
-	"creating_what_is_kept_in_system_memory",
-	"alf_12_alf_13_page_frames_lead_to_the_memory",
-	"alc_01_a_heap_has_a_type_a_size_and_memory",
-	"alc_02_alf_38_one_allocation_over_one_kind_of_memory",
-	"alf_38_a_live_resource_gets_no_heap",
-	"alc_03_private_data_is_the_allocations_alone",
-	"alc_07_the_runtimes_handle_stays",
-	"alf_38_the_miniport_is_asked_for_sizes_then_for_data",
-	"alf_38_a_miniport_that_answers_something_else",
-	"alf_38_a_heap_is_the_programs_memory",
-	"alf_38_pnp_05_a_heap_survives_the_night",
-	"alf_11_a_heap_is_memory_that_is_there",
-	"alf_11_a_lock_of_a_section_is_no_memory_to_build_on",
-	"alf_13_pag_22_existing_memory_of_a_mirrored_one",
-	"alf_23_what_is_not_built_on_a_link_says_so",
+	/* Kernel memory is the host's, and nobody else has an address of it (ALF-12). */
+	"alf_13_a_miniports_memory_is_the_backing_store",
 	/* A swizzling range whose window is not the allocation's own place is not used: the fallback is. */
 	"swz_24_the_miniport_may_choose_size_and_place",
 	"swz_24_also_of_memory_that_the_cpu_does_not_see",

@@ -28,7 +28,8 @@ struct apart_viewer {
 	bool cannot_freeze;
 	pthread_mutex_t lock;
 	struct vmm_list ranges;
-	int userfault_fd; /* -1: not opened yet, -2: refused */
+	int userfault_fd;  /* -1: not opened yet, -2: refused */
+	struct vmm_nt *nt; /* of the host: what is the kernel's is not the viewer's */
 	uint32_t maps, freezes, live;
 	/* The last descriptor that it was given, of its own, and where. */
 	int last_fd;

@@ -580,7 +580,7 @@ static void alf_38_a_section_is_memory_to_read_and_write(void **state)
 	stop(&h);
 }
 
-/* Of a process in another address space no address is taken, and no memory that could go under our hands. */
+/* Of a process in another address space no memory is taken that could go under our hands. */
 static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
 {
 	bool all_are = getenv("VIDMM_APART") != NULL;
@@ -589,9 +589,14 @@ static void alf_38_alf_11_of_a_process_apart_a_sealed_section(void **state)
 
 	setenv("VIDMM_APART", "1", 1);
 	start(&h, state);
+	/* Shared by the program with whoever maps it, too: that it could have given as a section. */
 	prepare(&h, &c, HEAP);
+	void *shared = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(shared != MAP_FAILED);
+	c.info[0].pSystemMem = shared;
 	assert_int_equal(create(&c), STATUS_NOT_SUPPORTED);
 	assert_int_equal(c.info[0].hAllocation, 0);
+	assert_int_equal(munmap(shared, BYTES), 0);
 	int open = memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_int_equal(ftruncate(open, BYTES), 0);
 	prepare(&h, &c, SECTION);

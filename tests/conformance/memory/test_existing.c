@@ -150,14 +150,42 @@ static void alf_11_alf_12_kernel_and_user_memory_are_told_apart(void **state)
 	probe.edit_allocation = odd_size;
 	expect_wrap_refused(&w, pool, KERNEL, BYTES, "ALF-12");
 	probe.edit_allocation = NULL;
-	D3DKMT_HANDLE a = wrap(&w, pool, KERNEL, 0), b = wrap(&w, user, EXISTING, 0);
-	D3DKMT_HANDLE same = wrap(&w, user, EXISTING, 0); /* twice is no harm */
-	assert_int_equal(client_deallocate(&w.device, a), S_OK);
-	assert_int_equal(client_deallocate(&w.device, b), S_OK);
-	assert_int_equal(client_deallocate(&w.device, same), S_OK);
 	ExFreePoolWithTag(pool, TAG);
 	world_stop(&w);
 	munmap(user, BYTES);
+}
+
+/* Twice the same is no harm, nor is a part of it. */
+static void alf_11_alf_13_what_lies_over_the_same_memory_is_the_same(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, &small);
+	char *user = map_pages(2 * BYTES);
+
+	set_words(user, 0x11130000);
+	set_words(user + BYTES, 0x11130001);
+	struct softgpu_allocation wish = wish_of(2 * BYTES, EXISTING, APERTURE);
+	D3DKMT_HANDLE whole;
+	assert_int_equal(try_wrap(&w, user, &wish, NULL, &whole), S_OK);
+	D3DKMT_HANDLE first = wrap(&w, user, EXISTING, APERTURE),
+		      second = wrap(&w, user + BYTES, EXISTING, APERTURE);
+
+	assert_ptr_equal(client_lock(&w.device, second, 0), user + BYTES);
+	expect_words(user + BYTES, 0x11130001);
+	assert_int_equal(client_unlock(&w.device, second), S_OK);
+	fill_by_gpu(&w, second, 0x11130002);
+	client_idle(&w.client);
+	expect_words(user, 0x11130000);
+	expect_words(user + BYTES, 0x11130002);
+	assert_int_equal(client_deallocate(&w.device, whole), S_OK);
+	expect_by_gpu(&w, first, 0x11130000);
+	set_words(user + BYTES, 0x11130003);
+	expect_by_gpu(&w, second, 0x11130003);
+	assert_int_equal(client_deallocate(&w.device, first), S_OK);
+	assert_int_equal(client_deallocate(&w.device, second), S_OK);
+	world_stop(&w);
+	munmap(user, 2 * BYTES);
 }
 
 static void alf_11_memory_that_nobody_asked_for_is_refused(void **state)
@@ -490,6 +518,7 @@ int main(void)
 		BOTH(swz_24_no_other_address_of_the_callers_own_memory),
 		BOTH(alf_11_the_memory_is_whole_pages_that_are_there),
 		BOTH(alf_11_alf_12_kernel_and_user_memory_are_told_apart),
+		BOTH(alf_11_alf_13_what_lies_over_the_same_memory_is_the_same),
 		BOTH(alf_11_memory_that_nobody_asked_for_is_refused),
 		BOTH(alf_13_the_programs_memory_is_the_backing_store),
 		BOTH(alf_13_a_miniports_memory_is_the_backing_store),
