@@ -110,6 +110,16 @@ static bool execute_notice(struct vidmm_connection *connection, const struct vmm
 	return true;
 }
 
+static bool execute_words(struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	struct vmm_message_words words;
+
+	if (packet->bytes != sizeof(words) || packet->fd_count != 1)
+		return false;
+	memcpy(&words, &packet->u, sizeof(words));
+	return vmm_client_take_words(connection, &words, packet->fds[0]);
+}
+
 /* With the view lock: one that came. */
 static bool execute(struct vidmm_connection *connection)
 {
@@ -121,10 +131,14 @@ static bool execute(struct vidmm_connection *connection)
 		good = packet->u.head.kind == VMM_MESSAGE_VIEW ? execute_view(connection, packet)
 		       : packet->u.head.kind == VMM_MESSAGE_NOTICE
 			       ? execute_notice(connection, packet)
+		       : packet->u.head.kind == VMM_MESSAGE_WORDS
+			       ? execute_words(connection, packet)
 			       : false;
 	vmm_packet_close_fds(packet);
-	if (good)
+	if (good) {
 		atomic_store_explicit(&connection->views, number, memory_order_release);
+		vmm_client_say_executed(connection, number);
+	}
 	return good;
 }
 

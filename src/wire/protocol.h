@@ -34,8 +34,12 @@ enum vmm_message_kind {
 	VMM_MESSAGE_LIST, /* answers CLIENTS: records of struct vmm_message_client */
 	/* host to client, on the view socket */
 	VMM_MESSAGE_VIEW = 128,
-	VMM_MESSAGE_NOTICE /* a function of the client's is to be called: pfnTrimResidencySet and the like */
+	VMM_MESSAGE_NOTICE, /* a function of the client's is to be called: pfnTrimResidencySet and the like */
+	VMM_MESSAGE_WORDS /* memory to lock by without a message */
 };
+
+/* Of hello. */
+#define VMM_HELLO_WORDS 1u /* it knows WORDS */
 
 struct vmm_message_head {
 	uint32_t magic, kind; /* enum vmm_message_kind */
@@ -100,6 +104,18 @@ struct vmm_message_view {
 	uint64_t number;
 	uint32_t what, writable;          /* enum vmm_view_what */
 	uint64_t address, length, offset; /* MAP: [offset, +length) of the descriptor's object */
+};
+
+enum vmm_words_what {
+	VMM_WORDS_EPOCH = 1, /* a page, to be read alone: the host's epoch (base/lock_word.h) */
+	VMM_WORDS_TABLE      /* a struct vmm_lock_words of this client; comes behind the epoch */
+};
+
+/* One descriptor; both at most once. */
+struct vmm_message_words {
+	struct vmm_message_head head;
+	uint64_t number;
+	uint32_t what, length; /* enum vmm_words_what; of the memory, in bytes */
 };
 
 enum vmm_notice_what {
