@@ -67,6 +67,10 @@ struct vidmm_connection {
 	uint64_t calling; /* the registration whose function is being called; 0: none */
 	pthread_t caller;
 
+	/* Locks without a message; NULL: the host has given no such memory. The epoch is there before them. */
+	_Atomic(struct vmm_lock_words *) words;
+	const _Atomic uint64_t *epoch;
+
 	/* What objects take, as far as it was asked: the handle, and 1 more than enum vmm_wire_values. */
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];
 };
@@ -114,6 +118,21 @@ vmm_status vmm_client_adopt(int userfault, uint32_t threads, uint64_t address, u
 			    int *fd, uint64_t *offset) VMM_MUST_CHECK;
 /* Held while it does; fork() waits for it. */
 extern pthread_mutex_t vmm_client_adopt_lock;
+
+/* ---- words.c ---- */
+struct vmm_client_lock {
+	uint32_t device, handle, flags; /* the device's handle */
+	bool pages, lock2; /* it has a list of pages; it is one of 2.x that has no flags */
+};
+/* Where it is, locked once more; NULL: the host is to be asked, and nothing has happened. */
+void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_client_lock *lock);
+/* False: likewise. */
+bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uint32_t handle);
+/* With the view lock. False: the host speaks another language. */
+bool vmm_client_take_words(struct vidmm_connection *connection,
+			   const struct vmm_message_words *message, int fd);
+void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t number);
+void vmm_client_forget_words(struct vidmm_connection *connection);
 
 /* ---- notice.c ---- */
 void vmm_client_take_notice(struct vidmm_connection *connection,

@@ -119,6 +119,7 @@ static void destroy(struct vidmm_connection *connection)
 	vmm_packet_finish(&connection->view_packet);
 	vmm_client_forget_notices(connection);
 	vmm_client_window_release(connection);
+	vmm_client_forget_words(connection);
 	pthread_mutex_destroy(&connection->pool_lock);
 	pthread_mutex_destroy(&connection->view_lock);
 	pthread_mutex_destroy(&connection->notice_lock);
@@ -170,6 +171,7 @@ static vmm_status say_hello(struct vidmm_connection *connection)
 	struct vmm_message_hello hello = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_HELLO},
 		.version = VMM_PROTOCOL_VERSION,
+		.flags = VMM_HELLO_WORDS,
 		.window_address = (uint64_t)(uintptr_t)connection->window,
 		.window_bytes = connection->window_bytes,
 	};

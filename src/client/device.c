@@ -16,13 +16,14 @@ struct slot {
 	_Atomic uint64_t handle; /* 0: free */
 	_Atomic(struct vidmm_connection *) connection;
 	_Atomic uint32_t device; /* the host's number */
+	_Atomic uint32_t known;  /* its handle, as D3DKMT functions have it */
 	uint32_t generation, next_free;
 };
 static struct slot slots[SLOTS]; /* index 0 ends the list */
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t first_free, never_used = 1;
 
-static uint64_t add(struct vidmm_connection *connection, uint32_t device)
+static uint64_t add(struct vidmm_connection *connection, const struct vmm_wire_device_create *made)
 {
 	uint64_t handle = 0;
 
@@ -34,7 +35,8 @@ static uint64_t add(struct vidmm_connection *connection, uint32_t device)
 		first_free = first_free ? slot->next_free : 0;
 		slot->generation = slot->generation < UINT32_MAX ? slot->generation + 1 : 1;
 		atomic_store(&slot->connection, connection);
-		atomic_store(&slot->device, device);
+		atomic_store(&slot->device, made->device);
+		atomic_store(&slot->known, made->handle);
 		handle = REMOTE | (uint64_t)slot->generation << 16 | index;
 		atomic_store_explicit(&slot->handle, handle, memory_order_release);
 	}
@@ -99,7 +101,7 @@ vidmm_status vidmm_remote_device_create(struct vidmm_connection *connection, uin
 	vmm_status status = runtime(connection, VMM_WIRE_device_create, &args);
 	if (!vmm_ok(status))
 		return status;
-	uint64_t handle = add(connection, args.device);
+	uint64_t handle = add(connection, &args);
 	if (handle) {
 		*device = (struct vidmm_remote_device *)(uintptr_t)handle;
 		return status;
@@ -240,10 +242,96 @@ static HRESULT callback(const void *handle, uint32_t operation, const void *argu
 	return vmm_ok(status) ? result : fail(operation, argument, result_of(status));
 }
 
+/* ---- locks: without a message, where that will do ---- */
+
+/* NULL: no live device. */
+static struct vidmm_connection *find_handle(const void *device, uint32_t *handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)device;
+	uint32_t unused;
+
+	*handle = atomic_load(&slots[number % SLOTS].known);
+	return find(device, &unused); /* looks at the slot's use behind that */
+}
+
+static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
+{
+	uint32_t handle;
+	struct vidmm_connection *connection = find_handle(device, &handle);
+	void *data = NULL;
+
+	if (connection && args) {
+		const struct vmm_client_lock wish = {.device = handle,
+						     .handle = args->hAllocation,
+						     .flags = args->Flags.Value,
+						     .pages = args->NumPages || args->pPages};
+
+		data = vmm_client_lock(connection, &wish);
+	}
+	if (!data)
+		return callback(device, VMM_WIRE_pfnLockCb, args);
+	args->pData = data;
+	return S_OK;
+}
+
+static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
+{
+	uint32_t handle;
+	struct vidmm_connection *connection = find_handle(device, &handle);
+	void *data = NULL;
+
+	if (connection && args) {
+		const struct vmm_client_lock wish = {.device = handle,
+						     .handle = args->hAllocation,
+						     .flags = args->Flags.Value,
+						     .lock2 = true};
+
+		data = vmm_client_lock(connection, &wish);
+	}
+	if (!data)
+		return callback(device, VMM_WIRE_pfnLock2Cb, args);
+	args->pData = data;
+	return S_OK;
+}
+
+static bool unlock(const void *device, const D3DKMT_HANDLE *allocation)
+{
+	uint32_t handle;
+	struct vidmm_connection *connection = find_handle(device, &handle);
+
+	return connection && vmm_client_unlock(connection, handle, *allocation);
+}
+
+static HRESULT call_lock(const void *device, uint32_t operation, const void *argument)
+{
+	void *args = (void *)(uintptr_t)argument;
+	const D3DDDICB_UNLOCK *one = argument;
+	const D3DDDICB_UNLOCK2 *two = argument;
+
+	switch (operation) {
+	case VMM_WIRE_pfnLockCb:
+		return lock(device, args);
+	case VMM_WIRE_pfnLock2Cb:
+		return lock2(device, args);
+	case VMM_WIRE_pfnUnlockCb:
+		if (one && one->NumAllocations == 1 && one->phAllocations &&
+		    unlock(device, one->phAllocations))
+			return S_OK;
+		break;
+	case VMM_WIRE_pfnUnlock2Cb:
+		if (two && unlock(device, &two->hAllocation))
+			return S_OK;
+		break;
+	default:
+		break;
+	}
+	return callback(device, operation, argument);
+}
+
 #define REQUEST(number, member, argument)                                  \
 	static HRESULT APIENTRY do_##member(HANDLE device, argument *args) \
 	{                                                                  \
-		return callback(device, number, args);                     \
+		return call_lock(device, number, args);                    \
 	}
 VMM_WIRE_CALLBACKS(REQUEST)
 

@@ -61,10 +61,63 @@ static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t ope
 	return status;
 }
 
+/* ---- locks: without a message, where that will do ---- */
+
+static NTSTATUS lock(struct vidmm_connection *connection, D3DKMT_LOCK *args)
+{
+	const struct vmm_client_lock wish = {.device = args ? args->hDevice : 0,
+					     .handle = args ? args->hAllocation : 0,
+					     .flags = args ? args->Flags.Value : 0,
+					     .pages = args && (args->NumPages || args->pPages)};
+	void *data = args ? vmm_client_lock(connection, &wish) : NULL;
+
+	if (!data)
+		return call(connection, VMM_WIRE_D3DKMTLock, args);
+	args->pData = data;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS lock2(struct vidmm_connection *connection, D3DKMT_LOCK2 *args)
+{
+	const struct vmm_client_lock wish = {.device = args ? args->hDevice : 0,
+					     .handle = args ? args->hAllocation : 0,
+					     .flags = args ? args->Flags.Value : 0,
+					     .lock2 = true};
+	void *data = args ? vmm_client_lock(connection, &wish) : NULL;
+
+	if (!data)
+		return call(connection, VMM_WIRE_D3DKMTLock2, args);
+	args->pData = data;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS unlock(struct vidmm_connection *connection, D3DKMT_UNLOCK *args)
+{
+	if (args && args->NumAllocations == 1 && args->phAllocations &&
+	    vmm_client_unlock(connection, args->hDevice, args->phAllocations[0]))
+		return STATUS_SUCCESS;
+	return call(connection, VMM_WIRE_D3DKMTUnlock, args);
+}
+
+static NTSTATUS unlock2(struct vidmm_connection *connection, D3DKMT_UNLOCK2 *args)
+{
+	if (args && vmm_client_unlock(connection, args->hDevice, args->hAllocation))
+		return STATUS_SUCCESS;
+	return call(connection, VMM_WIRE_D3DKMTUnlock2, args);
+}
+
 vmm_status vmm_client_d3dkmt(struct vidmm_connection *connection, uint32_t operation,
 			     void *argument)
 {
 	switch (operation) {
+	case VMM_WIRE_D3DKMTLock:
+		return lock(connection, argument);
+	case VMM_WIRE_D3DKMTUnlock:
+		return unlock(connection, argument);
+	case VMM_WIRE_D3DKMTLock2:
+		return lock2(connection, argument);
+	case VMM_WIRE_D3DKMTUnlock2:
+		return unlock2(connection, argument);
 	case VMM_WIRE_D3DKMTRegisterTrimNotification:
 		return register_trim(connection, operation, argument);
 	case VMM_WIRE_D3DKMTUnregisterTrimNotification:

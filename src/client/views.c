@@ -110,6 +110,16 @@ static bool execute_notice(struct vidmm_connection *connection, const struct vmm
 	return true;
 }
 
+static bool execute_words(struct vidmm_connection *connection, const struct vmm_packet *packet)
+{
+	struct vmm_message_words words;
+
+	if (packet->bytes != sizeof(words) || packet->fd_count != 1)
+		return false;
+	memcpy(&words, &packet->u, sizeof(words));
+	return vmm_client_take_words(connection, &words, packet->fds[0]);
+}
+
 /* The host waits for the answer: there is one, whatever comes of it. */
 static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_packet *packet)
 {
@@ -150,6 +160,8 @@ static bool execute_by_kind(struct vidmm_connection *connection, const struct vm
 		return execute_notice(connection, packet);
 	case VMM_MESSAGE_ADOPT:
 		return execute_adopt(connection, packet);
+	case VMM_MESSAGE_WORDS:
+		return execute_words(connection, packet);
 	default:
 		return false;
 	}
@@ -165,8 +177,10 @@ static bool execute(struct vidmm_connection *connection)
 	if (good)
 		good = execute_by_kind(connection, packet);
 	vmm_packet_close_fds(packet);
-	if (good)
+	if (good) {
 		atomic_store_explicit(&connection->views, number, memory_order_release);
+		vmm_client_say_executed(connection, number);
+	}
 	return good;
 }
 

@@ -181,7 +181,11 @@ void vidmm_thread_join(struct vidmm_thread *thread)
 
 uint32_t vidmm_subscribe(struct vidmm_host *host, uint64_t mask, vidmm_event_fn *fn, void *context)
 {
-	return vmm_observe_subscribe(host->world.observe, mask, fn, context);
+	uint32_t subscription = vmm_observe_subscribe(host->world.observe, mask, fn, context);
+
+	/* Locks of which it is to hear come to the host again. */
+	vmm_world_next_epoch(&host->world);
+	return subscription;
 }
 
 void vidmm_unsubscribe(struct vidmm_host *host, uint32_t subscription)

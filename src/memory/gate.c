@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See gate.h. What opens a gate is what lock.c and lock2.c would find to do; a rule that is added there belongs here, too. */
 #include "memory/memory_private.h"
+#include "object/live.h"
 
 #define PACKET_SHIFT  56
 #define GATES_FIRST   64u
@@ -29,9 +30,62 @@ bool vmm_gate_is_busy(const struct vmm_device *device, uint32_t handle, uint32_t
 	return !vmm_timeline_done(device->adapter, *timeline, *sequence);
 }
 
+/* ---- the word of a process apart ---- */
+
+_Static_assert(VMM_LOCK_WORD_INDEX_SHIFT == VMM_HANDLE_INDEX_SHIFT, "where a handle's index is");
+
+/* What is in it is the client's word: believed if it differs from what was written by the number of locks alone. */
+static void take_back(struct vmm_gate *gate)
+{
+	struct vmm_os_viewer *viewer = gate->ref->device->process->viewer;
+	uint64_t shut = atomic_load_explicit(&gate->word, memory_order_relaxed);
+	uint64_t word =
+		atomic_exchange_explicit(&gate->client_word->word, shut, memory_order_acq_rel);
+
+	if (vmm_likely((word & ~(uint64_t)VMM_GATE_LOCKS_MAX) == (shut | VMM_GATE_OPEN)))
+		gate->instance->lock_count = gate->ref->lock_count = word & VMM_GATE_LOCKS_MAX;
+	else /* what was known before stays */
+		viewer->ops->distrust(
+			viewer, "is cut off: it wrote into a lock word what is no number of locks");
+	gate->instance->gated = gate->open = gate->apart = false;
+}
+
+/* Q-110 for the last three. Looked at after the epoch: who changes any of it goes on to the next one behind that. */
+static bool may_lock_unseen(const struct vmm_device *device)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+
+	return !atomic_load(&adapter->closed) && !atomic_load(&adapter->recovering) &&
+	       vmm_ok(vmm_device_answer(device)) && vmm_live_is_open(device->live) &&
+	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_LOCK) &&
+	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_UNLOCK) &&
+	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_DOOR);
+}
+
+static struct vmm_lock_word *take_word(const struct vmm_ref *ref)
+{
+	struct vmm_os_viewer *viewer = ref->device->process->viewer;
+
+	return viewer && viewer->ops->take_word ? viewer->ops->take_word(viewer, ref->handle)
+						: NULL;
+}
+
+static void give_word_back(struct vmm_gate *gate)
+{
+	struct vmm_os_viewer *viewer = gate->ref->device->process->viewer;
+
+	if (gate->client_word)
+		viewer->ops->give_word_back(viewer, gate->client_word);
+	gate->client_word = NULL;
+}
+
 /* All but the number of locks is known, so that an exchange will do, which is cheaper than an and that returns something. */
 void vmm_gate_say_nothing(struct vmm_gate *gate)
 {
+	if (vmm_unlikely(gate->apart)) {
+		take_back(gate);
+		return;
+	}
 	uint64_t quiet = atomic_load_explicit(&gate->word, memory_order_relaxed) &
 			 ~(uint64_t)(VMM_GATE_OPEN | VMM_GATE_BUSY | VMM_GATE_LOCKS_MAX);
 	uint64_t word = atomic_exchange_explicit(&gate->word, quiet, memory_order_acq_rel);
@@ -51,6 +105,7 @@ void vmm_gate_unbind(struct vmm_instance *instance)
 		return;
 	vmm_gate_shut(instance);
 	atomic_load_explicit(&gate->ref->device->gates, memory_order_relaxed)->bound--;
+	give_word_back(gate);
 	instance->gate = NULL;
 	gate->instance = NULL;
 	gate->ref = NULL;
@@ -113,6 +168,7 @@ static struct vmm_gate *bind_to_gate(struct vmm_ref *ref)
 	gate->ref = ref;
 	gate->instance = ref->instance;
 	ref->instance->gate = gate;
+	gate->client_word = take_word(ref);
 	return gate;
 }
 
@@ -230,6 +286,31 @@ void vmm_gate_turned_away(struct vmm_ref *ref, uint32_t timeline, uint64_t seque
 	say(gate, VMM_GATE_BUSY);
 }
 
+/* Or it stays shut: then locks come to the host, and the next one finds whether that goes on. */
+static void open_apart(struct vmm_gate *gate, uint32_t locks)
+{
+	struct vmm_lock_word *word = gate->client_word;
+	struct vmm_instance *instance = gate->instance;
+	const struct vmm_device *device = gate->ref->device;
+	struct vmm_os_viewer *viewer = device->process->viewer;
+	uint64_t epoch = vmm_world_epoch(device->process->world);
+
+	if (!may_lock_unseen(device))
+		return;
+	atomic_store_explicit(&word->epoch, epoch, memory_order_relaxed);
+	atomic_store_explicit(&word->address, (uint64_t)(uintptr_t)instance->view.address,
+			      memory_order_relaxed);
+	atomic_store_explicit(&word->views, viewer->ops->instructed(viewer), memory_order_relaxed);
+	atomic_store_explicit(&word->device, device->handle, memory_order_relaxed);
+	atomic_store_explicit(&word->wddm2, device->adapter->wddm2, memory_order_relaxed);
+	instance->gated = gate->open = gate->apart = true;
+	say(gate, 0);
+	atomic_store_explicit(&word->word,
+			      atomic_load_explicit(&gate->word, memory_order_relaxed) |
+				      VMM_GATE_OPEN | locks,
+			      memory_order_release);
+}
+
 void vmm_gate_open_now(struct vmm_ref *ref)
 {
 	struct vmm_instance *instance = ref->instance;
@@ -239,6 +320,10 @@ void vmm_gate_open_now(struct vmm_ref *ref)
 	atomic_store_explicit(&gate->address, instance->view.address, memory_order_relaxed);
 	atomic_store_explicit(&gate->size_bytes, instance->allocation->size_bytes,
 			      memory_order_relaxed);
+	if (vmm_unlikely(gate->client_word != NULL)) {
+		open_apart(gate, ref->lock_count);
+		return;
+	}
 	instance->gated = gate->open = true;
 	say(gate, VMM_GATE_OPEN | ref->lock_count);
 }
@@ -262,7 +347,7 @@ void vmm_gate_check(const struct vmm_instance *instance)
 	vmm_assert(gate->instance == instance && gate->ref->instance == instance);
 	vmm_assert(is_plain(instance->allocation));
 	vmm_assert(gate == vmm_gate_of(gate->ref->device, gate->ref->handle));
-	vmm_assert(gate->open == ((gate->word & VMM_GATE_OPEN) != 0));
+	vmm_assert(gate->open == (gate->apart || (gate->word & VMM_GATE_OPEN) != 0));
 	vmm_assert(gate->busy == ((gate->word & VMM_GATE_BUSY) != 0));
 	vmm_assert(!gate->busy || (may_be_locked(instance) && !gate->open));
 	vmm_assert(!gate->open || may_be_open(instance));

@@ -10,20 +10,23 @@
  * shuts the gate first; from then on everything is as it would be without gates, until a lock under the paging lock finds
  * that there is nothing to do any more. docs/locking.md has the protocol.
  *
+ * A process apart has a second word for each gate, in memory that it shares with the host: then it is that one which is
+ * open, and this one stays shut (docs/adr/0002-locks-without-a-message.md).
+ *
  * The gates of a device outlive its allocations, so that who comes with a stale handle finds a word that says no.
  */
 #ifndef VMM_MEMORY_GATE_H
 #define VMM_MEMORY_GATE_H
 
+#include "base/lock_word.h"
 #include "object/object.h"
 
-/* handle << 32 | version << 18 | busy << 17 | open << 16 | locks; the version tells two openings of one gate apart */
-#define VMM_GATE_LOCKS_MAX    0xFFFFu
-#define VMM_GATE_OPEN         0x10000u
-#define VMM_GATE_BUSY         0x20000u
-#define VMM_GATE_VERSION      0x40000u
+#define VMM_GATE_LOCKS_MAX    VMM_LOCK_WORD_LOCKS_MAX
+#define VMM_GATE_OPEN         VMM_LOCK_WORD_OPEN
+#define VMM_GATE_BUSY         VMM_LOCK_WORD_BUSY
+#define VMM_GATE_VERSION      VMM_LOCK_WORD_VERSION
 #define VMM_GATE_VERSION_MASK 0xFFFC0000u
-#define VMM_GATE_HANDLE_SHIFT 32
+#define VMM_GATE_HANDLE_SHIFT VMM_LOCK_WORD_HANDLE_SHIFT
 
 struct vmm_gate {
 	_Alignas(128) _Atomic uint64_t word; /* while shut, written under the paging lock only */
@@ -36,6 +39,8 @@ struct vmm_gate {
 	struct vmm_ref *ref; /* NULL: of nobody */
 	struct vmm_instance *instance;
 	bool open, busy; /* the bits of the word, for those who hold the lock */
+	bool apart;      /* it is open, and the word that says so is the client's */
+	struct vmm_lock_word *client_word; /* of a process apart; NULL: there is none */
 };
 
 /* Of one device, by the index of the handle. */
@@ -55,11 +60,6 @@ static inline struct vmm_gate *vmm_gate_of(const struct vmm_device *device, uint
 		       : NULL;
 }
 
-static inline bool vmm_gate_is_open_for(uint64_t word, uint32_t handle)
-{
-	return word >> VMM_GATE_HANDLE_SHIFT == handle && (word & VMM_GATE_OPEN);
-}
-
 /* One lock more, if the gate is open: where it is. NULL: it is not. No lock held. */
 static inline char *vmm_gate_lock(const struct vmm_device *device, uint32_t handle,
 				  uint64_t *size_bytes)
@@ -69,7 +69,7 @@ static inline char *vmm_gate_lock(const struct vmm_device *device, uint32_t hand
 	if (vmm_unlikely(!gate))
 		return NULL;
 	uint64_t word = atomic_load_explicit(&gate->word, memory_order_acquire);
-	while (vmm_likely(vmm_gate_is_open_for(word, handle) &&
+	while (vmm_likely(vmm_lock_word_is_open_for(word, handle) &&
 			  (word & VMM_GATE_LOCKS_MAX) != VMM_GATE_LOCKS_MAX)) {
 		/* Of this opening, or the swap fails. */
 		char *address = atomic_load_explicit(&gate->address, memory_order_relaxed);
@@ -91,7 +91,7 @@ static inline bool vmm_gate_unlock(const struct vmm_device *device, uint32_t han
 	if (vmm_unlikely(!gate))
 		return false;
 	uint64_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
-	while (vmm_likely(vmm_gate_is_open_for(word, handle) && (word & VMM_GATE_LOCKS_MAX)))
+	while (vmm_likely(vmm_lock_word_is_open_for(word, handle) && (word & VMM_GATE_LOCKS_MAX)))
 		if (vmm_likely(atomic_compare_exchange_weak_explicit(&gate->word, &word, word - 1,
 								     memory_order_acq_rel,
 								     memory_order_relaxed)))
@@ -121,7 +121,10 @@ static inline uint32_t vmm_locks_now(const struct vmm_instance *instance)
 {
 	if (vmm_likely(!instance->gated || !instance->gate->open))
 		return instance->lock_count;
-	return atomic_load_explicit(&instance->gate->word, memory_order_relaxed) &
+	return atomic_load_explicit(vmm_unlikely(instance->gate->apart)
+					    ? &instance->gate->client_word->word
+					    : &instance->gate->word,
+				    memory_order_relaxed) &
 	       VMM_GATE_LOCKS_MAX;
 }
 /* The ref that the handle names, by its gate; NULL: it has none. */

@@ -230,18 +230,11 @@ NTSTATUS vmm_memory_lock_in_full(struct vmm_device *device,
 NTSTATUS vmm_memory_unlock_in_full(struct vmm_device *device, const uint32_t *handles,
 				   uint32_t count) VMM_MUST_CHECK;
 
-/*
- * May it go through an open gate? It asks for nothing that an idle allocation in view would have to be changed for: of the
- * flags of WDDM 1.x ReadOnly or WriteOnly, DonotWait, LockEntire and DonotEvict; from 2.0 on AcquireAperture, UseAlternateVA and
- * reserved bits are refused, and the rest say nothing (LOCK-51).
- */
 static inline bool vmm_lock_is_plain(const struct vmm_adapter *adapter, uint32_t flags,
 				     const struct vmm_lock_request *request)
 {
-	uint32_t special = vmm_unlikely(adapter->wddm2) ? 0xFFFFFA40u : ~0x037u;
-
-	return !(flags & special) && (flags & 0x3) != 0x3 &&
-	       (vmm_unlikely(adapter->wddm2) || !(request->page_count | request->page_list_given));
+	return vmm_lock_flags_are_plain(adapter->wddm2, flags,
+					request->page_count | request->page_list_given);
 }
 
 /* Was there nothing to do but to count? Then that is done, by either version's rules. */

@@ -20,6 +20,7 @@ vmm_status vmm_world_init(struct vmm_world *world, struct vmm_os *os, struct vmm
 	vmm_list_init(&world->nt_handles);
 	vmm_list_init(&world->bundles);
 	vmm_list_init(&world->sync_awaited);
+	vmm_world_epoch_init(world);
 	return VMM_OK;
 }
 
@@ -28,6 +29,7 @@ void vmm_world_finish(struct vmm_world *world)
 	vmm_assert(world->live_processes == 0 && vmm_list_empty(&world->adapters) &&
 		   vmm_list_empty(&world->nt_handles) && vmm_list_empty(&world->bundles));
 	vmm_handle_table_finish(&world->shared);
+	vmm_world_epoch_finish(world);
 	vmm_os_mutex_finish(&world->sync_lock);
 	vmm_os_mutex_finish(&world->shared_lock);
 }

@@ -69,7 +69,29 @@ struct vmm_world {
 	_Atomic bool
 		abandoned;   /* a miniport is not entered any more, so it frees no objects either */
 	bool sharing_rights; /* the access of NT handles is enforced (SHR-10) */
+	/* Of locks that nobody asks for: own_epoch, until somebody elsewhere is to see it. The page: shared lock. */
+	_Atomic(_Atomic uint64_t *) epoch;
+	_Atomic uint64_t own_epoch;
+	struct vmm_os_memory epoch_page;
 };
+
+/* ---- epoch.c: what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md) ---- */
+void vmm_world_epoch_init(struct vmm_world *world);
+void vmm_world_epoch_finish(struct vmm_world *world);
+/* A descriptor of the page whose first 64 bits are the epoch, to be read alone; the caller's. */
+vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd) VMM_MUST_CHECK;
+static inline uint64_t vmm_world_epoch(struct vmm_world *world)
+{
+	return atomic_load(atomic_load(&world->epoch));
+}
+/*
+ * Behind whatever has a door refuse a call that it let in before, or makes it wait, and behind a subscription: locks of other
+ * address spaces come to the host again, until one finds there that nothing speaks against them.
+ */
+static inline void vmm_world_next_epoch(struct vmm_world *world)
+{
+	atomic_fetch_add(atomic_load_explicit(&world->epoch, memory_order_acquire), 1);
+}
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */
 #define VMM_TIMELINE_AHEAD 1024u
@@ -754,6 +776,7 @@ static inline void vmm_device_fail(struct vmm_device *device, enum vmm_device_er
 	uint32_t none = VMM_DEVICE_OK;
 
 	atomic_compare_exchange_strong(&device->error, &none, (uint32_t)error);
+	vmm_world_next_epoch(device->process->world);
 }
 
 /* What one of the members says that a submission would have to look at; the mark follows it at once. */

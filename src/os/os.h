@@ -229,6 +229,7 @@ void vmm_os_pages_destroy(char *pages);
  * this viewer may see; it is dup'ed when it has to outlive the call.
  */
 struct vmm_os_viewer;
+struct vmm_lock_word;
 struct vmm_os_viewer_ops {
 	/* An inaccessible range, page-aligned; VMM_NO_MEMORY. */
 	vmm_status (*reserve)(struct vmm_os_viewer *viewer, uint64_t size_bytes, char **address);
@@ -248,6 +249,15 @@ struct vmm_os_viewer_ops {
 	 */
 	vmm_status (*adopt)(struct vmm_os_viewer *viewer, char *address, uint64_t length, int *fd,
 			    uint64_t *offset);
+	/*
+	 * base/lock_word.h. A place for that handle; NULL: none is to be had. The last three only where it is there.
+	 * `distrust`: that process wrote there what it never should; it is cut off, soon.
+	 */
+	struct vmm_lock_word *(*take_word)(struct vmm_os_viewer *viewer, uint32_t handle);
+	void (*give_word_back)(struct vmm_os_viewer *viewer, struct vmm_lock_word *word);
+	uint64_t (*instructed)(
+		struct vmm_os_viewer *viewer); /* so many instructions have been sent */
+	void (*distrust)(struct vmm_os_viewer *viewer, const char *why);
 };
 struct vmm_os_viewer {
 	const struct vmm_os_viewer_ops *ops;
@@ -302,6 +312,11 @@ vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
  */
 vmm_status vmm_os_view_map_read_only(struct vmm_os_view *view,
 				     const struct vmm_os_memory *memory) VMM_MUST_CHECK;
+/*
+ * A descriptor of a whole object's that can only be read, and no way from it to one that can be written; the caller's. As of a view
+ * that is to be read alone.
+ */
+vmm_status vmm_os_memory_read_only(const struct vmm_os_memory *memory, int *fd) VMM_MUST_CHECK;
 void vmm_os_view_unmap(struct vmm_os_view *view); /* back to reserved, inaccessible */
 void vmm_os_view_release(struct vmm_os_view *view);
 /*

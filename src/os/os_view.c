@@ -123,11 +123,8 @@ vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 	return status;
 }
 
-/* A descriptor of its own that can only be read, and no way from it to one that can be written. */
-static vmm_status map_read_only_for_viewer(const struct vmm_os_view *view,
-					   const struct vmm_os_memory *memory)
+vmm_status vmm_os_memory_read_only(const struct vmm_os_memory *memory, int *result)
 {
-	struct vmm_os_viewer *viewer = view->viewer;
 	char name[32];
 
 	vmm_assert(memory->record->whole && !memory->record->foreign);
@@ -142,7 +139,20 @@ static vmm_status map_read_only_for_viewer(const struct vmm_os_view *view,
 		close(fd);
 		return VMM_NOT_SUPPORTED;
 	}
-	vmm_status status = viewer->ops->map(viewer, view->address, view->size_bytes, fd, 0, false);
+	*result = fd;
+	return VMM_OK;
+}
+
+static vmm_status map_read_only_for_viewer(const struct vmm_os_view *view,
+					   const struct vmm_os_memory *memory)
+{
+	struct vmm_os_viewer *viewer = view->viewer;
+	int fd;
+	vmm_status status = vmm_os_memory_read_only(memory, &fd);
+
+	if (!vmm_ok(status))
+		return status;
+	status = viewer->ops->map(viewer, view->address, view->size_bytes, fd, 0, false);
 	close(fd);
 	return status;
 }

@@ -186,6 +186,7 @@ static void lose(struct vmm_sched *sched, struct vmm_device *device,
 		 const struct vmm_timeout *timeout)
 {
 	atomic_store(&device->error, VMM_DEVICE_HUNG);
+	vmm_world_next_epoch(sched->adapter->world);
 	vmm_event(sched->adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
 		  device->handle, VIDMM_RECOVERY_DEVICE_LOST, HUNG, timeout->node, timeout->fence,
 		  0);

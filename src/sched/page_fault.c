@@ -71,6 +71,7 @@ static void lose(struct vmm_sched *sched, uint32_t index, struct vmm_packet *pac
 		return;
 	device->page_fault = fault->record;
 	atomic_store(&device->error, VMM_DEVICE_PAGE_FAULT);
+	vmm_world_next_epoch(sched->adapter->world);
 	vmm_reason(
 		sched->adapter->observe, STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE,
 		device->process->id, device->handle,
@@ -171,6 +172,7 @@ NTSTATUS vmm_sched_mark_device(struct vmm_device *device, uint32_t reason)
 	vmm_paging_lock(adapter);
 	bool marked = atomic_compare_exchange_strong(&device->error, &none, VMM_DEVICE_RESET);
 	if (marked) {
+		vmm_world_next_epoch(adapter->world);
 		vmm_reason(
 			adapter->observe, VMM_DEVICE_REMOVED, device->process->id, device->handle,
 			"TDRS-15: device 0x%08x is marked as in error (reason 0x%08x): it is lost",

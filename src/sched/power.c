@@ -110,6 +110,7 @@ static void pause_devices(struct vmm_adapter *adapter)
 		struct vmm_device *device = device_of(adapter, handle);
 
 		vmm_assert(device);
+		vmm_world_next_epoch(adapter->world);
 		vmm_device_disturb(device);   /* who waits for a fence comes out; */
 		vmm_progress_signal(adapter); /* so does who waits in a lock for the GPU */
 		vmm_live_pause_finish(handle);

@@ -78,6 +78,7 @@ static void lose_devices(struct vmm_sched *sched, const struct vmm_timeout *time
 		enum vmm_device_error error = becomes(device, device == offender);
 
 		atomic_store(&device->error, error);
+		vmm_world_next_epoch(adapter->world);
 		vmm_event(adapter->observe, VIDMM_EVENT_RECOVERY, device->process->id,
 			  device->handle, VIDMM_RECOVERY_DEVICE_LOST,
 			  error == VMM_DEVICE_HUNG    ? 3
@@ -288,6 +289,7 @@ static void reset(struct vmm_sched *sched, const struct vmm_timeout *timeout)
 	uint64_t until = vmm_os_now_ns(adapter->os) + (uint64_t)sched->tdr.ddi_delay_ms * NS_PER_MS;
 
 	atomic_store(&adapter->recovering, true);
+	vmm_world_next_epoch(adapter->world);
 	vmm_progress_signal(adapter);
 	if (!vmm_port_suspend(adapter->port, until)) {
 		vmm_reason(adapter->observe, VMM_DEVICE_REMOVED, 0, 0,

@@ -10,6 +10,7 @@
 vmm_status vmm_sched_remove(struct vmm_adapter *adapter, DXGK_SURPRISE_REMOVAL_TYPE type)
 {
 	atomic_store(&adapter->closed, true);
+	vmm_world_next_epoch(adapter->world);
 	vmm_status status = vmm_port_notify_removal(adapter->port, type);
 
 	if (!vmm_ok(status))

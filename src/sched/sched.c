@@ -156,6 +156,7 @@ static void give_up_locked(struct vmm_adapter *adapter)
 {
 	atomic_store(&adapter->removed, true);
 	atomic_store(&adapter->closed, true);
+	vmm_world_next_epoch(adapter->world);
 	vmm_queue_abandon_locked(adapter);
 }
 

@@ -2,6 +2,7 @@
 /* What include/vidmm has beside the interface, for clients: devices by small numbers, sharing, names. */
 #include "serve/serve_private.h"
 
+#include "object/live.h"
 #include "sync/packet.h"
 
 void *vmm_serve_device(struct vmm_session *session, uint32_t number)
@@ -23,6 +24,19 @@ static bool keep_device(struct vmm_session *session, void *device, uint32_t *num
 	return false;
 }
 
+static uint32_t handle_of(const void *live)
+{
+	struct vmm_visit visit;
+	const struct vmm_device *device = vmm_live_enter(&visit, VMM_LIVE_DEVICE, live);
+	uint32_t handle = 0;
+
+	if (device) {
+		handle = device->handle;
+		vmm_live_leave(&visit);
+	}
+	return handle;
+}
+
 int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_device_create *args)
 {
 	struct vmm_adapter *adapter = vmm_adapter_nth(&session->server->host->world, args->adapter);
@@ -35,8 +49,10 @@ int32_t vmm_serve_device_create(struct vmm_session *session, struct vmm_wire_dev
 	vmm_adapter_put(adapter);
 	if (!vmm_ok(status))
 		return status;
-	if (keep_device(session, device, &args->device))
+	if (keep_device(session, device, &args->device)) {
+		args->handle = handle_of(device);
 		return VMM_OK;
+	}
 	vidmm_device_destroy(device);
 	return VMM_INSUFFICIENT_RESOURCES;
 }

@@ -184,6 +184,7 @@ struct vidmm_server {
 	struct vmm_server_hooks hooks;
 	struct vmm_list spare_steps; /* workers without a thread; guarded by lock */
 	int epoll, deaths, end;      /* end: an eventfd */
+	int epoch; /* a descriptor of the world's, to be read alone; -1: clients lock by messages */
 	int spare; /* a descriptor that can be done without, so that a client can be turned away */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;

@@ -58,7 +58,8 @@ static void take_limits(struct vidmm_server *server, const struct vidmm_server_o
 
 static void close_all(struct vidmm_server *server)
 {
-	const int fds[] = {server->epoll, server->deaths, server->end, server->spare};
+	const int fds[] = {server->epoll, server->deaths, server->end, server->spare,
+			   server->epoch};
 
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(fds); i++)
 		if (fds[i] >= 0)
@@ -90,6 +91,7 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 		return status;
 	server->host = host;
 	server->hooks = *hooks;
+	server->epoch = -1;
 	vmm_list_init(&server->spare_steps);
 	take_limits(server, options);
 	vmm_list_init(&server->sessions);
@@ -97,6 +99,10 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 	vmm_list_init(&server->listeners);
 	vmm_list_init(&server->ended);
 	vmm_os_mutex_init(&server->lock, host->world.os, VMM_RANK_SERVER, "server");
+	/* Without it locks are slower, and nothing else. On virtual time each is to be seen. */
+	if (vmm_os_kind(host->world.os) == VMM_OS_LINUX &&
+	    !vmm_ok(vmm_world_share_epoch(&host->world, &server->epoch)))
+		server->epoch = -1;
 	if (open_all(server))
 		status = hooks->stepped ? VMM_OK : vmm_workers_start(server);
 	if (vmm_ok(status)) {

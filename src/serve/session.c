@@ -254,7 +254,7 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 
 	if (hello->version != VMM_PROTOCOL_VERSION)
 		return "it speaks another version of the protocol";
-	if (hello->flags)
+	if (hello->flags & ~VMM_HELLO_WORDS)
 		return "it sets flags that mean nothing";
 	if (hello->window_address % VMM_PAGE_SIZE || hello->window_bytes % VMM_PAGE_SIZE ||
 	    vmm_add_overflows(hello->window_address, hello->window_bytes, &end) ||
@@ -282,6 +282,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.window_address = hello->window_address,
 		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
 		.unread_bytes = server->options.limits.unread_bytes,
+		.epoch = hello->flags & VMM_HELLO_WORDS ? server->epoch : -1,
 		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
 		.shown = server->hooks.shown,
 		.shown_context = server->hooks.context,
@@ -437,7 +438,9 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 
 	if (atomic_exchange(&session->ended, true))
 		return;
-	vmm_serve_log(server, "client %u %s", session->process_id, why);
+	/* Whoever is cut off may close its ends before we have come to that. */
+	vmm_serve_log(server, "client %u %s", session->process_id,
+		      vmm_views_why(&session->views, why));
 	vmm_os_mutex_lock(&server->lock);
 	shut(&session->channels);
 	vmm_os_mutex_unlock(&server->lock);
@@ -484,7 +487,7 @@ static void hung_up(struct vmm_session *session, bool view)
 	bool alone = view || (session->first && atomic_load(&session->first->inside));
 	vmm_os_mutex_unlock(&session->server->lock);
 	if (alone && view)
-		vmm_session_end(session, vmm_views_why(&session->views));
+		vmm_session_end(session, "has gone: its view socket is closed");
 	else if (alone)
 		vmm_session_end(session, "has gone, inside a call");
 }

@@ -23,6 +23,7 @@ struct vmm_view_message {
 		struct vmm_message_view view;
 		struct vmm_message_notice notice;
 		struct vmm_message_adopt adopt;
+		struct vmm_message_words words;
 	} u;
 	uint32_t bytes;
 	int fd; /* -1: none */
@@ -152,6 +153,20 @@ static uint64_t instruct_locked(struct vmm_views *views, struct vmm_message_view
 	return message.u.view.number;
 }
 
+void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd)
+{
+	struct vmm_view_message message = {.u.words = {.head = {.magic = VMM_PROTOCOL_MAGIC,
+								.kind = VMM_MESSAGE_WORDS,
+								.descriptors = 1},
+						       .what = what,
+						       .length = length},
+					   .bytes = sizeof(message.u.words),
+					   .fd = fd};
+
+	message.u.words.number = atomic_fetch_add(&views->number, 1) + 1;
+	send_locked(views, &message);
+}
+
 void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice)
 {
 	struct vmm_view_message message = {.u.notice = *notice, .bytes = sizeof(*notice), .fd = -1};
@@ -184,10 +199,10 @@ void vmm_views_end(struct vmm_views *views, const char *why)
 	vmm_os_mutex_unlock(&views->lock);
 }
 
-const char *vmm_views_why(struct vmm_views *views)
+const char *vmm_views_why(struct vmm_views *views, const char *otherwise)
 {
 	vmm_os_mutex_lock(&views->lock);
-	const char *why = views->why ? views->why : "has gone: its view socket is closed";
+	const char *why = views->why ? views->why : otherwise;
 	vmm_os_mutex_unlock(&views->lock);
 	return why;
 }
@@ -293,8 +308,12 @@ static void unprotect(int fd, uint64_t address, uint64_t length)
 static bool is_made_locked(const struct vmm_views *views, uint64_t address)
 {
 	const struct vmm_view_record *record = vmm_view_records_find(views->records, address);
+	uint64_t executed = atomic_load(&views->executed);
 
-	return record && (views->config.shown || record->mapped <= atomic_load(&views->executed));
+	/* Who locks by words makes no requests. If this is not true it is the client's own stores that are not stopped. */
+	if (views->words)
+		executed = vmm_max_u64(executed, atomic_load(&views->words->executed));
+	return record && (views->config.shown || record->mapped <= executed);
 }
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
@@ -411,6 +430,16 @@ static vmm_status adopt(struct vmm_os_viewer *viewer, char *address, uint64_t le
 		       : VMM_NOT_SUPPORTED;
 }
 
+static uint64_t instructed(struct vmm_os_viewer *viewer)
+{
+	return vmm_views_number(of(viewer));
+}
+
+static void distrust(struct vmm_os_viewer *viewer, const char *why)
+{
+	vmm_views_end(of(viewer), why);
+}
+
 /* ---- made and unmade ---- */
 
 vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config *config)
@@ -423,6 +452,10 @@ vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config
 		.freeze = freeze,
 		.thaw = thaw,
 		.adopt = adopt,
+		.take_word = vmm_views_take_word,
+		.give_word_back = vmm_views_give_word_back,
+		.instructed = instructed,
+		.distrust = distrust,
 	};
 	struct epoll_event event = {.events = EPOLLONESHOT, .data = {.u64 = config->data}};
 
@@ -449,6 +482,7 @@ void vmm_views_finish(struct vmm_views *views)
 	vmm_assert(!views->records);
 	if (views->heap)
 		vmm_range_heap_destroy(views->heap);
+	vmm_views_finish_words(views);
 	close(views->config.socket);
 	if (views->config.userfault >= 0)
 		close(views->config.userfault);

@@ -25,6 +25,7 @@ struct vmm_views_config {
 	int epoll;         /* tells `data` when the socket can be written to again */
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
+	int epoch;  /* a descriptor of the host's epoch; -1: all locks come by messages */
 	bool alone; /* nobody stores while something moves: freezing needs nothing */
 	/* Has each instruction executed that has been sent, with the lock; NULL: the client does. */
 	void (*shown)(void *context, struct vmm_os_viewer *viewer);
@@ -45,8 +46,10 @@ struct vmm_views {
 	struct vmm_view_record *records;        /* by address */
 	struct vmm_view_message *first, **last; /* that the socket had no room for */
 	uint64_t waiting_bytes;
-	bool dead;       /* nothing is sent any more; the socket is shut down */
-	const char *why; /* the client is to be cut off for; NULL: for nothing */
+	struct vmm_lock_words *words; /* shared with the client; NULL: not yet */
+	uint64_t *words_taken;        /* a bit for each */
+	bool dead;                    /* nothing is sent any more; the socket is shut down */
+	const char *why;              /* the client is to be cut off for; NULL: for nothing */
 };
 
 /* On failure the descriptors are the caller's still. */
@@ -61,7 +64,13 @@ void vmm_views_flush(struct vmm_views *views);
 void vmm_views_notice(struct vmm_views *views, const struct vmm_message_notice *notice);
 /* Nothing is sent any more; why, unless something has been said already. */
 void vmm_views_end(struct vmm_views *views, const char *why);
-/* What is to be said of a client whose view socket has come to its end. */
-const char *vmm_views_why(struct vmm_views *views);
+/* A message WORDS, with the lock. */
+void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd);
+/* ---- words.c: operations of a viewer ---- */
+struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t handle);
+void vmm_views_give_word_back(struct vmm_os_viewer *viewer, struct vmm_lock_word *word);
+void vmm_views_finish_words(struct vmm_views *views);
+/* What is to be said of a client that ends: what it was cut off for, if it was. */
+const char *vmm_views_why(struct vmm_views *views, const char *otherwise);
 
 #endif

@@ -36,8 +36,12 @@ enum vmm_message_kind {
 	/* host to client, on the view socket */
 	VMM_MESSAGE_VIEW = 128,
 	VMM_MESSAGE_NOTICE, /* a function of the client's is to be called: pfnTrimResidencySet and the like */
-	VMM_MESSAGE_ADOPT /* memory of the client's is to become an object that both sides have (ALF-13) */
+	VMM_MESSAGE_ADOPT, /* memory of the client's is to become an object that both sides have (ALF-13) */
+	VMM_MESSAGE_WORDS /* memory to lock by without a message */
 };
+
+/* Of hello. */
+#define VMM_HELLO_WORDS 1u /* it knows WORDS */
 
 struct vmm_message_head {
 	uint32_t magic, kind; /* enum vmm_message_kind */
@@ -116,6 +120,18 @@ struct vmm_message_adopted {
 	int32_t status;
 	uint32_t reserved;
 	uint64_t offset;
+};
+
+enum vmm_words_what {
+	VMM_WORDS_EPOCH = 1, /* a page, to be read alone: the host's epoch (base/lock_word.h) */
+	VMM_WORDS_TABLE      /* a struct vmm_lock_words of this client; comes behind the epoch */
+};
+
+/* One descriptor; both at most once. */
+struct vmm_message_words {
+	struct vmm_message_head head;
+	uint64_t number;
+	uint32_t what, length; /* enum vmm_words_what; of the memory, in bytes */
 };
 
 enum vmm_notice_what {

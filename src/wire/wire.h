@@ -30,6 +30,7 @@ struct vmm_wire_priority_class {
 struct vmm_wire_device_create {
 	uint32_t adapter; /* its place among the host's, from 0 */
 	uint32_t device;  /* out */
+	uint32_t handle;  /* out: that of the D3DKMT functions */
 };
 struct vmm_wire_device {
 	uint32_t device;

@@ -218,6 +218,9 @@ int main(int count, char **arguments)
 	scripted_set_version(scripted, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
 	scripted->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
 	struct vidmm_adapter *second = start_second(host, scripted);
+	/* What a host has from its first server on stays. */
+	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
+	vidmm_server_destroy(server);
 	uint32_t descriptors = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
 	must(vidmm_server_create(host, &options, &server), "a server");
 	must(vidmm_server_listen(server, listen_at(arguments[1])), "listening");

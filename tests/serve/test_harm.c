@@ -152,7 +152,7 @@ static void hellos_that_are_none(void **state)
 
 	h.version = 99;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
-	h = good, h.flags = 1;
+	h = good, h.flags = 2;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);
 	h = good, h.window_address += 1;
 	try_hello(&s, &h, sizeof(h), pair, 1, STATUS_INVALID_PARAMETER);

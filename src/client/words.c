@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks and unlocks without a message (base/lock_word.h, docs/adr/0002-locks-without-a-message.md). The one place of the client that
+ * knows what a call means: of one that the host would let through its gate. All others, and all that it does not find at once, go
+ * there.
+ */
+#include "client/client_private.h"
+
+#include <sys/mman.h>
+
+#include "base/lock_word.h"
+
+static struct vmm_lock_words *words_of(struct vidmm_connection *connection)
+{
+	return vmm_client_lost(connection)
+		       ? NULL /* and in a child of fork() they are the parent's */
+		       : atomic_load_explicit(&connection->words, memory_order_acquire);
+}
+
+/* Does the word, as it is open now, say that this lock has nothing to do but to count? */
+static bool may_lock(struct vidmm_connection *connection, const struct vmm_lock_word *place,
+		     const struct vmm_client_lock *lock)
+{
+	bool wddm2 = atomic_load_explicit(&place->wddm2, memory_order_relaxed);
+
+	return atomic_load_explicit(&place->device, memory_order_relaxed) == lock->device &&
+	       atomic_load_explicit(&place->epoch, memory_order_relaxed) ==
+		       atomic_load_explicit(connection->epoch, memory_order_acquire) &&
+	       atomic_load_explicit(&place->views, memory_order_relaxed) <=
+		       atomic_load_explicit(&connection->views, memory_order_acquire) &&
+	       (lock->lock2 ? wddm2 && !lock->flags
+			    : vmm_lock_flags_are_plain(wddm2, lock->flags, lock->pages));
+}
+
+void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_client_lock *lock)
+{
+	struct vmm_lock_words *words = words_of(connection);
+
+	if (!words)
+		return NULL;
+	struct vmm_lock_word *place = &words->at[vmm_lock_word_index(lock->handle)];
+	uint64_t word = atomic_load_explicit(&place->word, memory_order_acquire);
+	while (vmm_lock_word_is_open_for(word, lock->handle) &&
+	       (word & VMM_LOCK_WORD_LOCKS_MAX) != VMM_LOCK_WORD_LOCKS_MAX) {
+		/* Of this opening, or the swap fails. */
+		uint64_t address = atomic_load_explicit(&place->address, memory_order_relaxed);
+
+		if (!may_lock(connection, place, lock))
+			return NULL;
+		if (atomic_compare_exchange_weak_explicit(&place->word, &word, word + 1,
+							  memory_order_acq_rel,
+							  memory_order_acquire))
+			return (void *)(uintptr_t)address;
+	}
+	return NULL;
+}
+
+bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uint32_t handle)
+{
+	struct vmm_lock_words *words = words_of(connection);
+
+	if (!words)
+		return false;
+	struct vmm_lock_word *place = &words->at[vmm_lock_word_index(handle)];
+	uint64_t word = atomic_load_explicit(&place->word, memory_order_acquire);
+	while (vmm_lock_word_is_open_for(word, handle) && (word & VMM_LOCK_WORD_LOCKS_MAX)) {
+		if (atomic_load_explicit(&place->device, memory_order_relaxed) != device ||
+		    atomic_load_explicit(&place->epoch, memory_order_relaxed) !=
+			    atomic_load_explicit(connection->epoch, memory_order_acquire))
+			return false;
+		if (atomic_compare_exchange_weak_explicit(&place->word, &word, word - 1,
+							  memory_order_acq_rel,
+							  memory_order_acquire))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the memory ---- */
+
+static size_t table_bytes(void)
+{
+	return vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
+}
+
+bool vmm_client_take_words(struct vidmm_connection *connection,
+			   const struct vmm_message_words *message, int fd)
+{
+	bool table = message->what == VMM_WORDS_TABLE;
+	size_t length = table ? table_bytes() : VMM_PAGE_SIZE;
+
+	/* Once each, in their order. */
+	if ((!table && message->what != VMM_WORDS_EPOCH) || message->length != length ||
+	    table != (connection->epoch != NULL) || connection->words)
+		return false;
+	void *memory =
+		mmap(NULL, length, table ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	if (table)
+		atomic_store_explicit(&connection->words, memory, memory_order_release);
+	else
+		connection->epoch = memory;
+	return true;
+}
+
+void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t number)
+{
+	struct vmm_lock_words *words =
+		atomic_load_explicit(&connection->words, memory_order_relaxed);
+
+	if (words)
+		atomic_store(&words->executed, number);
+}
+
+void vmm_client_forget_words(struct vidmm_connection *connection)
+{
+	struct vmm_lock_words *words = atomic_load(&connection->words);
+
+	if (words)
+		munmap(words, table_bytes());
+	if (connection->epoch)
+		munmap((void *)(uintptr_t)connection->epoch, VMM_PAGE_SIZE);
+	atomic_store(&connection->words, NULL);
+	connection->epoch = NULL;
+}

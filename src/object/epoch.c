@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The epoch of what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md). */
+#include "object/object.h"
+
+static vmm_status make_page(struct vmm_world *world)
+{
+	struct vmm_os_memory page;
+	vmm_status status = vmm_os_memory_create(world->os, "epoch", VMM_PAGE_SIZE, &page);
+
+	if (!vmm_ok(status))
+		return status;
+	vmm_os_memory_set_whole(&page);
+	vmm_os_mutex_lock(&world->shared_lock);
+	bool first = !world->epoch_page.base;
+	if (first) {
+		world->epoch_page = page;
+		atomic_store(&world->epoch, (_Atomic uint64_t *)(void *)page.base);
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
+	if (!first)
+		vmm_os_memory_destroy(&page);
+	return VMM_OK;
+}
+
+vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd)
+{
+	vmm_status status = VMM_OK;
+
+	if (atomic_load(&world->epoch) == &world->own_epoch)
+		status = make_page(world);
+	return vmm_ok(status) ? vmm_os_memory_read_only(&world->epoch_page, fd) : status;
+}
+
+void vmm_world_epoch_init(struct vmm_world *world)
+{
+	atomic_store(&world->own_epoch, 0);
+	atomic_store(&world->epoch, &world->own_epoch);
+}
+
+void vmm_world_epoch_finish(struct vmm_world *world)
+{
+	atomic_store(&world->epoch, &world->own_epoch);
+	if (world->epoch_page.base)
+		vmm_os_memory_destroy(&world->epoch_page);
+	world->epoch_page.base = NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lock words of a client (base/lock_word.h, docs/adr/0002-locks-without-a-message.md): the memory, and who has which place. What
+ * is in a word is the business of src/memory.
+ */
+#include "serve/serve_private.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/lock_word.h"
+
+static struct vmm_views *of(struct vmm_os_viewer *viewer)
+{
+	return vmm_container_of(viewer, struct vmm_views, viewer);
+}
+
+/* Of that size for good, so that no access of ours faults; mapped here before anybody else has it. */
+static struct vmm_lock_words *make_table(int *result)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	const size_t size = vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
+	int fd = memfd_create("lock words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *table = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, seals))
+		table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (table == MAP_FAILED) {
+		close(fd);
+		return NULL;
+	}
+	*result = fd;
+	return table;
+}
+
+/* Once, by the first handle that wants one. */
+static void share_words_locked(struct vmm_views *views)
+{
+	const uint32_t size = (uint32_t)vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE);
+	int fd;
+
+	views->words_taken = vmm_calloc(VMM_LOCK_WORDS / 64, sizeof(uint64_t));
+	views->words = views->words_taken ? make_table(&fd) : NULL;
+	if (views->words) {
+		vmm_views_send_words_locked(views, VMM_WORDS_EPOCH, VMM_PAGE_SIZE,
+					    views->config.epoch);
+		vmm_views_send_words_locked(views, VMM_WORDS_TABLE, size, fd);
+		close(fd);
+	}
+	views->config.epoch = -1; /* there is no second try */
+}
+
+struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t handle)
+{
+	struct vmm_views *views = of(viewer);
+	uint32_t index = vmm_lock_word_index(handle);
+	uint64_t bit = (uint64_t)1 << index % 64;
+	struct vmm_lock_word *word = NULL;
+
+	vmm_os_mutex_lock(&views->lock);
+	if (!views->words && views->config.epoch >= 0)
+		share_words_locked(views);
+	if (views->words && !(views->words_taken[index / 64] & bit)) {
+		views->words_taken[index / 64] |= bit;
+		word = &views->words->at[index];
+	}
+	vmm_os_mutex_unlock(&views->lock);
+	return word;
+}
+
+void vmm_views_give_word_back(struct vmm_os_viewer *viewer, struct vmm_lock_word *word)
+{
+	struct vmm_views *views = of(viewer);
+	uint32_t index = (uint32_t)(word - views->words->at);
+
+	vmm_os_mutex_lock(&views->lock);
+	views->words_taken[index / 64] &= ~((uint64_t)1 << index % 64);
+	vmm_os_mutex_unlock(&views->lock);
+}
+
+void vmm_views_finish_words(struct vmm_views *views)
+{
+	vmm_free(views->words_taken);
+	if (views->words)
+		munmap(views->words, vmm_align_up(sizeof(struct vmm_lock_words), VMM_PAGE_SIZE));
+}

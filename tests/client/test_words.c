@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* Locks of a client without a message: which go that way, what the host knows of them, and what a client's lies do. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <d3dkmthk.h>
+#include <vidmm/client.h>
+#include <vidmm/serve.h>
+
+#include "base/lock_word.h"
+#include "client/client_private.h"
+#include "support/client.h"
+
+enum { IGNORE_SYNC = 0x8, DISCARD = 0x80 };
+
+struct world {
+	struct client host;
+	struct vidmm_server *server;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	char said[512]; /* the last lines of the log, by which a client was cut off */
+};
+
+struct program {
+	struct world *w;
+	struct vidmm_connection *connection;
+	struct vidmm_remote_device *device;
+	const D3DDDI_DEVICECALLBACKS *cb;
+	HANDLE handle;
+};
+
+static void log_line(void *context, const char *line)
+{
+	struct world *w = context;
+
+	pthread_mutex_lock(&w->lock);
+	if (strstr(line, "cut off")) {
+		snprintf(w->said, sizeof(w->said), "%s", line);
+		pthread_cond_broadcast(&w->changed);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void start(struct world *w)
+{
+	const struct vidmm_server_options options = {
+		.struct_size = sizeof(options), .log = log_line, .log_context = w};
+
+	*w = (struct world){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	client_start(&w->host, &(struct client_options){.kind = VIDMM_HOST_LINUX});
+	assert_int_equal(vidmm_server_create(w->host.host, &options, &w->server), 0);
+}
+
+static void stop(struct world *w)
+{
+	vidmm_server_destroy(w->server);
+	client_stop(&w->host);
+}
+
+static int more(void *context)
+{
+	struct world *w = context;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
+	return pair[0];
+}
+
+static void come(struct program *p, struct world *w)
+{
+	p->w = w;
+	assert_int_equal(vidmm_connect_fd(more(w), "program", more, w, &p->connection), 0);
+	assert_int_equal(vidmm_remote_device_create(p->connection, 0, &p->device), 0);
+	p->cb = vidmm_remote_device_callbacks(p->device);
+	p->handle = vidmm_remote_device_handle(p->device);
+}
+
+static void go(struct program *p)
+{
+	vidmm_remote_device_destroy(p->device);
+	vidmm_disconnect(p->connection);
+}
+
+static D3DKMT_HANDLE allocate(struct program *p, uint64_t bytes)
+{
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					  .size_bytes = bytes};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+
+	assert_int_equal(p->cb->pfnAllocateCb(p->handle, &args), S_OK);
+	return info.hAllocation;
+}
+
+static HRESULT deallocate(struct program *p, D3DKMT_HANDLE allocation)
+{
+	D3DDDICB_DEALLOCATE args = {.NumAllocations = 1, .HandleList = &allocation};
+
+	return p->cb->pfnDeallocateCb(p->handle, &args);
+}
+
+static HRESULT try_lock(struct program *p, D3DKMT_HANDLE allocation, uint32_t flags, void **data)
+{
+	D3DDDICB_LOCK args = {.hAllocation = allocation, .Flags.Value = flags};
+	HRESULT result = p->cb->pfnLockCb(p->handle, &args);
+
+	if (data)
+		*data = args.pData;
+	return result;
+}
+
+static uint32_t *lock(struct program *p, D3DKMT_HANDLE allocation)
+{
+	void *data;
+
+	assert_int_equal(try_lock(p, allocation, 0, &data), S_OK);
+	assert_non_null(data);
+	return data;
+}
+
+/* So many unlocks of it in one call, which goes to the host if it is more than one. */
+static HRESULT unlock_times(struct program *p, D3DKMT_HANDLE allocation, uint32_t times)
+{
+	D3DKMT_HANDLE list[8];
+	D3DDDICB_UNLOCK args = {.NumAllocations = times, .phAllocations = list};
+
+	for (uint32_t i = 0; i < times; i++)
+		list[i] = allocation;
+	return p->cb->pfnUnlockCb(p->handle, &args);
+}
+
+static void unlock(struct program *p, D3DKMT_HANDLE allocation)
+{
+	assert_int_equal(unlock_times(p, allocation, 1), S_OK);
+}
+
+/* By the host, of the only client. */
+static uint64_t requests(struct world *w)
+{
+	struct vidmm_client_info info;
+
+	assert_int_equal(vidmm_server_clients(w->server, &info, 1), 1);
+	return info.requests;
+}
+
+static struct vmm_lock_word *word_of(struct program *p, D3DKMT_HANDLE allocation)
+{
+	struct vmm_lock_words *words = atomic_load(&p->connection->words);
+
+	assert_non_null(words);
+	return &words->at[vmm_lock_word_index(allocation)];
+}
+
+static void await_cut_off(struct world *w, const char *why)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!strstr(w->said, why))
+		pthread_cond_wait(&w->changed, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- which go that way ---- */
+
+/* The first lock is a message; from then on there is nothing to say. */
+static void what_is_idle_is_locked_without_a_message(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	uint32_t *first = lock(&p, allocation);
+	uint64_t before = requests(&w);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_ptr_equal(lock(&p, allocation), first);
+		first[i] = i;
+		unlock(&p, allocation);
+	}
+	unlock(&p, allocation);
+	assert_int_equal(requests(&w), before);
+	/* LOCK-28: one more than there were is the host's to refuse. */
+	assert_int_equal(unlock_times(&p, allocation, 1), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-28"));
+	assert_int_equal(requests(&w), before + 1);
+	client_forget(&w.host);
+	go(&p);
+	stop(&w);
+}
+
+/* Flags that ask for more, and pages, are the host's; it knows how often the word was locked (LOCK-27, LOCK-29). */
+static void the_host_knows_how_often(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	(void)lock(&p, allocation);
+	(void)lock(&p, allocation);
+	uint64_t before = requests(&w);
+	assert_int_equal(unlock_times(&p, allocation, 4), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-28"));
+	client_forget(&w.host);
+	assert_int_equal(unlock_times(&p, allocation, 3), S_OK);
+	assert_int_equal(unlock_times(&p, allocation, 1), E_INVALIDARG);
+	client_forget(&w.host);
+	assert_int_equal(requests(&w), before + 3);
+	uint64_t again = requests(&w);
+	assert_int_equal(try_lock(&p, allocation, DISCARD, NULL), S_OK);
+	assert_int_equal(requests(&w), again + 1);
+	go(&p);
+	stop(&w);
+}
+
+/* A handle is worth something on the device that it is of, and as long as that is. */
+static void a_handle_of_another_device_goes_to_the_host(void **state)
+{
+	struct world w;
+	struct program p;
+	struct vidmm_remote_device *other;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	assert_int_equal(vidmm_remote_device_create(p.connection, 0, &other), 0);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	D3DDDICB_LOCK args = {.hAllocation = allocation};
+	assert_int_equal(p.cb->pfnLockCb(vidmm_remote_device_handle(other), &args), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-31"));
+	client_forget(&w.host);
+	assert_int_equal(deallocate(&p, allocation), S_OK);
+	assert_int_equal(try_lock(&p, allocation, 0, NULL), E_INVALIDARG);
+	client_forget(&w.host);
+	vidmm_remote_device_destroy(other);
+	go(&p);
+	stop(&w);
+}
+
+/* ---- what somebody is to hear of ---- */
+
+static void count_event(void *context, const struct vidmm_event *event, const char *text)
+{
+	(void)event;
+	(void)text;
+	atomic_fetch_add((_Atomic uint32_t *)context, 1);
+}
+
+/* */
+static void who_listens_hears_of_each(void **state)
+{
+	_Atomic uint32_t heard = 0;
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	unlock(&p, allocation);
+	uint32_t id =
+		vidmm_subscribe(w.host.host, 1ull << VIDMM_EVENT_LOCK | 1ull << VIDMM_EVENT_UNLOCK,
+				count_event, &heard);
+	for (uint32_t i = 0; i < 10; i++) {
+		(void)lock(&p, allocation);
+		unlock(&p, allocation);
+	}
+	assert_int_equal(heard, 20);
+	vidmm_unsubscribe(w.host.host, id);
+	(void)lock(&p, allocation);
+	uint64_t before = requests(&w);
+	unlock(&p, allocation);
+	(void)lock(&p, allocation);
+	assert_int_equal(requests(&w), before);
+	assert_int_equal(heard, 20);
+	go(&p);
+	stop(&w);
+}
+
+/* LOCK-33, PNP-08: nothing is locked by a word of before. */
+static void a_removed_adapter_is_not_locked(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	assert_int_equal(vidmm_adapter_remove(w.host.adapter, VIDMM_REMOVAL_PNP), 0);
+	assert_int_equal(try_lock(&p, allocation, 0, NULL), D3DDDIERR_DEVICEREMOVED);
+	unlock(&p, allocation);
+	go(&p);
+	stop(&w);
+}
+
+/* ---- beside everything else ---- */
+
+struct locker {
+	pthread_t thread;
+	struct program *p;
+	D3DKMT_HANDLE *allocations;
+	uint32_t count, rounds;
+};
+
+static void *lock_them(void *argument)
+{
+	const struct locker *l = argument;
+
+	for (uint32_t i = 0; i < l->rounds; i++) {
+		D3DKMT_HANDLE allocation = l->allocations[i % l->count];
+		volatile uint32_t *data = lock(l->p, allocation);
+
+		if (i % 3)
+			(void)data[i % 1024];
+		unlock(l->p, allocation);
+	}
+	return NULL;
+}
+
+/* Words are shut under them all the time, by locks with flags and by evictions; in the end nothing is locked. */
+static void threads_lock_while_words_are_shut(void **state)
+{
+	enum {
+		THREADS = 3,
+		COUNT = 20,
+		BYTES = 1 << 20
+	}; /* more than the 16 MiB of video memory */
+	D3DKMT_HANDLE allocations[COUNT];
+	struct locker locker[THREADS];
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	for (uint32_t i = 0; i < COUNT; i++)
+		allocations[i] = allocate(&p, BYTES);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		locker[i] = (struct locker){
+			.p = &p, .allocations = allocations, .count = COUNT, .rounds = 4000};
+		assert_int_equal(pthread_create(&locker[i].thread, NULL, lock_them, &locker[i]), 0);
+	}
+	for (uint32_t i = 0; i < 2000; i++) {
+		D3DKMT_HANDLE allocation = allocations[i % COUNT];
+
+		assert_int_equal(try_lock(&p, allocation, 0, NULL), S_OK);
+		assert_int_equal(try_lock(&p, allocation, 0, NULL), S_OK);
+		assert_int_equal(unlock_times(&p, allocation, 2), S_OK);
+	}
+	for (uint32_t i = 0; i < THREADS; i++)
+		pthread_join(locker[i].thread, NULL);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(unlock_times(&p, allocations[i], 1), E_INVALIDARG);
+	client_forget(&w.host);
+	go(&p);
+	stop(&w);
+}
+
+/* The words are the parent's. */
+static void a_child_does_not_lock(void **state)
+{
+	struct world w;
+	struct program p;
+	int status;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	uint64_t before = atomic_load(&word_of(&p, allocation)->word);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(try_lock(&p, allocation, 0, NULL) == D3DDDIERR_DEVICEREMOVED ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(atomic_load(&word_of(&p, allocation)->word) == before);
+	unlock(&p, allocation);
+	go(&p);
+	stop(&w);
+}
+
+/* ---- lies ---- */
+
+/* Has the host look at how often it is locked. */
+static HRESULT have_it_looked_at(struct program *p, D3DKMT_HANDLE allocation)
+{
+	return unlock_times(p, allocation, 2);
+}
+
+static void garbage_ends_its_client_alone(void **state)
+{
+	static const uint64_t lies[] = {0, UINT64_MAX, 1, 0x5555555500010001};
+	struct world w;
+	struct program good;
+
+	(void)state;
+	start(&w);
+	come(&good, &w);
+	D3DKMT_HANDLE kept = allocate(&good, 65536);
+	uint32_t *data = lock(&good, kept);
+	data[0] = 4711;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct program bad;
+
+		w.said[0] = 0;
+		come(&bad, &w);
+		D3DKMT_HANDLE allocation = allocate(&bad, 65536);
+		(void)lock(&bad, allocation);
+		atomic_store(&word_of(&bad, allocation)->word, lies[i]);
+		(void)have_it_looked_at(&bad, allocation);
+		await_cut_off(&w, "lock word");
+		go(&bad);
+	}
+	assert_int_equal(data[0], 4711);
+	(void)lock(&good, kept);
+	unlock(&good, kept);
+	unlock(&good, kept);
+	client_forget(&w.host);
+	go(&good);
+	stop(&w);
+}
+
+/* A number is as good as any other: it is about the client's own allocation. */
+static void a_number_that_is_none_harms_nobody(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	atomic_fetch_or(&word_of(&p, allocation)->word, VMM_LOCK_WORD_LOCKS_MAX);
+	/* The word is full: one more is the host's to count. */
+	assert_int_equal(try_lock(&p, allocation, 0, NULL), S_OK);
+	assert_int_equal(have_it_looked_at(&p, allocation), S_OK);
+	assert_int_equal(deallocate(&p, allocation), S_OK);
+	go(&p);
+	stop(&w);
+}
+
+/* What stands beside the word is for the client; what it has executed is believed of its own memory alone. */
+static void the_rest_is_not_looked_at(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	struct vmm_lock_words *words = atomic_load(&p.connection->words);
+	struct vmm_lock_word *word = word_of(&p, allocation);
+	atomic_store(&word->epoch, UINT64_MAX);
+	atomic_store(&word->address, UINT64_MAX);
+	atomic_store(&word->views, UINT64_MAX);
+	atomic_store(&word->device, UINT32_MAX);
+	atomic_store(&words->executed, UINT64_MAX);
+	for (uint32_t i = 0; i < VMM_LOCK_WORDS; i++)
+		if (&words->at[i] != word)
+			atomic_store(&words->at[i].word, UINT64_MAX);
+	assert_int_equal(have_it_looked_at(&p, allocation), E_INVALIDARG);
+	client_forget(&w.host);
+	/* What was free is written before it is opened. */
+	D3DKMT_HANDLE another = allocate(&p, 65536);
+	(void)lock(&p, another);
+	uint64_t before = requests(&w);
+	(void)lock(&p, another);
+	unlock(&p, another);
+	assert_int_equal(requests(&w), before);
+	unlock(&p, another);
+	unlock(&p, allocation);
+	go(&p);
+	stop(&w);
+}
+
+/* Who dies with locks in its words leaves nothing locked: all of it goes. */
+static void who_dies_leaves_nothing_locked(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	for (uint32_t i = 0; i < 5; i++)
+		(void)lock(&p, allocation);
+	vidmm_disconnect(p.connection);
+	struct vidmm_client_info info;
+	while (vidmm_server_clients(w.server, &info, 1))
+		;
+	stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_idle_is_locked_without_a_message),
+		cmocka_unit_test(the_host_knows_how_often),
+		cmocka_unit_test(a_handle_of_another_device_goes_to_the_host),
+		cmocka_unit_test(who_listens_hears_of_each),
+		cmocka_unit_test(a_removed_adapter_is_not_locked),
+		cmocka_unit_test(threads_lock_while_words_are_shut),
+		cmocka_unit_test(a_child_does_not_lock),
+		cmocka_unit_test(garbage_ends_its_client_alone),
+		cmocka_unit_test(a_number_that_is_none_harms_nobody),
+		cmocka_unit_test(the_rest_is_not_looked_at),
+		cmocka_unit_test(who_dies_leaves_nothing_locked),
+	};
+
+	return cmocka_run_group_tests_name("words", tests, NULL, NULL);
+}
