@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A submission of a program that is not the host, over its socket: a command buffer in the client's memory that references one
- * allocation, against a packet there and one back (bench_serve.c has both, and locks).
+ * allocation, against a packet there and one back (bench_serve.c has both, and locks), and against the same within the process.
  */
 #include "bench.h"
 
@@ -19,10 +19,16 @@ struct remote {
 	struct vidmm_server *server;
 	struct vidmm_connection *connection;
 	struct vidmm_remote_device *device;
+	/* Within this process: the same calls with nothing between. */
+	struct vidmm_process *process;
+	struct vidmm_device *device_here;
+	HANDLE handle;
 	const D3DDDI_DEVICECALLBACKS *cb;
 	D3DDDICB_CREATECONTEXT context;
 	D3DKMT_HANDLE allocation;
 };
+
+enum { HERE = 9 }; /* of parameters, which else are the CPU of the host */
 
 static int more(void *context)
 {
@@ -34,24 +40,40 @@ static int more(void *context)
 	return vidmm_server_connect(r->server, fds[1]) ? -1 : fds[0];
 }
 
-static bool connect_and_create(struct remote *r)
+static bool connect_client(struct remote *r)
 {
 	struct vidmm_server_options options = {.struct_size = sizeof(options)};
+
+	if (vidmm_server_create(r->host, &options, &r->server) || !bench_pin(0) ||
+	    vidmm_connect_fd(more(r), "bench", more, r, &r->connection) ||
+	    vidmm_remote_device_create(r->connection, 0, &r->device))
+		return false;
+	r->cb = vidmm_remote_device_callbacks(r->device);
+	r->handle = vidmm_remote_device_handle(r->device);
+	return true;
+}
+
+static bool open_here(struct remote *r)
+{
+	if (vidmm_process_open(r->host, "bench", &r->process) ||
+	    vidmm_device_create(r->process, r->adapter, &r->device_here))
+		return false;
+	r->cb = vidmm_device_callbacks(r->device_here);
+	r->handle = vidmm_device_handle(r->device_here);
+	return true;
+}
+
+static bool create_objects(struct remote *r)
+{
 	struct softgpu_allocation wish = {.version = SOFTGPU_ALLOCATION_VERSION,
 					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
 					  .size_bytes = 65536};
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &wish,
 				      .PrivateDriverDataSize = sizeof(wish)};
 	D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
+	bool good = r->cb->pfnAllocateCb(r->handle, &args) == S_OK &&
+		    r->cb->pfnCreateContextCb(r->handle, &r->context) == S_OK;
 
-	if (vidmm_server_create(r->host, &options, &r->server) ||
-	    vidmm_connect_fd(more(r), "bench", more, r, &r->connection) ||
-	    vidmm_remote_device_create(r->connection, 0, &r->device))
-		return false;
-	r->cb = vidmm_remote_device_callbacks(r->device);
-	HANDLE handle = vidmm_remote_device_handle(r->device);
-	bool good = r->cb->pfnAllocateCb(handle, &args) == S_OK &&
-		    r->cb->pfnCreateContextCb(handle, &r->context) == S_OK;
 	r->allocation = info.hAllocation;
 	return good;
 }
@@ -62,6 +84,10 @@ static void remote_destroy(void *state)
 
 	if (r->device)
 		vidmm_remote_device_destroy(r->device);
+	if (r->device_here)
+		vidmm_device_destroy(r->device_here);
+	if (r->process)
+		vidmm_process_close(r->process);
 	vidmm_disconnect(r->connection);
 	vidmm_server_destroy(r->server);
 	vidmm_adapter_stop(r->adapter);
@@ -81,12 +107,15 @@ static void *remote_create(const struct bench_case *self)
 		.bar_count = 1,
 	};
 
-	(void)self;
+	/* The threads of the host, and of its GPU, stay where they are made. */
+	if (!bench_pin(self->parameter == HERE ? 0 : (unsigned)self->parameter))
+		abort();
 	if (!r || vidmm_host_create(&host, &r->host)) {
 		free(r);
 		return NULL;
 	}
-	if (!vidmm_adapter_start(r->host, &options, &r->adapter) && connect_and_create(r))
+	if (!vidmm_adapter_start(r->host, &options, &r->adapter) &&
+	    (self->parameter == HERE ? open_here(r) : connect_client(r)) && create_objects(r))
 		return r;
 	remote_destroy(r);
 	return NULL;
@@ -96,7 +125,6 @@ static void *remote_create(const struct bench_case *self)
 static void render_run(void *state, uint64_t steps)
 {
 	struct remote *r = state;
-	HANDLE handle = vidmm_remote_device_handle(r->device);
 
 	for (uint64_t i = 0; i < steps; i++) {
 		const struct softgpu_reference command = {
@@ -108,12 +136,16 @@ static void render_run(void *state, uint64_t steps)
 		*(struct softgpu_reference *)r->context.pCommandBuffer = command;
 		r->context.pAllocationList[0] =
 			(D3DDDI_ALLOCATIONLIST){.hAllocation = r->allocation};
-		if (r->cb->pfnRenderCb(handle, &args) != S_OK)
+		if (r->cb->pfnRenderCb(r->handle, &args) != S_OK)
 			abort();
 		r->context.pCommandBuffer = args.pNewCommandBuffer;
 		r->context.pAllocationList = args.pNewAllocationList;
 	}
 }
 
+BENCH(.name = "remote.render_here", .setup = remote_create, .run = render_run,
+      .teardown = remote_destroy, .parameter = HERE);
 BENCH(.name = "remote.render", .peer = "remote.bare", .setup = remote_create, .run = render_run,
       .teardown = remote_destroy);
+BENCH(.name = "remote.render_2", .peer = "remote.bare_2", .setup = remote_create, .run = render_run,
+      .teardown = remote_destroy, .threads = 2, .parameter = 1);

@@ -13,7 +13,8 @@ struct word {
 
 struct thread {
 	uint8_t at, rounds, address, seen;
-	struct word word; /* as it read it */
+	uint8_t began, late, epoch; /* late: when it began the loss was over */
+	struct word word;           /* as it read it */
 };
 
 struct state {
@@ -23,13 +24,15 @@ struct state {
 	uint8_t open, count; /* what it guards: the bit, and the locks while the gate is shut */
 	uint8_t live;        /* the handle that is */
 	uint8_t submissions, captured, busy;
-	uint8_t held[3]; /* locks given out on each handle */
+	uint8_t lost, over, epoch, word_epoch; /* the last: of the opening */
+	uint8_t held[3];                       /* locks given out on each handle */
 	struct thread thread[GATE_THREADS];
 };
 
 struct run {
 	const enum gate_thread *kind;
 	enum gate_mistake mistake;
+	bool apart; /* lockers go by the epoch */
 	const char *broken;
 	struct state *states; /* a queue, and with the index a set */
 	uint32_t *index;
@@ -73,6 +76,7 @@ static bool same(const struct run *run, struct word a, struct word b)
 enum {
 	READ,
 	READ_ADDRESS,
+	READ_EPOCH,
 	SWAP,
 	LATE_ADDRESS,
 	HOLD,
@@ -84,6 +88,8 @@ enum {
 	SUBMISSIONS,
 	CAPTURED,
 	IDLE,
+	TAKE_EPOCH,
+	LOOK_AT_DEVICE,
 	OPEN_ADDRESS,
 	OPEN,
 	LET_GO_HOLDING,
@@ -126,6 +132,7 @@ static void swap(struct run *run, struct state *s, struct thread *t)
 	}
 	claim(run, s->live == handle_of(t), "only what lives is locked");
 	claim(run, !s->busy || s->live != 1, "what is locked at the gate is idle");
+	claim(run, !t->late, "who comes when the device is lost is told so");
 	s->word.count++;
 	s->held[handle_of(t)]++;
 	if (run->mistake != GATE_ADDRESS_AFTER_SWAP)
@@ -137,12 +144,18 @@ static int step_at_gate(struct run *run, struct state *s, struct thread *t)
 {
 	switch (t->at) {
 	case READ:
+		t->late = t->began ? t->late : s->over;
+		t->began = run->apart;
 		t->word = s->word;
 		t->at = is_mine(t) ? READ_ADDRESS : LONG_WAY;
 		return STEPPED;
 	case READ_ADDRESS:
 		t->address = s->address;
-		t->at = SWAP;
+		t->epoch = s->word_epoch;
+		t->at = run->apart && run->mistake != GATE_EPOCH_IS_NOT_SEEN ? READ_EPOCH : SWAP;
+		return STEPPED;
+	case READ_EPOCH:
+		t->at = s->epoch == t->epoch ? SWAP : LONG_WAY;
 		return STEPPED;
 	case SWAP:
 		swap(run, s, t);
@@ -190,7 +203,9 @@ static void look(struct state *s, struct thread *t)
 		}
 		t->at = LET_GO_NOTHING;
 	} else {
-		t->at = !lives ? LET_GO_NOTHING : s->busy && s->live == 1 ? RETRY : COUNT;
+		t->at = !lives || s->lost         ? LET_GO_NOTHING
+			: s->busy && s->live == 1 ? RETRY
+						  : COUNT;
 	}
 }
 
@@ -215,7 +230,19 @@ static int step_opening(const struct run *run, struct state *s, struct thread *t
 				: LET_GO_HOLDING;
 		return STEPPED;
 	case IDLE:
-		t->at = s->busy && s->live == 1 ? LET_GO_HOLDING : OPEN_ADDRESS;
+		t->at = s->busy && s->live == 1                      ? LET_GO_HOLDING
+			: !run->apart                                ? OPEN_ADDRESS
+			: run->mistake == GATE_EPOCH_BEHIND_THE_LOOK ? LOOK_AT_DEVICE
+								     : TAKE_EPOCH;
+		return STEPPED;
+	case TAKE_EPOCH:
+		t->epoch = s->epoch;
+		t->at = run->mistake == GATE_EPOCH_BEHIND_THE_LOOK ? OPEN_ADDRESS : LOOK_AT_DEVICE;
+		return STEPPED;
+	case LOOK_AT_DEVICE:
+		t->at = s->lost                                      ? LET_GO_HOLDING
+			: run->mistake == GATE_EPOCH_BEHIND_THE_LOOK ? TAKE_EPOCH
+								     : OPEN_ADDRESS;
 		return STEPPED;
 	case OPEN_ADDRESS:
 		s->address = handle_of(t);
@@ -227,6 +254,7 @@ static int step_opening(const struct run *run, struct state *s, struct thread *t
 					.open = 1,
 					.count = s->count};
 		s->open = 1;
+		s->word_epoch = t->epoch;
 		t->at = LET_GO_HOLDING;
 		return STEPPED;
 	}
@@ -369,6 +397,28 @@ static int step_submitter(struct run *run, struct state *s, unsigned self)
 	}
 }
 
+static int step_loser(const struct run *run, struct state *s, unsigned self)
+{
+	struct thread *t = &s->thread[self];
+	uint8_t epoch_first = run->mistake == GATE_EPOCH_BEFORE_THE_LOSS;
+
+	switch (t->at++) {
+	case 0:
+	case 1:
+		if ((t->at == 1) == epoch_first)
+			s->epoch++;
+		else
+			s->lost = 1;
+		return STEPPED;
+	case 2:
+		s->over = 1;
+		return STEPPED;
+	default:
+		t->at--;
+		return ENDED;
+	}
+}
+
 static int step(struct run *run, struct state *s, unsigned self)
 {
 	switch (run->kind[self]) {
@@ -380,6 +430,8 @@ static int step(struct run *run, struct state *s, unsigned self)
 		return step_destroyer(run, s, self);
 	case GATE_SUBMITTER:
 		return step_submitter(run, s, self);
+	case GATE_LOSER:
+		return step_loser(run, s, self);
 	default:
 		return ENDED;
 	}
@@ -459,6 +511,8 @@ struct gate_result gate_model_explore(const enum gate_thread threads[GATE_THREAD
 
 	memset(&first, 0, sizeof(first));
 	first.live = 1;
+	for (unsigned i = 0; i < GATE_THREADS; i++)
+		run.apart |= threads[i] == GATE_LOSER;
 	run.states = malloc(STATES_MAX * sizeof(*run.states));
 	run.index = calloc(2 * (size_t)STATES_MAX, sizeof(*run.index));
 	if (!run.states || !run.index)

@@ -10,6 +10,8 @@ static const enum gate_thread crowds[][GATE_THREADS] = {
 	{GATE_LOCKER, GATE_LOCKER, GATE_SUBMITTER, GATE_DESTROYER},
 	{GATE_LOCKER, GATE_MOVER, GATE_SUBMITTER, GATE_DESTROYER},
 	{GATE_LOCKER, GATE_LOCKER, GATE_LOCKER, GATE_NOBODY},
+	{GATE_LOCKER, GATE_LOCKER, GATE_LOSER, GATE_MOVER},
+	{GATE_LOCKER, GATE_LOCKER, GATE_LOSER, GATE_DESTROYER},
 };
 
 static void every_interleaving_keeps_what_gates_promise(void **state)
@@ -49,6 +51,9 @@ static void each_mistake_is_found(void **state)
 	assert_found(GATE_ADDRESS_AFTER_SWAP);
 	assert_found(GATE_SUBMISSION_IS_NOT_SEEN);
 	assert_found(GATE_UNLOCK_IGNORES_SHUT);
+	assert_found(GATE_EPOCH_IS_NOT_SEEN);
+	assert_found(GATE_EPOCH_BEHIND_THE_LOOK);
+	assert_found(GATE_EPOCH_BEFORE_THE_LOSS);
 }
 
 int main(void)
