@@ -33,8 +33,9 @@
 /* Exit codes of apart_client. */
 enum {
 	APART_DONE = 0,
-	APART_WRONG = 3,  /* bytes that are not what they must be */
-	APART_REMOVED = 4 /* its calls answer that the device has been removed */
+	APART_WRONG = 3,   /* bytes that are not what they must be */
+	APART_REMOVED = 4, /* its calls answer that the device has been removed */
+	APART_FOREIGN = 5  /* it can see what is another program's, or change what is the host's */
 };
 
 struct apart_program {

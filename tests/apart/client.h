@@ -31,8 +31,22 @@ void apart_failed(const char *what, HRESULT status) __attribute__((noreturn));
 /* Ends the program in the middle of things, with whatever threads there are. */
 void apart_end(int code) __attribute__((noreturn));
 
+/* look.c: of every second word the upper half, where the next says whose it is. */
+#define APART_MAGIC 0xC5A9u
+/* The program whose words are in memory that is mapped into this one; 0: none but its own. */
+uint32_t apart_look_around(void);
+/* Ends the program where it would not find any. */
+void apart_look_at_something(void);
+/* From now on every descriptor and every byte that the host sends is looked at, and the last descriptors are kept, and mapped whole. */
+void apart_keep_all(void);
+
+/* modes.c: a fence of a device on APART_SCRIPTED, and its value where it is mapped */
+D3DKMT_HANDLE apart_make_fence(struct apart_device *d, const volatile uint64_t **value);
+HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value);
+
 /* The modes; each returns the exit code. */
 int apart_load(const char *socket, const char *seed);
+int apart_hoard(const char *socket, const char *seed);
 int apart_hold(const char *socket, const char *argument);
 int apart_protected(const char *socket, const char *argument);
 int apart_fences(const char *socket, const char *argument);

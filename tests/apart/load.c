@@ -5,21 +5,19 @@
  * it was written. Now and then it looks through everything that is mapped into it, and must find no word of another program's. A byte on its output for
  * every operation.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "client.h"
 
-#define SLOTS     10u
-#define BYTES_MAX (64u << 10)
-#define MAGIC     0xC5A9u
-#define DISCARD   0x182u /* Discard, WriteOnly, NoExistingReference */
-#define LOOK_EACH 64u    /* operations, on average */
+#define SLOTS           10u
+#define BYTES_MAX       (64u << 10)
+#define DISCARD         0x182u /* Discard, WriteOnly, NoExistingReference */
+#define LOOK_EACH       64u    /* operations, on average */
+#define HOARD_LOOK_EACH 8u
+#define FENCES          8u
 
 struct slot {
 	D3DKMT_HANDLE handle; /* 0: free */
@@ -49,7 +47,7 @@ static uint32_t new_tag(struct load *l)
 
 static uint32_t word(uint32_t tag, uint32_t i)
 {
-	return i % 2 ? tag : MAGIC << 16 | i;
+	return i % 2 ? tag : APART_MAGIC << 16 | i;
 }
 
 static void check_status(const char *what, HRESULT status)
@@ -243,103 +241,74 @@ static void step(struct load *l)
 	}
 }
 
-/* ---- everything that is mapped ---- */
-
-/* The program whose words are there; 0: none but this one's. */
-static uint32_t look_at_words(const uint32_t *words, size_t count)
-{
-	for (size_t i = 0; i + 1 < count; i += 2)
-		if (words[i] >> 16 == MAGIC && words[i] % 2 == 0 &&
-		    words[i + 1] >> 10 != (uint32_t)getpid())
-			return words[i + 1] >> 10;
-	return 0;
-}
-
-/* What goes away meanwhile cannot be read, and need not be. */
-static uint32_t look_at_range(uint64_t begin, uint64_t end)
-{
-	static uint32_t words[1 << 14];
-	uint32_t found = 0;
-
-	while (begin < end && !found) {
-		size_t bytes = end - begin < sizeof(words) ? end - begin : sizeof(words);
-		struct iovec here = {words, bytes};
-		struct iovec there = {(void *)(uintptr_t)begin, bytes};
-		ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
-
-		if (got > 0)
-			found = look_at_words(words, (size_t)got / 4);
-		begin += bytes;
-	}
-	return found;
-}
-
-/* All memory that it shares with anybody; its own is its own. */
-static uint32_t look_around(void)
-{
-	FILE *file = fopen("/proc/self/maps", "r");
-	char line[512], rights[8];
-	uint64_t begin, end;
-	uint32_t found = 0;
-
-	while (file && !found && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) == 3 &&
-		    rights[0] == 'r' && rights[3] == 's')
-			found = look_at_range(begin, end);
-	if (file)
-		fclose(file);
-	return found;
-}
-
-/* Whoever looks must be able to find something. */
-static void look_at_something(void)
-{
-	uint32_t *words =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (words == MAP_FAILED)
-		apart_end(1);
-	words[100] = MAGIC << 16 | 100;
-	words[101] = 1u << 10;
-	if (look_around() != 1)
-		apart_end(1);
-	munmap(words, 4096);
-}
-
 static void find_nothing(void)
 {
-	uint32_t found = look_around();
+	uint32_t found = apart_look_around();
 
 	if (!found)
 		return;
 	fprintf(stderr, "# load %d: words of program %u are mapped into it\n", (int)getpid(),
 		found);
-	apart_end(APART_WRONG);
+	apart_end(APART_FOREIGN);
+}
+
+static void work(struct load *l, uint32_t look_each)
+{
+	while (!apart_told_to_end()) {
+		step(l);
+		if (!draw(l, look_each))
+			find_nothing();
+		apart_say();
+	}
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (!l->slots[i].handle)
+			continue;
+		ready(l, &l->slots[i]);
+		check(l, &l->slots[i], lock(l, &l->slots[i], 0));
+		unlock(l, &l->slots[i]);
+	}
+	find_nothing();
+}
+
+static void begin(struct load *l, const char *socket, const char *seed)
+{
+	l->seed = strtoull(seed, NULL, 0);
+	apart_look_at_something();
+	apart_open(&l->d, socket, "load", APART_SOFTGPU);
+	l->context.device = &l->d.device;
+	check_status("pfnCreateContextCb",
+		     l->d.device.cb->pfnCreateContextCb(l->d.device.handle, &l->context.c));
 }
 
 int apart_load(const char *socket, const char *seed)
 {
 	static struct load l;
 
-	l.seed = strtoull(seed, NULL, 0);
-	look_at_something();
-	apart_open(&l.d, socket, "load", APART_SOFTGPU);
-	l.context.device = &l.d.device;
-	check_status("pfnCreateContextCb",
-		     l.d.device.cb->pfnCreateContextCb(l.d.device.handle, &l.context.c));
-	while (!apart_told_to_end()) {
-		step(&l);
-		if (!draw(&l, LOOK_EACH))
-			find_nothing();
-		apart_say();
-	}
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		if (!l.slots[i].handle)
-			continue;
-		ready(&l, &l.slots[i]);
-		check(&l, &l.slots[i], lock(&l, &l.slots[i], 0));
-		unlock(&l, &l.slots[i]);
-	}
+	begin(&l, socket, seed);
+	work(&l, LOOK_EACH);
 	apart_close(&l.d);
+	return APART_DONE;
+}
+
+/* The same, by a program that keeps all it is ever given and looks all the time; its fences have words of its own, too. */
+int apart_hoard(const char *socket, const char *seed)
+{
+	static struct load l;
+	struct apart_device fences;
+	const volatile uint64_t *value;
+
+	apart_keep_all();
+	apart_open(&fences, socket, "hoard", APART_SCRIPTED);
+	begin(&l, socket, seed);
+	for (uint32_t i = 0; i < FENCES; i++) {
+		D3DKMT_HANDLE fence = apart_make_fence(&fences, &value);
+
+		check_status("a signal",
+			     apart_signal(&fences, fence,
+					  (uint64_t)new_tag(&l) << 32 | APART_MAGIC << 16));
+	}
+	work(&l, HOARD_LOOK_EACH);
+	apart_close(&l.d);
+	apart_close(&fences);
 	return APART_DONE;
 }

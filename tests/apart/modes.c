@@ -65,7 +65,7 @@ int apart_protected(const char *socket, const char *argument)
 
 /* ---- fences ---- */
 
-static D3DKMT_HANDLE make_fence(struct apart_device *d, const volatile uint64_t **value)
+D3DKMT_HANDLE apart_make_fence(struct apart_device *d, const volatile uint64_t **value)
 {
 	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 create = {.Info = {.Type = D3DDDI_MONITORED_FENCE}};
 	HRESULT status = d->device.cb->pfnCreateSynchronizationObject2Cb(d->device.handle, &create);
@@ -84,7 +84,7 @@ static HRESULT wait_for(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 valu
 	return d->device.cb->pfnWaitForSynchronizationObjectFromCpuCb(d->device.handle, &args);
 }
 
-static HRESULT signal_to(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
+HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value)
 {
 	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {
 		.ObjectCount = 1, .ObjectHandleArray = &fence, .FenceValueArray = &value};
@@ -100,7 +100,7 @@ int apart_wait_fence(const char *socket, const char *argument)
 
 	(void)argument;
 	apart_open(&d, socket, "wait", APART_SCRIPTED);
-	D3DKMT_HANDLE fence = make_fence(&d, &value);
+	D3DKMT_HANDLE fence = apart_make_fence(&d, &value);
 	apart_say();
 	apart_failed("pfnWaitForSynchronizationObjectFromCpuCb", wait_for(&d, fence, 1000));
 }
@@ -114,8 +114,8 @@ int apart_fences(const char *socket, const char *argument)
 
 	(void)argument;
 	apart_open(&d, socket, "fences", APART_SCRIPTED);
-	D3DKMT_HANDLE fence = make_fence(&d, &value);
-	if (FAILED(signal_to(&d, fence, 7)) || *value != 7)
+	D3DKMT_HANDLE fence = apart_make_fence(&d, &value);
+	if (FAILED(apart_signal(&d, fence, 7)) || *value != 7)
 		return APART_WRONG;
 	void *begin = (void *)((uintptr_t)value & ~((uintptr_t)page - 1));
 	if (!mprotect(begin, (size_t)page, PROT_READ | PROT_WRITE) || errno != EACCES)
@@ -129,7 +129,7 @@ int apart_fences(const char *socket, const char *argument)
 	}
 	if (memory)
 		fclose(memory);
-	if (FAILED(signal_to(&d, fence, 9)) || *value != 9 || FAILED(wait_for(&d, fence, 9)))
+	if (FAILED(apart_signal(&d, fence, 9)) || *value != 9 || FAILED(wait_for(&d, fence, 9)))
 		return APART_WRONG;
 	apart_close(&d);
 	return APART_DONE;

@@ -151,6 +151,24 @@ def a_player_that_is_killed_is_gone_from_the_host():
         assert clean(host.replay('--verify', 'full', '--json', EVERY))['verify_errors'] == 0
 
 
+@test
+def of_several_players_the_killed_one_is_named_and_the_others_go_on():
+    with Host() as host:
+        crew = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--gpu-time', 'none', '--verify', 'stamps', '--json', EXAMPLE, EVERY],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        host.await_line('came: glmark2')
+        while host.requests() < 200:
+            pass
+        player = int(next(line for line in host.lines if 'came: glmark2' in line).split('pid ')[1].split(',')[0])
+        assert player != crew.pid, host.lines
+        os.kill(player, signal.SIGKILL)
+        output, errors = crew.communicate(timeout=60)
+        assert crew.returncode == 1 and 'glmark2' in errors and 'killed by signal 9' in errors, (crew.returncode, errors)
+        assert errors.count('vidmm:') == 1 and json.loads(output)['verify_errors'] == 0, (output, errors)
+        assert clean(host.replay('--verify', 'full', '--json', EVERY))['verify_errors'] == 0
+    assert host.process.returncode == 0, host.lines
+
+
 def main():
     failed = 0
     print('1..%d' % len(tests))

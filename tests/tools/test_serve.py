@@ -3,6 +3,7 @@
 """test_serve.py VIDMM DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -69,6 +70,45 @@ def it_serves_where_nobody_said(folder):
     assert not os.path.exists(path)
     done = vidmm(folder, 'clients')
     assert done.returncode == 4 and 'nobody serves there' in done.stderr, done
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (60, 240))
+
+
+@test
+def without_descriptors_programs_are_turned_away_and_the_host_goes_on(folder):
+    path = os.path.join(folder, 's')
+    server = Server(folder, '--socket', path, preexec_fn=few_descriptors)
+    with open(f'/proc/{server.process.pid}/limits', encoding='ascii') as file:
+        files = next(line for line in file if line.startswith('Max open files')).split()
+    assert files[3:5] == ['240', '240'], files
+    # Nobody has said hello, so nobody counts as a client; each has a descriptor.
+    strangers = []
+    while 'no descriptors left' not in server.lines[-1]:
+        assert len(strangers) < 300, server.lines
+        strangers.append(connect(path))
+        if select.select([server.process.stderr], [], [], 0 if len(strangers) < 200 else 0.2)[0]:
+            server.lines.append(server.process.stderr.readline())
+    for stranger in strangers:
+        stranger.close()
+    while vidmm(folder, 'clients', '--socket', path).returncode != 0:
+        assert server.process.poll() is None, server.lines
+    server.end()
+
+
+@test
+def one_program_does_not_take_the_descriptors_of_all(folder):
+    path = os.path.join(folder, 's')
+    examples, data = os.environ['VIDMM_EXAMPLES'], os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data')
+    server = Server(folder, '--socket', path, preexec_fn=few_descriptors)
+    play = 'replay', '--socket', path, '--gpu-time', 'none', '--quiet', '--verify', 'stamps'
+    done = vidmm(folder, *play, os.path.join(examples, 'glmark2-1080p-skl.trace.zst'))
+    assert done.returncode == 4 and 'memory' in done.stderr, done
+    done = vidmm(folder, *play, os.path.join(data, 'every-op.trace'))
+    assert done.returncode == 0, done
+    said = server.end()
+    assert 'it has as much as it may' in said and 'no descriptors left' not in said, said
 
 
 @test

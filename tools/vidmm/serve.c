@@ -16,6 +16,8 @@
 
 #define BAR_BYTES_DEFAULT ((uint64_t)256 << 20)
 
+#define HANDLES_DEFAULT 1000000u /* of one client: include/vidmm/serve.h */
+
 struct service {
 	struct serve_options options;
 	FILE *log;
@@ -143,15 +145,21 @@ static void stop(struct service *s)
 	vidmm_host_destroy(s->host);
 }
 
-/* Each program has sockets here, each lock may have a descriptor. */
-static void raise_limits(void)
+/*
+ * Each program has sockets here, and what it may see of an allocation is an object of its own, with a descriptor. So that one program's allocations do not take
+ * those of all, it may have a quarter as many handles unless somebody has said how many.
+ */
+static void raise_limits(struct serve_options *o)
 {
 	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && !o->limits.handles &&
+	    files.rlim_cur / 4 < HANDLES_DEFAULT)
+		o->limits.handles = (uint32_t)(files.rlim_cur / 4);
 }
 
 static enum replay_status serve(struct service *s)
@@ -164,7 +172,7 @@ static enum replay_status serve(struct service *s)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	raise_limits();
+	raise_limits(&s->options);
 	enum replay_status status = serve_socket_open(s->options.socket, &s->socket);
 	if (status == REPLAY_CLEAN)
 		status = start_host(s);

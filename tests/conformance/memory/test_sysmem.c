@@ -3,7 +3,13 @@
  * PermanentSysMem (PAG-13 to PAG-15, PAG-31): the system copy stays while the GPU has one of its own. And Protected
  * (ALF-08), whose system copy nobody gets to see.
  */
+#define _GNU_SOURCE /* readlink */
 #include "world.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define TRANSFER  DXGK_OPERATION_TRANSFER
 #define DROP      DXGK_OPERATION_DISCARD_CONTENT
@@ -631,6 +637,60 @@ static void alf_08_protected_memory_has_no_address(void **state)
 	world_stop(&w);
 }
 
+/* ---- where it all lies ---- */
+
+static uint32_t count_objects(void)
+{
+	char path[300], target[64];
+	struct dirent *entry;
+	uint32_t count = 0;
+	DIR *folder = opendir("/proc/self/fd");
+
+	assert_non_null(folder);
+	while ((entry = readdir(folder))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = 0;
+		count += strncmp(target, "/memfd:system memory", 20) == 0;
+	}
+	closedir(folder);
+	return count;
+}
+
+/* New memory is zero, also where some was before. */
+static void fill_and_free(struct world *w, uint32_t most)
+{
+	D3DKMT_HANDLE a[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		a[i] = allocate_in(&w->device, 48 * MIB, CPU, APERTURE);
+		const uint32_t *words = client_lock(&w->device, a[i], 0);
+		expect_words(words, PAGE / 4, 0);
+		assert_int_equal(client_unlock(&w->device, a[i]), S_OK);
+		client_write(&w->device, a[i], PAGES * PAGE, i << 16);
+	}
+	assert_in_range(count_objects(), most + 2, most + 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		client_expect(&w->device, a[i], PAGES * PAGE, i << 16);
+		assert_int_equal(client_deallocate(&w->device, a[i]), S_OK);
+	}
+	client_idle(&w->client);
+	assert_int_equal(count_objects(), most);
+}
+
+static void system_memory_that_nobody_needs_goes_back(void **state)
+{
+	static const struct client_options large = {.vram_bytes = 4 * MIB,
+						    .aperture_bytes = 256 * MIB};
+	struct world w;
+
+	world_start(&w, state, &large);
+	const uint32_t before = count_objects();
+	for (uint32_t i = 0; i < 3; i++)
+		fill_and_free(&w, before);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -656,6 +716,7 @@ int main(void)
 		BOTH(pag_14_lock_30_a_lock_dropped_with_its_device_is_an_unlock),
 		BOTH(ren_15_pag_14_a_discarded_copy_is_replaced_as_a_whole),
 		BOTH(alf_08_protected_memory_has_no_address),
+		BOTH(system_memory_that_nobody_needs_goes_back),
 	};
 
 	return cmocka_run_group_tests_name("sysmem", tests, NULL, NULL);

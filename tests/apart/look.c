@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program has of the host's: everything that is mapped into it and shared with anybody, and, where it keeps all (__wrap_recvmsg), whatever descriptor the
+ * host has ever sent it, whole, and the bytes of every message. No word in there may be of another program; what is to be read cannot be mapped to be written to,
+ * and no object can be made smaller under the host.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "wire/protocol.h"
+
+#define KEPT 96u
+
+/* The program whose words are there; 0: none but this one's. */
+static uint32_t look_at_words(const uint32_t *words, size_t count, size_t each)
+{
+	for (size_t i = 0; i + 1 < count; i += each)
+		if (words[i] >> 16 == APART_MAGIC && words[i] % 2 == 0 &&
+		    words[i + 1] >> 10 != (uint32_t)getpid())
+			return words[i + 1] >> 10;
+	return 0;
+}
+
+/* What goes away meanwhile cannot be read, and need not be. */
+static uint32_t look_at_range(uint64_t begin, uint64_t end)
+{
+	static uint32_t words[1 << 14];
+	uint32_t found = 0;
+
+	while (begin < end && !found) {
+		size_t bytes = end - begin < sizeof(words) ? end - begin : sizeof(words);
+		struct iovec here = {words, bytes};
+		struct iovec there = {(void *)(uintptr_t)begin, bytes};
+		ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+
+		if (got > 0)
+			found = look_at_words(words, (size_t)got / 4, 2);
+		begin += bytes;
+	}
+	return found;
+}
+
+/* Memory that it shares with nobody is its own. */
+uint32_t apart_look_around(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512], rights[8];
+	uint64_t begin, end;
+	uint32_t found = 0;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) == 3 &&
+		    rights[0] == 'r' && rights[3] == 's')
+			found = look_at_range(begin, end);
+	if (!file)
+		apart_end(1);
+	fclose(file);
+	return found;
+}
+
+/* Whoever looks must be able to find something. */
+void apart_look_at_something(void)
+{
+	uint32_t *words =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (words == MAP_FAILED)
+		apart_end(1);
+	words[100] = APART_MAGIC << 16 | 100;
+	words[101] = 1u << 10;
+	if (apart_look_around() != 1)
+		apart_end(1);
+	munmap(words, 4096);
+}
+
+/* ---- what the host sends ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	bool all;
+	uint32_t count, next;
+	struct {
+		int fd;
+		void *memory;
+		size_t bytes;
+	} kept[KEPT];
+} hoard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void apart_keep_all(void)
+{
+	hoard.all = true;
+}
+
+static void wrong(const char *what)
+{
+	fprintf(stderr, "# hoard %d: %s\n", (int)getpid(), what);
+	apart_end(APART_FOREIGN);
+}
+
+/* Mapped as long as there is room for it: whoever looks around finds it. */
+static void keep(int fd, const struct stat *stat_of)
+{
+	size_t bytes = (size_t)stat_of->st_size;
+	void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		wrong("what the host sends cannot be mapped");
+	pthread_mutex_lock(&hoard.lock);
+	uint32_t at = hoard.next++ % KEPT;
+	if (hoard.count == KEPT) {
+		close(hoard.kept[at].fd);
+		munmap(hoard.kept[at].memory, hoard.kept[at].bytes);
+	} else {
+		hoard.count++;
+	}
+	hoard.kept[at].fd = dup(fd);
+	hoard.kept[at].memory = memory;
+	hoard.kept[at].bytes = bytes;
+	pthread_mutex_unlock(&hoard.lock);
+}
+
+static void look_at_object(int fd, bool writable)
+{
+	struct stat stat_of;
+
+	if (fstat(fd, &stat_of) || !S_ISREG(stat_of.st_mode) || stat_of.st_size <= 0)
+		return;
+	if (!ftruncate(fd, 0))
+		wrong("an object of the host's can be made smaller");
+	void *memory =
+		mmap(NULL, (size_t)stat_of.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory != MAP_FAILED && !writable)
+		wrong("what is to be read can be written to");
+	if (memory != MAP_FAILED)
+		munmap(memory, (size_t)stat_of.st_size);
+	keep(fd, &stat_of);
+}
+
+static void look_at_message(struct msghdr *message, size_t bytes)
+{
+	const struct vmm_message_view *view = message->msg_iov[0].iov_base;
+	bool writable = bytes < sizeof(*view) || message->msg_iov[0].iov_len < sizeof(*view) ||
+			view->head.kind != VMM_MESSAGE_VIEW || view->writable;
+
+	for (size_t i = 0; i < message->msg_iovlen; i++)
+		if (look_at_words(message->msg_iov[i].iov_base,
+				  (bytes < message->msg_iov[i].iov_len
+					   ? bytes
+					   : message->msg_iov[i].iov_len) /
+					  4,
+				  1))
+			wrong("a message has another program's words");
+	for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m; m = CMSG_NXTHDR(message, m)) {
+		int fds[16];
+		size_t count = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS || count > 16)
+			continue;
+		memcpy(fds, CMSG_DATA(m), count * sizeof(int));
+		for (size_t i = 0; i < count; i++)
+			look_at_object(fds[i], writable);
+	}
+}
+
+/* The client's library receives everything through this; the linker puts it there. */
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	ssize_t bytes = __real_recvmsg(fd, message, flags);
+
+	if (hoard.all && bytes > 0 && !(flags & MSG_PEEK))
+		look_at_message(message, (size_t)bytes);
+	return bytes;
+}
