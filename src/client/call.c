@@ -11,23 +11,23 @@
 
 /* ---- the request ---- */
 
-/* Descriptors that are none are sent as one of nothing, so that the host says of them what it says of others. */
+/* What is open by no number goes as none; one of nothing keeps its place. */
 static uint32_t name_descriptors(const struct vidmm_connection *connection,
-				 const struct vmm_wire_call *call, int *fds, bool check)
+				 struct vmm_wire_call *call, int *fds, bool check)
 {
 	for (uint32_t i = 0; i < call->descriptor_count; i++) {
-		int fd = (int)call->descriptors[i];
-
-		if (fd < 0 || (check && fcntl(fd, F_GETFD) < 0))
-			fd = connection->nothing;
-		fds[i] = fd;
+		fds[i] = (int)call->descriptors[i];
+		if (!check || fcntl(fds[i], F_GETFD) >= 0)
+			continue;
+		vmm_wire_disown(call, i);
+		fds[i] = connection->nothing;
 	}
 	return call->descriptor_count;
 }
 
 static vmm_status send_request(struct vidmm_connection *connection,
 			       const struct vmm_channel_to_host *channel,
-			       const struct vmm_wire_call *call, uint32_t device, uint64_t tag)
+			       struct vmm_wire_call *call, uint32_t device, uint64_t tag)
 {
 	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX], memfd = -1;
 	const struct vmm_wire_bytes *body = &call->request;

@@ -48,11 +48,21 @@ static vmm_status ask_descriptor(struct vmm_wire_call *call, uint32_t slot)
 
 	if (!handle)
 		return VMM_OK;
+	if (handle > INT32_MAX) {
+		vmm_wire_set_slot(call, slot, VMM_WIRE_NO_DESCRIPTOR);
+		return VMM_OK;
+	}
 	if (call->descriptor_count == VMM_WIRE_DESCRIPTORS_MAX)
 		return VMM_INVALID_PARAMETER;
-	call->descriptors[call->descriptor_count++] = handle <= INT32_MAX ? (int64_t)handle : -1;
+	call->descriptor_at[call->descriptor_count] = slot;
+	call->descriptors[call->descriptor_count++] = (int64_t)handle;
 	vmm_wire_set_slot(call, slot, call->descriptor_count);
 	return VMM_OK;
+}
+
+void vmm_wire_disown(struct vmm_wire_call *call, uint32_t which)
+{
+	vmm_wire_set_slot(call, call->descriptor_at[which], VMM_WIRE_NO_DESCRIPTOR);
 }
 
 static vmm_status ask_member(struct vmm_wire_call *call, const struct vmm_wire_member *member,

@@ -15,8 +15,9 @@ static vmm_status receive_array(struct vmm_wire_call *call, const struct vmm_wir
 		return VMM_OK;
 	uint64_t count = vmm_wire_count(call, member, at);
 	if (sent == VMM_WIRE_TOO_LONG && count > member->limit) {
+		/* A count with no array is what functions refuse; where no array means something, it has one that is not read. */
 		vmm_wire_set_slot(call, slot,
-				  0); /* a count with no array is what functions refuse */
+				  member->pointed ? (uint64_t)(uintptr_t)call->request.data : 0);
 		return VMM_OK;
 	}
 	if (sent != VMM_WIRE_SENT || count > member->limit)
@@ -44,7 +45,8 @@ static vmm_status receive_descriptor(struct vmm_wire_call *call, uint32_t slot)
 {
 	uint64_t named = vmm_wire_slot(call, slot);
 
-	if (!named)
+	if (!named ||
+	    named == VMM_WIRE_NO_DESCRIPTOR) /* which is no number of one of ours either */
 		return VMM_OK;
 	if (named > call->descriptor_count)
 		return VMM_INVALID_PARAMETER;
@@ -136,9 +138,9 @@ static void forget_array(struct vmm_wire_call *call, const struct vmm_wire_membe
 {
 	const struct vmm_wire_span *span = vmm_wire_next_span(call, at + member->at);
 
+	vmm_wire_set_slot(call, at + member->at, span ? VMM_WIRE_SENT : VMM_WIRE_NULL);
 	if (!span)
 		return;
-	vmm_wire_set_slot(call, at + member->at, VMM_WIRE_SENT);
 	for (uint32_t done = 0; member->record && done < span->bytes; done += member->unit)
 		forget_record(call, member->record, span->at + done);
 }

@@ -30,7 +30,9 @@ def member(type_name, fields, records):
     if what in ('array', 'record'):
         if (what == 'record') != (of in records):
             raise Bad(f'{of} is {"no" if what == "record" else "a"} record of this table')
-        parts += [f'.kind = VMM_WIRE_ARRAY, .unit = sizeof({of}), .limit = {int(limit)}u']
+        parts += [f'.kind = VMM_WIRE_ARRAY, .unit = sizeof({of}), .limit = {int(limit.rstrip("!"))}u']
+        if limit.endswith('!'):
+            parts.append('.pointed = true')
         name, _, least = count.partition('|')
         if name.isdigit():
             parts.append(f'.least = {int(name)}')

@@ -112,11 +112,14 @@ struct vmm_wire_call {
 	uint32_t count, capacity, next;
 	bool foreign; /* the request names memory or code of the client's: numbers here, of which nothing may be made */
 	/* In the order in which the bytes name them. With the request on the client's side, and with the answer on the host's,
-	 * they are for the other side; -1 stands for what is no descriptor. */
+	 * they are for the other side. A number that can be none is not among them, and says so in the bytes. */
 	int64_t descriptors[VMM_WIRE_DESCRIPTORS_MAX];
+	uint32_t descriptor_at[VMM_WIRE_DESCRIPTORS_MAX]; /* the client's: where it is named */
 	uint32_t descriptor_count;
 };
 void vmm_wire_finish(struct vmm_wire_call *call);
+/* On the client's side: nothing is open by the number of descriptors[which]. Something else has to go in its place. */
+void vmm_wire_disown(struct vmm_wire_call *call, uint32_t which);
 
 /*
  * The request, in call->request, of an argument; for NULL, which functions refuse, one of no bytes. An array that is longer than any function takes is not sent; the host then

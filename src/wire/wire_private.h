@@ -32,6 +32,7 @@ struct vmm_wire_member {
 	bool back;
 	uint32_t count_at, count_bytes, least;
 	uint32_t unit, limit; /* bytes of an element; elements */
+	bool pointed; /* longer ones are not NULL to the function, which looks at its count before it reads */
 	const struct vmm_wire_record *record;
 	const char *into; /* the operation's member */
 	/* Only if (the 32 bits at when_at & when_mask) == when_value; mask 0: always. */
@@ -58,6 +59,8 @@ extern const uint32_t vmm_wire_operation_count;
 
 /* In the place of a pointer, in bytes. */
 enum { VMM_WIRE_NULL, VMM_WIRE_SENT, VMM_WIRE_TOO_LONG };
+/* In the place of a HANDLE by whose number nothing is open; the host's function then gets this number. */
+#define VMM_WIRE_NO_DESCRIPTOR UINT64_MAX
 
 static inline uint64_t vmm_wire_slot(const struct vmm_wire_call *call, uint32_t at)
 {

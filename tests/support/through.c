@@ -414,15 +414,9 @@ static const char *const different[] = {
 	"swz_09_without_a_range_it_shows_what_was_unswizzled",
 	"swz_24_it_ends_with_its_range",
 	"swz_25_lkr_07_out_and_back_by_special_lock_transfer",
-	/* A number that is no descriptor goes as one of nothing (STATUS_INVALID_HANDLE becomes STATUS_INVALID_PARAMETER). */
-	"alf_38_a_section_is_memory_to_read_and_write",
 	/* A program that disconnects while its threads are inside calls (include/vidmm/client.h). */
 	"who_comes_too_late_finds_a_dead_handle",
 	"mfn_17_sfl_30_the_end_of_a_fence_frees_who_waits_for_it",
-	/* A list that is longer than any is not sent: the host says what it says of none. */
-	"lock_18_long_page_lists_are_taken_as_they_are",
-	/* Looks where the miniport got its data, which have gone with the request. */
-	"sub_27_private_data_is_the_miniports_during_the_call_alone",
 };
 
 bool through_differs(const char *test)

@@ -185,7 +185,41 @@ static void what_is_no_descriptor_arrives_as_none(void **state)
 	(void)state;
 	args.hNtHandle = (HANDLE)(uintptr_t)0x123456789Au;
 	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
-	assert_int_equal(t.client.descriptors[0], -1);
+	assert_int_equal(t.client.descriptor_count, 0);
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE *there = vmm_wire_argument(&t.host);
+	assert_ptr_equal(there->hNtHandle, (HANDLE)(intptr_t)-1);
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	assert_ptr_equal(args.hNtHandle, (HANDLE)(uintptr_t)0x123456789Au);
+	finish(&t);
+	/* Nor does one by whose number nothing is open, as whoever sends it finds out. */
+	args.hNtHandle = (HANDLE)(uintptr_t)33;
+	ask(&t, "D3DKMTOpenSyncObjectFromNtHandle", &args);
+	vmm_wire_disown(&t.client, 0);
+	assert_int_equal(receive(&t), VMM_OK);
+	there = vmm_wire_argument(&t.host);
+	assert_ptr_equal(there->hNtHandle, (HANDLE)(intptr_t)-1);
+	finish(&t);
+}
+
+/* Where no list means all, one that is too long is not none; it goes no further than its count, and no address goes out. */
+static void a_list_that_is_longer_than_any_is_still_a_list(void **state)
+{
+	D3DDDICB_LOCK args = {.NumPages = UINT32_MAX};
+	const UINT page = 0;
+	struct trip t;
+
+	(void)state;
+	args.pPages = &page;
+	ask(&t, "pfnLockCb", &args);
+	assert_int_equal(receive(&t), VMM_OK);
+	D3DDDICB_LOCK *there = vmm_wire_argument(&t.host);
+	assert_non_null(there->pPages);
+	assert_int_equal(answer(&t, &args), VMM_OK);
+	uint64_t slot;
+	memcpy(&slot, t.answer.data + offsetof(D3DDDICB_LOCK, pPages), sizeof(slot));
+	assert_true(slot == 0);
+	assert_ptr_equal(args.pPages, &page);
 	finish(&t);
 }
 
@@ -440,6 +474,7 @@ int main(void)
 		cmocka_unit_test(descriptors_go_along_by_their_place),
 		cmocka_unit_test(a_descriptor_that_did_not_come_is_malformed),
 		cmocka_unit_test(what_is_no_descriptor_arrives_as_none),
+		cmocka_unit_test(a_list_that_is_longer_than_any_is_still_a_list),
 		cmocka_unit_test(a_new_descriptor_comes_back),
 		cmocka_unit_test(a_pointer_into_another_buffer_stays_one),
 		cmocka_unit_test(an_answer_that_points_outside_is_refused),
