@@ -13,7 +13,7 @@
  */
 #include "memory/private.h"
 
-enum { TRIES = 4 };
+enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 {
