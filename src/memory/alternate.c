@@ -81,8 +81,8 @@ static bool may_be_shown(const struct vmm_instance *owner, const struct vmm_os_m
 			 uint64_t offset, uint64_t size_bytes)
 {
 	return vmm_likely(!owner->allocation->viewer) ||
-	       vmm_os_private_shows(owner->backing.own, window, offset, size_bytes) ||
-	       (owner->own && vmm_os_private_shows(owner->own->object, window, offset, size_bytes));
+	       vmm_os_private_is_of(window, offset, size_bytes,
+				    vmm_os_viewer_owner(owner->allocation->viewer));
 }
 
 vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)

@@ -151,8 +151,33 @@ static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
 	return true;
 }
 
-vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
-			      struct vmm_backing *backing)
+/*
+ * What a client that is apart may see is an object of its own; what another may see lies over nobody's pages any more. Nobody reads
+ * them: they come free with the last packet that did. Then the pages are zero as far as it is said.
+ */
+static vmm_status prepare_pages(struct vmm_arena *arena, uint64_t offset, uint64_t size_bytes,
+				uint64_t owner, bool zero)
+{
+	bool fresh = false;
+
+	if (owner) {
+		vmm_status status =
+			vmm_os_private_lay(&arena->memory, offset, size_bytes, owner, &fresh);
+		if (!vmm_ok(status))
+			return status;
+	} else {
+		vmm_os_private_take(&arena->memory, offset, size_bytes);
+		vmm_os_memory_expect(&arena->memory, offset, size_bytes);
+	}
+	if (zero && !fresh && offset < arena->clean_from)
+		memset(arena->memory.base + offset, 0,
+		       vmm_min_u64(size_bytes, arena->clean_from - offset));
+	return VMM_OK;
+}
+
+/* `owner`: of private objects, or 0. */
+static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, uint64_t owner,
+			 struct vmm_backing *backing)
 {
 	uint32_t index;
 	vmm_range_node node;
@@ -187,10 +212,14 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 		vmm_range_free(arena->heap, node);
 		return status;
 	}
-	vmm_os_memory_expect(&arena->memory, offset, size_bytes);
-	if (zero && offset < arena->clean_from)
-		memset(arena->memory.base + offset, 0,
-		       vmm_min_u64(size_bytes, arena->clean_from - offset));
+	status = prepare_pages(arena, offset, size_bytes, owner, zero);
+	if (!vmm_ok(status)) {
+		vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
+		backing->mdl = NULL;
+		vmm_range_free(arena->heap, node);
+		return status;
+	}
+	backing->own = owner;
 	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
 	backing->size_bytes = size_bytes;
 	backing->arena = index + 1;
@@ -200,20 +229,10 @@ vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bo
 	return VMM_OK;
 }
 
-/* What a client that is apart may see is an object of its own. */
-static vmm_status create_apart(struct vmm_memory *memory, uint64_t size_bytes,
-			       struct vmm_backing *backing)
+vmm_status vmm_backing_create(struct vmm_memory *memory, uint64_t size_bytes, bool zero,
+			      struct vmm_backing *backing)
 {
-	uint64_t offset;
-	vmm_status status = vmm_backing_create(memory, size_bytes, false, backing);
-
-	if (!vmm_ok(status))
-		return status;
-	const struct vmm_os_memory *pages = vmm_backing_memory(memory, backing, &offset);
-	status = vmm_os_private_lay(pages, offset, size_bytes, &backing->own);
-	if (!vmm_ok(status))
-		vmm_backing_destroy(memory, backing);
-	return status;
+	return create(memory, size_bytes, zero, 0, backing);
 }
 
 static vmm_status create_charged(struct vmm_memory *memory, const struct vmm_allocation *allocation,
@@ -231,9 +250,9 @@ static vmm_status create_charged(struct vmm_memory *memory, const struct vmm_all
 			   (unsigned long long)atomic_load(&account->bytes));
 		return VMM_NO_MEMORY;
 	}
-	vmm_status status = allocation->viewer
-				    ? create_apart(memory, size_bytes, backing)
-				    : vmm_backing_create(memory, size_bytes, zero, backing);
+	uint64_t owner = allocation->viewer ? vmm_os_viewer_owner(allocation->viewer) : 0;
+	vmm_status status = create(memory, size_bytes, zero, owner, backing);
+
 	if (vmm_ok(status))
 		backing->account = vmm_account_get(account);
 	else
@@ -263,7 +282,10 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	if (vmm_unlikely(backing->parts != NULL))
 		vmm_link_parts_destroy(memory, backing);
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
-	vmm_os_private_take(backing->own);
+	if (vmm_unlikely(backing->own))
+		vmm_os_private_leave(&arena->memory,
+				     (uint64_t)(backing->address - arena->memory.base),
+				     backing->size_bytes, true);
 	vmm_range_free(arena->heap, backing->node);
 	arena_unuse(memory, arena, backing->size_bytes);
 	vmm_account_refund(backing->account, backing->size_bytes);
@@ -304,7 +326,6 @@ void vmm_backing_destroy_after(struct vmm_memory *memory, struct vmm_backing *ba
 
 void vmm_backing_collect(struct vmm_memory *memory)
 {
-	vmm_private_collect(memory);
 	while (!vmm_list_empty(&memory->deferred)) {
 		struct vmm_deferred *d =
 			vmm_container_of(memory->deferred.next, struct vmm_deferred, link);

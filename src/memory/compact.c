@@ -39,9 +39,10 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	struct vmm_segment *segment = mover->segment;
 	struct vmm_instance *instance = vmm_range_owner(segment->heap, plan->from);
 	uint64_t to = vmm_range_offset(segment->heap, plan->to);
-	struct vmm_private *own = instance->own;
+	bool own = instance->own;
 
 	vmm_context_allocation_let_go(memory, instance);
+	instance->own = false;
 	vmm_status status = vmm_private_enter(memory, instance, to, true);
 
 	if (vmm_ok(status))
@@ -49,13 +50,12 @@ static vmm_status move(struct mover *mover, const struct vmm_range_move *plan)
 	if (vmm_ok(status))
 		status = vmm_paging_move(memory, instance, to);
 	if (!vmm_ok(status)) {
-		if (instance->own != own)
-			vmm_private_leave(memory, instance, to, instance->own);
+		vmm_private_leave(memory, instance, to, instance->own);
 		instance->own = own;
 		return status;
 	}
 	vmm_private_leave(memory, instance, instance->offset, own);
-	if (segment->cpu_memory)
+	if (segment->cpu_memory && !instance->own)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + to,
 				     instance->allocation->size_bytes);
 	vmm_view_hide(instance);

@@ -14,7 +14,6 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	memory->caps = vmm_port_caps(adapter->port);
 	memory->system_limit_bytes = system_limit_bytes;
 	vmm_list_init(&memory->deferred);
-	vmm_list_init(&memory->privates);
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->orphans);
 	vmm_list_init(&memory->uploads);

@@ -114,7 +114,7 @@ void vmm_memory_reap(struct vmm_adapter *adapter);
 bool vmm_memory_can_reap_locked(struct vmm_adapter *adapter);
 
 /* Its process is at its end, and nobody looks through it any more, whatever is left of what it created. No lock held. */
-void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer);
+void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer);
 
 /* ---- context_allocation.c: what a miniport makes for a context (PRE-11) ---- */
 /* context NULL: for all contexts of the device. Takes the locks itself; hAllocation is set on success alone. */

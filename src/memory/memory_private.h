@@ -172,7 +172,6 @@ struct vmm_memory {
 	uint64_t arena_bytes;  /* of all there are */
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
-	struct vmm_list privates; /* vmm_private whose owner has left, the first to leave first */
 	struct vmm_deferred *spare_deferred;
 	struct vmm_list
 		uploads; /* vmm_kept: unlocked in this hold of the lock, to be copied to their segments */

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Content that a client in another address space may be shown lies in private objects, over its backing store and over its
- * place in a memory segment that the CPU sees: whoever gets a descriptor has nothing else with it, then and later. Each store
- * and each place gets a new one, which is zero; it ends with them. Only who created an allocation locks it (LOCK-24), so nobody
- * else matters.
+ * place in a memory segment that the CPU sees: whoever gets a descriptor has nothing else with it, then and later, than
+ * what was that client's. Only who created an allocation locks it (LOCK-24), so nobody else matters.
  *
- * Space of a segment is given away while paging packets still read what its former owner had there (residency.c). What lay over
- * it is taken away when those are complete, and nothing is laid there before; a new owner that comes earlier waits for that.
+ * What lies over a range stays there when its owner's allocation leaves: the next one there is often the same client's, and finds
+ * its object laid, at no cost and with nothing to wait for. Space of a segment is given away while paging packets still read
+ * what its former owner had there (residency.c), so where that is another, or nobody's, whoever comes waits for those packets
+ * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING). But then what had left for it may
+ * have come back, and has to leave again: who did so a few times without a packet having got through waits where he is, as
+ * does all that the packet wants after it. So each gets through.
  */
 #include "memory/private.h"
 
-static void take(struct vmm_private *own)
-{
-	vmm_list_remove(&own->link);
-	vmm_os_private_take(own->object);
-	vmm_free(own);
-}
-
-void vmm_private_collect_slowly(struct vmm_memory *memory, bool all)
-{
-	const struct vmm_adapter *adapter = memory->adapter;
-
-	while (!vmm_list_empty(&memory->privates)) {
-		struct vmm_private *own =
-			vmm_container_of(memory->privates.next, struct vmm_private, link);
-
-		if (!all && !vmm_timeline_done(adapter, adapter->paging_timeline, own->sequence))
-			return;
-		take(own);
-	}
-}
+enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 {
@@ -38,38 +22,17 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
 		return VMM_OK;
 	vmm_memory_flush_locked(adapter);
-	return wait ? memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
-						  VIDMM_WAIT_SPACE)
-		    : VMM_PENDING;
-}
-
-/* Nothing of others lies over the range any more. */
-static vmm_status clear(struct vmm_memory *memory, uint64_t from, uint64_t to, bool wait)
-{
-	struct vmm_list *link, *next;
-
-	vmm_list_for_each_safe (link, next, &memory->privates) {
-		struct vmm_private *own = vmm_container_of(link, struct vmm_private, link);
-
-		if (own->from >= to || own->to <= from)
-			continue;
-		vmm_status status = await(memory, own->sequence, wait);
-		if (status != VMM_OK)
-			return status;
-		take(own);
+	if (!wait && (sequence <= adapter->turned_away_for || adapter->turned_away < TRIES)) {
+		/* Asking again before that packet is complete counts once. */
+		adapter->turned_away += sequence > adapter->turned_away_for;
+		adapter->turned_away_for = vmm_max_u64(adapter->turned_away_for, sequence);
+		return VMM_PENDING;
 	}
-	return VMM_OK;
+	return memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
+					   VIDMM_WAIT_SPACE);
 }
 
-vmm_status vmm_private_clear_slowly(struct vmm_memory *memory, const struct vmm_segment *segment,
-				    uint64_t offset, uint64_t size_bytes)
-{
-	uint64_t from = segment->cpu_offset + offset;
-
-	return segment->cpu_memory ? clear(memory, from, from + size_bytes, false) : VMM_OK;
-}
-
-/* What is laid over the range hides it from whoever still reads what was there, whosesoever that is. */
+/* What is laid over the range, or taken from it, hides it from whoever still reads what was there, whosesoever that is. */
 static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
 				uint64_t offset, uint64_t size_bytes, bool wait)
 {
@@ -81,53 +44,77 @@ static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segm
 	return await(memory, last, wait);
 }
 
-vmm_status vmm_private_enter_slowly(struct vmm_memory *memory, struct vmm_instance *instance,
-				    uint64_t offset, bool wait)
+static vmm_status clear(struct vmm_memory *memory, const struct vmm_segment *segment,
+			uint64_t offset, uint64_t size_bytes, bool wait)
+{
+	uint64_t from = segment->cpu_offset + offset;
+
+	if (!segment->cpu_memory || vmm_os_private_is_of(segment->cpu_memory, from, size_bytes, 0))
+		return VMM_OK;
+	vmm_status status = await_readers(memory, segment, offset, size_bytes, wait);
+	if (status == VMM_OK)
+		vmm_os_private_take(segment->cpu_memory, from,
+				    vmm_align_up(size_bytes, VMM_PAGE_SIZE));
+	return status;
+}
+
+vmm_status vmm_private_clear(struct vmm_memory *memory, const struct vmm_segment *segment,
+			     uint64_t offset, uint64_t size_bytes)
+{
+	return clear(memory, segment, offset, size_bytes, false);
+}
+
+/* What it does not reach of its place, because a segment may want more than it has (SEG-10). */
+static vmm_status clear_rest(struct vmm_memory *memory, const struct vmm_segment *segment,
+			     const struct vmm_allocation *allocation, uint64_t offset, bool wait)
+{
+	uint64_t all = vmm_footprint_bytes(segment, allocation), own = allocation->size_bytes;
+
+	return all > own ? clear(memory, segment, offset + own, all - own, wait) : VMM_OK;
+}
+
+vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
+			     uint64_t offset, bool wait)
 {
 	const struct vmm_allocation *a = instance->allocation;
 	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
-	struct vmm_private *own;
+	vmm_status status = VMM_OK;
+	bool fresh;
 
 	if (!segment->cpu_memory)
 		return VMM_OK;
-	uint64_t from = segment->cpu_offset + offset;
-	vmm_status status = clear(memory, from, from + vmm_footprint_bytes(segment, a), wait);
-	if (status != VMM_OK || !a->viewer || vmm_link_copies(a) > 1)
-		return status;
-	status = await_readers(memory, segment, offset, a->size_bytes, wait);
-	if (status != VMM_OK)
-		return status;
-	own = vmm_calloc(1, sizeof(*own));
-	if (!own)
-		return VMM_NO_MEMORY;
-	vmm_list_init(&own->link);
-	own->from = from;
-	own->to = from + a->size_bytes;
-	status = vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, &own->object);
-	if (!vmm_ok(status)) {
-		vmm_free(own);
-		return status;
-	}
-	instance->own = own;
-	return VMM_OK;
+	if (!a->viewer || vmm_link_copies(a) > 1)
+		return clear(memory, segment, offset, vmm_footprint_bytes(segment, a), wait);
+	uint64_t from = segment->cpu_offset + offset, owner = vmm_os_viewer_owner(a->viewer);
+
+	if (!vmm_os_private_is_of(segment->cpu_memory, from, a->size_bytes, owner))
+		status = await_readers(memory, segment, offset, a->size_bytes, wait);
+	if (status == VMM_OK)
+		status = clear_rest(memory, segment, a, offset, wait);
+	if (status == VMM_OK)
+		status =
+			vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, owner, &fresh);
+	instance->own = status == VMM_OK;
+	return status;
 }
 
 void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
-		       uint64_t offset, struct vmm_private *own)
+		       uint64_t offset, bool own)
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
-	uint64_t sequence = vmm_paging_sequence(memory);
-	uint64_t last = (offset + instance->allocation->size_bytes - 1) / VMM_LEFT_BYTES;
+	uint64_t sequence = vmm_paging_sequence(memory), size = instance->allocation->size_bytes;
+	uint64_t from = segment->cpu_offset + offset;
 
 	if (!segment->left)
 		return;
-	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= last; i++)
+	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= (offset + size - 1) / VMM_LEFT_BYTES; i++)
 		segment->left[i] = sequence;
 	if (vmm_likely(!own))
 		return;
-	own->sequence = sequence;
-	vmm_list_push_back(&memory->privates, &own->link);
-	vmm_private_collect_slowly(memory, false);
+	/* What is of no use to anybody any more goes, unless it is still read. */
+	bool may_go = vmm_os_private_is_surplus(segment->cpu_memory, from, size) &&
+		      vmm_ok(await(memory, sequence, true));
+	vmm_os_private_leave(segment->cpu_memory, from, size, may_go);
 }
 
 static void end(struct vmm_memory *memory, struct vmm_allocation *allocation)
@@ -145,19 +132,19 @@ static void end(struct vmm_memory *memory, struct vmm_allocation *allocation)
 	}
 }
 
-/* What waits for the GPU goes now: nobody may come for a long time whose paging would take it along. */
-static void put_away(struct vmm_memory *memory)
+/* What it had there goes now: nobody may come for a long time who would take it along. */
+static void take_away(struct vmm_memory *memory, uint64_t owner)
 {
-	if (!vmm_list_empty(&memory->privates)) {
-		const struct vmm_private *last =
-			vmm_container_of(memory->privates.prev, struct vmm_private, link);
-
-		(void)!vmm_ok(await(memory, last->sequence, true));
-	}
+	(void)!vmm_ok(await(memory, vmm_paging_sequence(memory), true));
 	vmm_backing_collect(memory);
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].cpu_memory)
+			vmm_os_private_end(memory->segment[i].cpu_memory, owner);
+	for (uint32_t i = 0; i < memory->arena_count; i++)
+		vmm_os_private_end(&memory->arenas[i].memory, owner);
 }
 
-void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_viewer *viewer)
+void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer)
 {
 	struct vmm_list *link;
 
@@ -168,6 +155,6 @@ void vmm_memory_end_viewer(struct vmm_adapter *adapter, const struct vmm_os_view
 		if (a->viewer == viewer)
 			end(adapter->memory, a);
 	}
-	put_away(adapter->memory);
+	take_away(adapter->memory, vmm_os_viewer_owner(viewer));
 	vmm_paging_unlock(adapter);
 }

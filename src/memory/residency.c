@@ -49,13 +49,14 @@ static void enter_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	segment->peak_bytes = vmm_max_u64(segment->peak_bytes, segment->resident_bytes);
 	memory->resident_total += instance->allocation->size_bytes;
 	memory->peak_total = vmm_max_u64(memory->peak_total, memory->resident_total);
-	if (segment->cpu_memory)
+	if (segment->cpu_memory && !instance->allocation->viewer)
 		vmm_os_memory_expect(segment->cpu_memory, segment->cpu_offset + room->offset,
 				     instance->allocation->size_bytes);
 	vmm_recency_enter(memory, instance);
 }
 
-static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instance)
+/* Of one that nobody has used yet, or any more. */
+static void give_place_back(struct vmm_memory *memory, struct vmm_instance *instance)
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
@@ -64,8 +65,6 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	vmm_recency_forget(memory);
 	memory->adapter->placements++;
 	vmm_host_unmap(memory, instance);
-	vmm_private_leave(memory, instance, instance->offset, instance->own);
-	instance->own = NULL;
 	vmm_segment_free(memory, segment, instance->range);
 	vmm_list_remove(&instance->lru);
 	segment->resident_bytes -= instance->allocation->size_bytes;
@@ -76,6 +75,13 @@ static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->offset = instance->address = 0;
 	instance->prepared = 0;
 	instance->range = VMM_RANGE_NONE;
+}
+
+static void leave_segment(struct vmm_memory *memory, struct vmm_instance *instance)
+{
+	vmm_private_leave(memory, instance, instance->offset, instance->own);
+	instance->own = false;
+	give_place_back(memory, instance);
 }
 
 static void residency_event(struct vmm_memory *memory, const struct vmm_instance *instance,
@@ -473,7 +479,7 @@ static vmm_status place_in(struct vmm_search *search, struct vmm_instance *insta
 	instance->place = search->segment->aperture ? VMM_PLACE_APERTURE : VMM_PLACE_MEMORY;
 	status = vmm_private_enter(memory, instance, room.offset, false);
 	if (status != VMM_OK) {
-		leave_segment(memory, instance);
+		give_place_back(memory, instance);
 		instance->place = (uint8_t)from;
 		return status;
 	}

@@ -136,7 +136,6 @@ vmm_status vmm_segments_create(struct vmm_memory *memory)
 
 void vmm_segments_destroy(struct vmm_memory *memory)
 {
-	vmm_private_collect_slowly(memory, true);
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		vmm_assert(memory->segment[i].residents == 0);
 		vmm_host_aperture_destroy(&memory->segment[i]);

@@ -210,6 +210,12 @@ struct vmm_adapter {
 	 * unlocked, still is as long as this is the same. Guarded by the paging lock.
 	 */
 	uint64_t placements;
+	/*
+	 * For how many paging packets, the last of which is that, a place was given back because they still read it (memory/private.c),
+	 * since a packet was last prepared or an operation placed. Guarded by the paging lock.
+	 */
+	uint32_t turned_away;
+	uint64_t turned_away_for;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -379,8 +385,7 @@ struct vmm_backing {
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
-	struct vmm_os_private
-		*own; /* what lies over the pages, for a client that is apart; NULL: nothing */
+	bool own;     /* a private object lies over the pages, for a client that is apart */
 	struct vmm_account *account; /* that its bytes are charged to, or NULL */
 };
 
@@ -461,8 +466,7 @@ struct vmm_instance {
 	struct vmm_os_view view;
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
-	struct vmm_private
-		*own; /* over its place in a memory segment (memory/private.c), or NULL */
+	bool own; /* a private object lies over its place in a memory segment (memory/private.c) */
 	struct vmm_host_mapping
 		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };

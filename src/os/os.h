@@ -261,28 +261,38 @@ struct vmm_os_viewer_ops {
 };
 struct vmm_os_viewer {
 	const struct vmm_os_viewer_ops *ops;
+	_Atomic uint64_t owner; /* of private objects; 0: not asked for yet */
 };
+/* Its number as an owner of private objects, which no other has, then or later. */
+uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer);
 
-/* ---- private objects: a range of a memory object that somebody in another address space may be shown ----
- * A memory object of its own, of just that size, lies over the range of the permanent mapping: who uses that address, or what
- * was made of it (MDLs, bus addresses), reads and writes the private object. It is new, so it reads as zero, and is sealed
- * against changes of its size. Whoever goes on having it mapped after it was taken away has memory that nobody else uses.
+/* ---- private objects: ranges of a memory object that somebody in another address space may be shown ----
+ * A memory object of their owner's alone lies over the range of the permanent mapping: who uses that address, or what was made of
+ * it (MDLs, bus addresses), reads and writes the private object. It is sealed against changes of its size. Whoever goes on
+ * having it mapped after it was taken away has memory that nobody else uses; until then it may hold whatever its owner has there.
  *
- * The caller sees to it that nobody uses the range while it is laid there or taken away, and serialises both, and maps for
- * viewers, of one memory object.
+ * What is used by nobody stays, for its owner to come again: nothing is zeroed then. The caller sees to it that nobody uses
+ * the range while something is laid there or taken away, and serialises all of these, and maps for viewers, of one memory object.
  */
-struct vmm_os_private;
 /*
- * VMM_INVALID_PARAMETER: another one lies there. VMM_NO_MEMORY: also when
- * descriptors or mappings have run out.
+ * Afterwards all of the range shows objects of that owner: what it had there stays as it is, the rest is new, so it reads as
+ * zero; and it counts as used. `fresh`: all of it is new. VMM_NO_MEMORY: also when descriptors or mappings have run out.
  */
 vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      struct vmm_os_private **object) VMM_MUST_CHECK;
-/* Does all of the range show that object? NULL shows nothing. */
-bool vmm_os_private_shows(const struct vmm_os_private *object, const struct vmm_os_memory *memory,
-			  uint64_t offset, uint64_t length);
-/* What was there before is there again. NULL: nothing. */
-void vmm_os_private_take(struct vmm_os_private *object);
+			      uint64_t owner, bool *fresh) VMM_MUST_CHECK;
+/* What was laid counts as used no more, and is taken away, if it may go and is of no use to anybody. */
+void vmm_os_private_leave(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			  bool may_go);
+/* Might something be taken away by that? Not necessarily of the range alone. */
+bool vmm_os_private_is_surplus(const struct vmm_os_memory *memory, uint64_t offset,
+			       uint64_t length);
+/* Does all of the range show objects of that owner? 0: does nothing lie there? */
+bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			  uint64_t owner);
+/* What was there before anything was laid is there again. */
+void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
+/* The owner has gone: what it does not use is taken away now, the rest when it is left. */
+void vmm_os_private_end(const struct vmm_os_memory *memory, uint64_t owner);
 
 /* ---- CPU views: an address range that never moves, behind which memory is exchanged ---- */
 struct vmm_os_view {

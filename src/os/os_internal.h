@@ -134,6 +134,7 @@ struct vmm_os_memory_record {
 	bool whole;                   /* any viewer may be given a descriptor of it */
 	bool foreign;                 /* somebody else's, who has sealed it */
 	struct vmm_os_private **over; /* by page: what lies there; NULL: nothing ever did */
+	struct vmm_list privates;     /* those */
 	uint64_t private_count;
 	uint64_t chunks; /* whole huge pages; see os_huge.c */
 	uint8_t asked[]; /* how much of each was asked for */

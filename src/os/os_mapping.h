@@ -21,9 +21,11 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd) VMM_MUST_CHECK;
 /* From now on its size stays. */
 bool vmm_os_seal_size(int fd);
-/* What a viewer may be given of the range; it asserts that there is something. */
-void vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-		       int *fd, uint64_t *at);
+/* What that viewer may be given of the start of the range, and how much that is; it asserts that there is something. */
+uint64_t vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			   uint64_t owner, int *fd, uint64_t *at);
+/* What lies over an object that is not mapped any more: nobody uses it. */
+void vmm_os_private_finish(struct vmm_os_memory_record *record);
 /* The pages of the range are given back: what was asked for there counts no more. */
 void vmm_os_memory_forget(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 

@@ -89,6 +89,7 @@ static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_
 	if (!record)
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
+	vmm_list_init(&record->privates);
 	record->size_bytes = size_bytes;
 	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
 	pthread_mutex_lock(&os->registry_lock);
@@ -189,10 +190,9 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	pthread_mutex_lock(&os->registry_lock);
 	vmm_list_remove(&memory->record->link);
 	pthread_mutex_unlock(&os->registry_lock);
-	vmm_assert(!memory->record->private_count);
-	vmm_free(memory->record->over);
-	vmm_free(memory->record);
 	munmap(memory->base, memory->size_bytes);
+	vmm_os_private_finish(memory->record);
+	vmm_free(memory->record);
 	close(memory->fd);
 	*memory = (struct vmm_os_memory){.fd = -1};
 }

@@ -3,19 +3,39 @@
  * Private objects: memfds that lie over ranges of a memory object's permanent mapping, because a descriptor can neither be cut
  * to a range nor taken back. A table by pages says which lies where; it is made with the first one of an object.
  *
- * Each costs a descriptor and, where it is mapped, up to two more mappings.
+ * Each costs a descriptor and, where it is mapped, up to two more mappings. What lies somewhere stays there when it is not used any
+ * more: its owner may come again, and then it costs nothing.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* So many objects over one memory object; beyond, what nobody uses goes. */
+#define KEPT_MAX 1024u
+
 struct vmm_os_private {
-	struct vmm_os_memory memory; /* over which it lies */
-	uint64_t offset, length;
+	struct vmm_list link; /* in the record's list */
+	uint64_t owner;       /* 0: it has gone */
+	uint64_t first;       /* page of the memory object that its first one lies over */
+	uint64_t end;         /* first page behind it, as it was laid */
+	uint64_t pages;       /* that it still lies over */
+	uint64_t used;        /* pages, by what was laid and has not left */
 	int fd;
 };
+
+uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer)
+{
+	static _Atomic uint64_t last;
+	uint64_t known = atomic_load(&viewer->owner), number;
+
+	if (vmm_likely(known))
+		return known;
+	number = atomic_fetch_add(&last, 1) + 1;
+	return atomic_compare_exchange_strong(&viewer->owner, &known, number) ? number : known;
+}
 
 static bool make_table(struct vmm_os_memory_record *record)
 {
@@ -25,105 +45,268 @@ static bool make_table(struct vmm_os_memory_record *record)
 	return record->over;
 }
 
-static bool is_free(const struct vmm_os_memory_record *record, uint64_t offset, uint64_t length)
+static uint64_t owner_of(const struct vmm_os_private *o)
 {
-	for (uint64_t page = offset; page < offset + length; page += VMM_PAGE_SIZE)
-		if (record->over[page / VMM_PAGE_SIZE])
-			return false;
-	return true;
+	return o ? o->owner : 0;
 }
 
-static void set_range(const struct vmm_os_private *o, struct vmm_os_private *to)
+/* From which page on another object lies there, or none; at most `end`. */
+static uint64_t end_of_run(const struct vmm_os_memory_record *record, uint64_t page, uint64_t end)
 {
-	struct vmm_os_private **over = o->memory.record->over + o->offset / VMM_PAGE_SIZE;
+	const struct vmm_os_private *o = record->over[page];
 
-	for (uint64_t page = 0; page < o->length / VMM_PAGE_SIZE; page++)
-		over[page] = to;
+	while (page < end && record->over[page] == o)
+		page++;
+	return page;
 }
 
-static vmm_status lay(struct vmm_os_private *o)
+/* It lies over that many pages less. */
+static void lose(struct vmm_os_memory_record *record, struct vmm_os_private *o, uint64_t pages)
 {
-	vmm_status status = vmm_os_open_object("vidmm private", o->length, &o->fd);
-
-	if (!vmm_ok(status))
-		return status;
-	if (vmm_os_seal_size(o->fd) &&
-	    vmm_os_map_over(o->memory.base + o->offset, o->length, o->fd, 0, 0))
-		return VMM_OK;
-	close(o->fd);
-	return VMM_NO_MEMORY;
-}
-
-vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      struct vmm_os_private **object)
-{
-	struct vmm_os_private *o;
-	vmm_status status;
-
-	vmm_assert(length && (offset | length) % VMM_PAGE_SIZE == 0);
-	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
-	if (!make_table(memory->record))
-		return VMM_NO_MEMORY;
-	if (!is_free(memory->record, offset, length))
-		return VMM_INVALID_PARAMETER;
-	o = vmm_calloc(1, sizeof(*o));
-	if (!o)
-		return VMM_NO_MEMORY;
-	*o = (struct vmm_os_private){.memory = *memory, .offset = offset, .length = length};
-	status = lay(o);
-	if (!vmm_ok(status)) {
-		vmm_free(o);
-		return status;
-	}
-	set_range(o, o);
-	memory->record->private_count++;
-	*object = o;
-	return VMM_OK;
-}
-
-void vmm_os_private_take(struct vmm_os_private *o)
-{
-	char *at;
-
-	if (!o)
+	o->pages -= pages;
+	if (o->pages)
 		return;
-	/*
-	 * It replaces a mapping by what surrounds it, which needs no further one; out of memory for the kernel's own records
-	 * there is nothing that could be done instead.
-	 */
-	at = vmm_os_map_over(o->memory.base + o->offset, o->length, o->memory.fd, o->offset, 0);
-	vmm_assert(at);
-	/* As the whole object is, or the kernel would keep it apart from its neighbours. */
-	if (o->memory.size_bytes >= VMM_OS_HUGE_PAGE)
-		(void)madvise(at, o->length, MADV_HUGEPAGE);
-	set_range(o, NULL);
-	o->memory.record->private_count--;
+	vmm_list_remove(&o->link);
+	record->private_count--;
 	close(o->fd);
 	vmm_free(o);
 }
 
-bool vmm_os_private_shows(const struct vmm_os_private *o, const struct vmm_os_memory *memory,
-			  uint64_t offset, uint64_t length)
+static void uncover(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
 {
-	return o && o->memory.base == memory->base && offset >= o->offset &&
-	       offset - o->offset <= o->length && length <= o->length - (offset - o->offset);
+	struct vmm_os_memory_record *record = memory->record;
+	uint64_t offset = page * VMM_PAGE_SIZE, length = (end - page) * VMM_PAGE_SIZE;
+	/*
+	 * It replaces a mapping by what surrounds it, which needs no further one; out of memory for the kernel's own records
+	 * there is nothing that could be done instead.
+	 */
+	char *at = vmm_os_map_over(memory->base + offset, length, memory->fd, offset, 0);
+
+	vmm_assert(at);
+	/* As the whole object is, or the kernel would keep it apart from its neighbours. */
+	if (memory->size_bytes >= VMM_OS_HUGE_PAGE)
+		(void)madvise(at, length, MADV_HUGEPAGE);
+	while (page < end) {
+		struct vmm_os_private *o = record->over[page];
+		uint64_t next = end_of_run(record, page, end);
+
+		for (uint64_t i = page; i < next; i++)
+			record->over[i] = NULL;
+		lose(record, o, next - page);
+		page = next;
+	}
 }
 
-void vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-		       int *fd, uint64_t *at)
+void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length)
 {
 	const struct vmm_os_memory_record *record = memory->record;
+	uint64_t page = offset / VMM_PAGE_SIZE, end = page + length / VMM_PAGE_SIZE;
+
+	if (!record->private_count)
+		return;
+	while (page < end) {
+		uint64_t next = page;
+
+		while (next < end && record->over[next])
+			next++;
+		if (next > page)
+			uncover(memory, page, next);
+		page = next + 1;
+	}
+}
+
+static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o)
+{
+	struct vmm_os_memory_record *record = memory->record;
+	uint64_t length = o->pages * VMM_PAGE_SIZE, page = o->first;
+
+	if (!vmm_ok(vmm_os_open_object("vidmm private", length, &o->fd)))
+		return false;
+	if (!vmm_os_seal_size(o->fd) ||
+	    !vmm_os_map_over(memory->base + o->first * VMM_PAGE_SIZE, length, o->fd, 0, 0)) {
+		close(o->fd);
+		return false;
+	}
+	while (page < o->end) {
+		struct vmm_os_private *before = record->over[page];
+		uint64_t next = end_of_run(record, page, o->end);
+
+		for (uint64_t i = page; i < next; i++)
+			record->over[i] = o;
+		if (before)
+			lose(record, before, next - page);
+		page = next;
+	}
+	vmm_list_push_back(&record->privates, &o->link);
+	record->private_count++;
+	return true;
+}
+
+static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner)
+{
+	struct vmm_os_private *o = vmm_calloc(1, sizeof(*o));
+
+	if (!o)
+		return false;
+	*o = (struct vmm_os_private){
+		.owner = owner, .first = page, .end = end, .pages = end - page};
+	vmm_list_init(&o->link);
+	if (cover(memory, o))
+		return true;
+	vmm_free(o);
+	return false;
+}
+
+static void count(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, bool used)
+{
+	const struct vmm_os_memory_record *record = memory->record;
+
+	while (page < end) {
+		struct vmm_os_private *o = record->over[page];
+		uint64_t next = end_of_run(record, page, end);
+
+		vmm_assert(o && (used || o->used >= next - page));
+		o->used += used ? next - page : page - next;
+		page = next;
+	}
+}
+
+vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			      uint64_t owner, bool *fresh)
+{
+	struct vmm_os_memory_record *record = memory->record;
+	uint64_t first = offset / VMM_PAGE_SIZE, end = first + length / VMM_PAGE_SIZE, next;
+	bool all = true;
+
+	vmm_assert(owner && length && (offset | length) % VMM_PAGE_SIZE == 0);
+	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
+	if (!make_table(record))
+		return VMM_NO_MEMORY;
+	for (uint64_t page = first; page < end; page = next) {
+		bool own = owner_of(record->over[page]) == owner;
+
+		for (next = page + 1; next < end && (owner_of(record->over[next]) == owner) == own;)
+			next++;
+		if (!own && !lay(memory, page, next, owner))
+			return VMM_NO_MEMORY;
+		all &= !own;
+	}
+	count(memory, first, end, true);
+	*fresh = all;
+	return VMM_OK;
+}
+
+bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			  uint64_t owner)
+{
+	const struct vmm_os_memory_record *record = memory->record;
+	uint64_t page = offset / VMM_PAGE_SIZE,
+		 end = page + vmm_align_up(length, VMM_PAGE_SIZE) / VMM_PAGE_SIZE;
+
+	if (!record->private_count)
+		return !owner;
+	for (; page < end; page++) {
+		const struct vmm_os_private *o = record->over[page];
+
+		if (owner ? owner_of(o) != owner : o != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* All of it is somewhere between its first page and its end, also where others lie over it. */
+static void take_all(const struct vmm_os_memory *memory, struct vmm_os_private *o)
+{
+	uint64_t end = o->end, next;
+
+	for (uint64_t page = o->first; page < end; page = next) {
+		next = end_of_run(memory->record, page, end);
+		if (memory->record->over[page] != o)
+			continue;
+		bool last = o->pages == next - page;
+
+		uncover(memory, page, next);
+		if (last)
+			return;
+	}
+}
+
+static bool is_surplus(const struct vmm_os_memory *memory, const struct vmm_os_private *o)
+{
+	return !o->owner || memory->record->private_count > KEPT_MAX;
+}
+
+bool vmm_os_private_is_surplus(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length)
+{
+	uint64_t page = offset / VMM_PAGE_SIZE, end = page + length / VMM_PAGE_SIZE;
+
+	for (; page < end; page = end_of_run(memory->record, page, end))
+		if (is_surplus(memory, memory->record->over[page]))
+			return true;
+	return false;
+}
+
+void vmm_os_private_leave(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			  bool may_go)
+{
+	const struct vmm_os_memory_record *record = memory->record;
+	uint64_t page = offset / VMM_PAGE_SIZE, end = page + length / VMM_PAGE_SIZE, next;
+
+	count(memory, page, end, false);
+	for (; page < end; page = next) {
+		struct vmm_os_private *o = record->over[page];
+
+		next = end_of_run(record, page, end);
+		if (may_go && o && !o->used && is_surplus(memory, o))
+			take_all(memory, o);
+	}
+}
+
+void vmm_os_private_end(const struct vmm_os_memory *memory, uint64_t owner)
+{
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &memory->record->privates) {
+		struct vmm_os_private *o = vmm_container_of(link, struct vmm_os_private, link);
+
+		if (o->owner != owner)
+			continue;
+		o->owner = 0;
+		if (!o->used)
+			take_all(memory, o);
+	}
+}
+
+void vmm_os_private_finish(struct vmm_os_memory_record *record)
+{
+	struct vmm_list *link, *next;
+
+	vmm_list_for_each_safe (link, next, &record->privates) {
+		struct vmm_os_private *o = vmm_container_of(link, struct vmm_os_private, link);
+
+		vmm_assert(!o->used);
+		lose(record, o, o->pages);
+	}
+	vmm_free(record->over);
+}
+
+uint64_t vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			   uint64_t owner, int *fd, uint64_t *at)
+{
+	const struct vmm_os_memory_record *record = memory->record;
+	uint64_t page = offset / VMM_PAGE_SIZE;
 
 	if (record->whole) {
 		*fd = memory->fd;
 		*at = offset;
-		return;
+		return length;
 	}
 	vmm_assert(record->over);
-	const struct vmm_os_private *o = record->over[offset / VMM_PAGE_SIZE];
+	const struct vmm_os_private *o = record->over[page];
 
 	/* Anything else is somebody else's, too. */
-	vmm_assert(vmm_os_private_shows(o, memory, offset, length));
+	vmm_assert(o && o->owner == owner);
 	*fd = o->fd;
-	*at = offset - o->offset;
+	*at = offset - o->first * VMM_PAGE_SIZE;
+	return (end_of_run(record, page, page + length / VMM_PAGE_SIZE) - page) * VMM_PAGE_SIZE;
 }

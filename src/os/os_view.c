@@ -81,13 +81,21 @@ static vmm_status map_for_viewer(const struct vmm_os_view *view, uint64_t view_o
 				 uint64_t length)
 {
 	struct vmm_os_viewer *viewer = view->viewer;
-	uint64_t at;
-	int fd;
+	uint64_t owner = vmm_os_viewer_owner(viewer), done = 0;
+	vmm_status status = VMM_OK;
 
-	vmm_os_find_shown(memory, memory_offset, length, &fd, &at);
-	if (memory->record->whole && !memory->record->foreign)
-		(void)vmm_os_seal_size(fd); /* refused: it is sealed already */
-	return viewer->ops->map(viewer, view->address + view_offset, length, fd, at, true);
+	while (done < length && vmm_ok(status)) {
+		int fd;
+		uint64_t at, part = vmm_os_find_shown(memory, memory_offset + done, length - done,
+						      owner, &fd, &at);
+
+		if (memory->record->whole && !memory->record->foreign)
+			(void)vmm_os_seal_size(fd); /* refused: it is sealed already */
+		status = viewer->ops->map(viewer, view->address + view_offset + done, part, fd, at,
+					  true);
+		done += part;
+	}
+	return status;
 }
 
 static bool map_here(const struct vmm_os_view *view, uint64_t view_offset,

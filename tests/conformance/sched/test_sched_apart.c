@@ -132,11 +132,70 @@ static void dma_14_a_client_that_writes_meanwhile_harms_nobody(void **state)
 	world_stop(&w);
 }
 
+/* What takes turns in memory for a few of them; how often one had to leave. */
+static uint64_t play_under_pressure(void **state, bool apart)
+{
+	enum { COUNT = 10, ROUNDS = 40 };
+	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
+	struct apart_viewer viewer;
+	struct client_context context;
+	struct client_device device;
+	struct world w;
+	D3DKMT_HANDLE a[COUNT];
+	uint32_t draw = 7;
+
+	world_start(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	if (apart)
+		apart_open(&w.client, &viewer, &device);
+	else
+		client_open(&w.client, &device);
+	client_context(&device, 0, &context);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		const struct scripted_allocation spec = {.size_bytes = (1 + i % 4) * MIB,
+							 .flags = WORLD_CPU_VISIBLE,
+							 .read_set = WORLD_MEMORY,
+							 .write_set = WORLD_MEMORY};
+
+		a[i] = world_allocate_as(&device, &spec);
+	}
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		for (uint32_t i = 0; i < 4; i++) {
+			draw = draw * 1103515245 + 12345;
+			world_use(&context, a[draw / 65536 % COUNT]);
+		}
+		client_submit(&context);
+	}
+	client_idle(&w.client);
+	assert_int_equal(world_render_submits(&w), ROUNDS);
+	vidmm_adapter_statistics(w.client.adapter, &figures);
+	client_context_end(&context);
+	if (apart)
+		apart_close(&viewer, &device);
+	else
+		client_close(&device);
+	world_stop(&w);
+	return figures.evictions;
+}
+
+/*
+ * Who was given a place has it while paging reads what its former owner had there: nothing comes back meanwhile that left for it, and
+ * has to leave again.
+ */
+static void spl_13_a_place_that_is_still_read_is_not_given_back(void **state)
+{
+	uint64_t here = play_under_pressure(state, false);
+
+	assert_true(here > 40);
+	assert_int_equal(play_under_pressure(state, true), here);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(lock_05_a_lock_of_who_is_gone_comes_back),
 		ON_BOTH(dma_14_the_miniport_gets_a_copy),
+		ON_SIM(spl_13_a_place_that_is_still_read_is_not_given_back),
 		ON_LINUX(dma_14_a_client_that_writes_meanwhile_harms_nobody),
 	};
 

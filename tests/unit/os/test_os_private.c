@@ -108,9 +108,24 @@ static void finish(struct notes *n, struct vmm_os_view *view, struct vmm_os_memo
 		close(n->fd);
 }
 
+static void lay(struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner,
+		bool expected_fresh)
+{
+	bool fresh = !expected_fresh;
+
+	assert_int_equal(vmm_os_private_lay(memory, offset, length, owner, &fresh), VMM_OK);
+	assert_int_equal(fresh, expected_fresh);
+	assert_true(vmm_os_private_is_of(memory, offset, length, owner));
+}
+
+static void assert_all(const char *bytes, uint64_t length, char value)
+{
+	for (uint64_t i = 0; i < length; i++)
+		assert_int_equal(bytes[i], value);
+}
+
 static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
 {
-	struct vmm_os_private *object;
 	struct vmm_os_memory memory;
 	struct vmm_os_view view;
 	struct notes n;
@@ -118,7 +133,8 @@ static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
 
 	begin(*state, &n, &view, &memory);
 	memset(memory.base, 'o', memory.size_bytes); /* of others */
-	assert_int_equal(vmm_os_private_lay(&memory, SIZE, SIZE, &object), VMM_OK);
+	assert_true(vmm_os_private_is_of(&memory, 0, 4 * SIZE, 0));
+	lay(&memory, SIZE, SIZE, vmm_os_viewer_owner(&n.viewer), true);
 	assert_int_equal(vmm_os_view_map(&view, 0, &memory, SIZE, SIZE), VMM_OK);
 	assert_int_equal(n.maps, 1);
 	assert_true(n.writable && n.offset == 0 && n.length == SIZE);
@@ -137,7 +153,8 @@ static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
 	assert_int_equal(ftruncate(n.fd, 2 * SIZE), -1);
 	assert_int_equal(fcntl(n.fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	/* Who keeps the descriptor has memory that nobody else uses. */
-	vmm_os_private_take(object);
+	vmm_os_private_take(&memory, 0, 4 * SIZE);
+	assert_true(vmm_os_private_is_of(&memory, 0, 4 * SIZE, 0));
 	assert_int_equal(memory.base[SIZE + 16], 'o');
 	memcpy(memory.base + SIZE, "secret", 6);
 	assert_int_equal(pread(n.fd, bytes, 6, 0), 6);
@@ -147,28 +164,87 @@ static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
 	finish(&n, &view, &memory);
 }
 
-static void each_one_is_new(void **state)
+/* Numbers of viewers that are not there. */
+enum { MINE = 1000001, OTHERS = 1000002 };
+
+static void its_owner_finds_it_again_and_another_does_not(void **state)
 {
-	struct vmm_os_private *object, *second;
 	struct vmm_os_memory memory;
 	struct vmm_os_view view;
 	struct notes n;
 
 	begin(*state, &n, &view, &memory);
-	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, &object), VMM_OK);
-	memset(memory.base, 's', SIZE);
-	assert_int_equal(vmm_os_private_lay(&memory, SIZE / 2, SIZE, &second),
-			 VMM_INVALID_PARAMETER);
-	assert_true(vmm_os_private_shows(object, &memory, 4 * KIB, SIZE - 4 * KIB));
-	assert_false(vmm_os_private_shows(object, &memory, 4 * KIB, SIZE));
-	assert_false(vmm_os_private_shows(NULL, &memory, 0, 4 * KIB));
-	vmm_os_private_take(object);
-	assert_int_equal(vmm_os_private_lay(&memory, SIZE / 2, SIZE, &object), VMM_OK);
-	for (uint32_t i = 0; i < SIZE; i++)
-		assert_int_equal(memory.base[SIZE / 2 + i], 0);
-	vmm_os_private_take(object);
-	vmm_os_private_take(NULL);
+	lay(&memory, 0, SIZE, MINE, true);
+	memset(memory.base, 'm', SIZE);
+	vmm_os_private_leave(&memory, 0, SIZE, true);
+	/* Half of it is its own, and what is new is zero. */
+	lay(&memory, SIZE / 2, SIZE, MINE, false);
+	assert_all(memory.base, SIZE, 'm');
+	assert_all(memory.base + SIZE, SIZE / 2, 0);
+	vmm_os_private_leave(&memory, SIZE / 2, SIZE, true);
+	/* Another's in the middle is new; what is around it stays. */
+	lay(&memory, SIZE / 4, SIZE, OTHERS, true);
+	assert_all(memory.base + SIZE / 4, SIZE, 0);
+	assert_true(vmm_os_private_is_of(&memory, 0, SIZE / 4, MINE));
+	assert_false(vmm_os_private_is_of(&memory, 0, SIZE / 2, MINE));
+	assert_false(vmm_os_private_is_of(&memory, 0, SIZE / 4, OTHERS));
+	assert_false(vmm_os_private_is_of(&memory, 0, 4 * SIZE, 0));
+	memset(memory.base + SIZE / 4, 'x', SIZE);
+	lay(&memory, 0, SIZE / 4, MINE, false);
+	assert_all(memory.base, SIZE / 4, 'm');
+	vmm_os_private_leave(&memory, 0, SIZE / 4, true);
+	vmm_os_private_leave(&memory, SIZE / 4, SIZE, true);
+	vmm_os_private_take(&memory, 0, 4 * SIZE);
+	assert_all(memory.base, 4 * SIZE, 0);
 	finish(&n, &view, &memory);
+}
+
+static void of_who_has_gone_nothing_stays(void **state)
+{
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+
+	begin(*state, &n, &view, &memory);
+	lay(&memory, 0, SIZE, MINE, true);
+	lay(&memory, SIZE, SIZE, MINE, true);
+	lay(&memory, 2 * SIZE, SIZE, OTHERS, true);
+	memset(memory.base, 'm', 2 * SIZE);
+	vmm_os_private_leave(&memory, 0, SIZE, true);
+	assert_false(vmm_os_private_is_surplus(&memory, 0, 3 * SIZE));
+	vmm_os_private_end(&memory, MINE);
+	/* What is used is there until it is left, and is nobody's. */
+	assert_all(memory.base, SIZE, 0);
+	assert_all(memory.base + SIZE, SIZE, 'm');
+	assert_false(vmm_os_private_is_of(&memory, SIZE, SIZE, MINE));
+	assert_true(vmm_os_private_is_surplus(&memory, SIZE, SIZE));
+	vmm_os_private_leave(&memory, SIZE, SIZE, false);
+	assert_all(memory.base + SIZE, SIZE, 'm'); /* it might be read */
+	lay(&memory, SIZE, SIZE, OTHERS, true);
+	vmm_os_private_leave(&memory, SIZE, 2 * SIZE, true);
+	assert_true(vmm_os_private_is_of(&memory, SIZE, 2 * SIZE, OTHERS));
+	vmm_os_private_end(&memory, OTHERS);
+	assert_true(vmm_os_private_is_of(&memory, 0, 4 * SIZE, 0));
+	finish(&n, &view, &memory);
+}
+
+/* Descriptors are few: what nobody uses is not kept beyond what is reasonable. */
+static void not_everything_is_kept(void **state)
+{
+	enum { MANY = 2000 };
+	struct vmm_os_memory memory;
+	uint32_t kept = 0;
+
+	assert_int_equal(vmm_os_memory_create(*state, "arena", MANY * 4ull * KIB, &memory), VMM_OK);
+	for (uint64_t i = 0; i < MANY; i++)
+		lay(&memory, i * 4 * KIB, 4 * KIB, MINE, true);
+	for (uint64_t i = 0; i < MANY; i++)
+		vmm_os_private_leave(&memory, i * 4 * KIB, 4 * KIB, true);
+	for (uint64_t i = 0; i < MANY; i++)
+		kept += vmm_os_private_is_of(&memory, i * 4 * KIB, 4 * KIB, MINE);
+	assert_true(kept > 0 && kept <= 1024);
+	vmm_os_private_end(&memory, MINE);
+	vmm_os_memory_destroy(&memory);
 }
 
 struct shown {
@@ -186,21 +262,31 @@ static void show(void *argument)
 
 static void shared_memory_is_never_shown(void **state)
 {
-	struct vmm_os_private *object;
 	struct vmm_os_memory memory;
 	struct vmm_os_view view;
 	struct notes n;
 
 	begin(*state, &n, &view, &memory);
+	uint64_t owner = vmm_os_viewer_owner(&n.viewer);
 	struct shown s = {.view = &view, .memory = &memory};
+	assert_int_equal(vmm_os_viewer_owner(&n.viewer), owner);
 	assert_true(aborts(show, &s));
-	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, &object), VMM_OK);
+	lay(&memory, 0, SIZE, owner, true);
 	for (s.offset = 4 * KIB; s.offset <= SIZE; s.offset += SIZE - 4 * KIB)
 		assert_true(aborts(show, &s)); /* reaches beyond it; is beside it */
 	s.offset = 0;
 	show(&s);
 	assert_int_equal(n.maps, 1);
-	vmm_os_private_take(object);
+	/* Of two objects it is two parts. */
+	lay(&memory, SIZE, SIZE, owner, true);
+	s.offset = SIZE / 2;
+	show(&s);
+	assert_int_equal(n.maps, 3);
+	assert_true(n.offset == 0 && n.length == SIZE / 2);
+	/* Another's is as good as nobody's. */
+	lay(&memory, 0, SIZE, OTHERS, true);
+	assert_true(aborts(show, &s));
+	vmm_os_private_take(&memory, 0, 4 * SIZE);
 	assert_true(aborts(show, &s));
 	finish(&n, &view, &memory);
 }
@@ -277,7 +363,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_zero_sealed_and_nothing_but_the_range, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(each_one_is_new, setup, teardown),
+		cmocka_unit_test_setup_teardown(its_owner_finds_it_again_and_another_does_not,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(of_who_has_gone_nothing_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(not_everything_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_memory_is_never_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_shown_to_be_read_is_never_written, setup,
 						teardown),
