@@ -30,6 +30,13 @@ struct vmm_lock_word {
 	_Atomic uint32_t wddm2;   /* 1: by the rules of 2.x (LOCK-51) */
 };
 
+/* The host's page, which all clients read. */
+struct vmm_lock_epoch {
+	_Atomic uint64_t epoch;
+	_Atomic uint32_t keeper; /* VMM_LOCK_HOST_GONE: there is no host any more */
+};
+#define VMM_LOCK_HOST_GONE 0x40000000u
+
 /* How many a client has; a handle's is that of its index. Pages that nobody uses are not there. */
 #define VMM_LOCK_WORDS 16384u
 

@@ -69,7 +69,7 @@ struct vidmm_connection {
 
 	/* Locks without a message; NULL: the host has given no such memory. The epoch is there before them. */
 	_Atomic(struct vmm_lock_words *) words;
-	const _Atomic uint64_t *epoch;
+	const struct vmm_lock_epoch *epoch;
 
 	/* What objects take, as far as it was asked: the handle, and 1 more than enum vmm_wire_values. */
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];

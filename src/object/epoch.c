@@ -2,23 +2,37 @@
 /* The epoch of what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md). */
 #include "object/object.h"
 
+#include "base/lock_word.h"
+
+_Static_assert(VMM_LOCK_HOST_GONE == VMM_OS_KEEPER_GONE, "one mark");
+
 static vmm_status make_page(struct vmm_world *world)
 {
+	struct vmm_os_keeper *keeper;
 	struct vmm_os_memory page;
 	vmm_status status = vmm_os_memory_create(world->os, "epoch", VMM_PAGE_SIZE, &page);
 
 	if (!vmm_ok(status))
 		return status;
 	vmm_os_memory_set_whole(&page);
+	struct vmm_lock_epoch *shared = (void *)page.base;
+	status = vmm_os_keeper_start(world->os, &shared->keeper, &keeper);
+	if (!vmm_ok(status)) {
+		vmm_os_memory_destroy(&page);
+		return status;
+	}
 	vmm_os_mutex_lock(&world->shared_lock);
 	bool first = !world->epoch_page.base;
 	if (first) {
 		world->epoch_page = page;
-		atomic_store(&world->epoch, (_Atomic uint64_t *)(void *)page.base);
+		world->keeper = keeper;
+		atomic_store(&world->epoch, &shared->epoch);
 	}
 	vmm_os_mutex_unlock(&world->shared_lock);
-	if (!first)
+	if (!first) {
+		vmm_os_keeper_stop(keeper);
 		vmm_os_memory_destroy(&page);
+	}
 	return VMM_OK;
 }
 
@@ -40,7 +54,9 @@ void vmm_world_epoch_init(struct vmm_world *world)
 void vmm_world_epoch_finish(struct vmm_world *world)
 {
 	atomic_store(&world->epoch, &world->own_epoch);
-	if (world->epoch_page.base)
-		vmm_os_memory_destroy(&world->epoch_page);
+	if (!world->epoch_page.base)
+		return;
+	vmm_os_keeper_stop(world->keeper);
+	vmm_os_memory_destroy(&world->epoch_page);
 	world->epoch_page.base = NULL;
 }

@@ -72,13 +72,14 @@ struct vmm_world {
 	/* Of locks that nobody asks for: own_epoch, until somebody elsewhere is to see it. The page: shared lock. */
 	_Atomic(_Atomic uint64_t *) epoch;
 	_Atomic uint64_t own_epoch;
-	struct vmm_os_memory epoch_page;
+	struct vmm_os_memory epoch_page; /* a struct vmm_lock_epoch; then there is a keeper */
+	struct vmm_os_keeper *keeper;
 };
 
 /* ---- epoch.c: what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md) ---- */
 void vmm_world_epoch_init(struct vmm_world *world);
 void vmm_world_epoch_finish(struct vmm_world *world);
-/* A descriptor of the page whose first 64 bits are the epoch, to be read alone; the caller's. */
+/* A descriptor of the page, a struct vmm_lock_epoch, to be read alone; the caller's. Linux. */
 vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd) VMM_MUST_CHECK;
 static inline uint64_t vmm_world_epoch(struct vmm_world *world)
 {

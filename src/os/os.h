@@ -118,6 +118,15 @@ void vmm_os_thread_join(struct vmm_os_thread *thread); /* waits for its end, fre
 struct vmm_os_thread *vmm_os_thread_self(struct vmm_os *os);
 const char *vmm_os_thread_name(const struct vmm_os_thread *thread);
 /*
+ * Linux: the word is not 0, and has VMM_OS_KEEPER_GONE set as soon as this process is no more, however it ended, or the keeper was stopped. It
+ * may lie in memory that other processes see: nobody hears of the end before. A thread that waits is all it takes.
+ */
+#define VMM_OS_KEEPER_GONE 0x40000000u
+struct vmm_os_keeper;
+vmm_status vmm_os_keeper_start(struct vmm_os *os, _Atomic uint32_t *word,
+			       struct vmm_os_keeper **keeper) VMM_MUST_CHECK;
+void vmm_os_keeper_stop(struct vmm_os_keeper *keeper);
+/*
  * Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of
  * `object`.
  */

@@ -62,6 +62,15 @@ void beside_begin(struct beside *b)
 		n->allocations[i] =
 			client_allocate(&n->device, HONEST_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	(void)keep(n);
+	/* What a host has once there was a server stays until its end. */
+	struct vidmm_server *server;
+	assert_int_equal(
+		vidmm_server_create(n->client.host,
+				    &(struct vidmm_server_options){
+					    .struct_size = sizeof(struct vidmm_server_options)},
+				    &server),
+		0);
+	vidmm_server_destroy(server);
 }
 
 void beside_end(struct beside *b)

@@ -321,6 +321,19 @@ static void settling_gives_up_on_a_thread_that_runs_and_runs(void **state)
 	vmm_os_thread_join(thread);
 }
 
+/* That it is marked when the process is killed: tests/apart, a lock behind the host's death. */
+static void a_keeper_marks_its_word_when_it_stops(void **state)
+{
+	_Atomic uint32_t word = 0;
+	struct vmm_os_keeper *keeper;
+
+	assert_int_equal(vmm_os_keeper_start(*state, &word, &keeper), VMM_OK);
+	assert_true(atomic_load(&word) && !(atomic_load(&word) & VMM_OS_KEEPER_GONE));
+	vmm_os_settle(*state); /* it only waits */
+	vmm_os_keeper_stop(keeper);
+	assert_true(atomic_load(&word) & VMM_OS_KEEPER_GONE);
+}
+
 #define ON_LINUX(test)                                                                 \
 	{                                                                              \
 #test, test, world_setup, world_teardown, (void *)(uintptr_t)&on_linux \
@@ -336,6 +349,7 @@ int main(void)
 		ON_LINUX(pag_16_no_store_is_lost_when_content_moves),
 		ON_LINUX(settling_waits_for_a_thread_that_takes_a_while),
 		ON_LINUX(settling_gives_up_on_a_thread_that_runs_and_runs),
+		ON_LINUX(a_keeper_marks_its_word_when_it_stops),
 	};
 
 	(void)on_sim;
