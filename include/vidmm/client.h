@@ -27,7 +27,10 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect(const char *path, const ch
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect_fd(int fd, const char *name,
 							 int (*more)(void *context), void *context,
 							 struct vidmm_connection **connection);
-/* The process ends as far as the host is concerned. No call of it may be under way. */
+/*
+ * The process ends as far as the host is concerned. Calls of its devices that are under way come back first, and those that come later find a
+ * dead handle. Threads that use it by vidmm_connection_attach or vidmm_connection_enter must have left.
+ */
 VIDMM_API void vidmm_disconnect(struct vidmm_connection *connection);
 VIDMM_API uint32_t vidmm_connection_process_id(const struct vidmm_connection *connection);
 
