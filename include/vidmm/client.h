@@ -6,6 +6,10 @@
  *
  * When the host is gone, every call answers as on a removed device: STATUS_DEVICE_REMOVED, D3DDDIERR_DEVICEREMOVED; none
  * hangs; what is locked stays mapped. Any thread may call. A child of fork() has no connection: it makes its own.
+ *
+ * Memory that an allocation is to lie over (pSystemMem) stays where it is and keeps its content, and is from then on a shared mapping, until the program
+ * unmaps it: a child of fork() has the same, not a copy. Stores of other threads meanwhile are not lost. What is mapped shared
+ * before, by the program itself, is STATUS_NOT_SUPPORTED, as is any where the kernel allows no userfaultfd and other threads run.
  */
 #ifndef VIDMM_CLIENT_H
 #define VIDMM_CLIENT_H
