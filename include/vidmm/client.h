@@ -6,6 +6,10 @@
  *
  * When the host is gone, every call answers as on a removed device: STATUS_DEVICE_REMOVED, D3DDDIERR_DEVICEREMOVED; none
  * hangs; what is locked stays mapped. Any thread may call. A child of fork() has no connection: it makes its own.
+ *
+ * Memory that an allocation is to lie over (pSystemMem) stays where it is and keeps its content, and is from then on a shared mapping, until the program
+ * unmaps it: a child of fork() has the same, not a copy. Stores of other threads meanwhile are not lost. What is mapped shared
+ * before, by the program itself, is STATUS_NOT_SUPPORTED, as is any where the kernel allows no userfaultfd and other threads run.
  */
 #ifndef VIDMM_CLIENT_H
 #define VIDMM_CLIENT_H
@@ -27,7 +31,10 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect(const char *path, const ch
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_connect_fd(int fd, const char *name,
 							 int (*more)(void *context), void *context,
 							 struct vidmm_connection **connection);
-/* The process ends as far as the host is concerned. No call of it may be under way. */
+/*
+ * The process ends as far as the host is concerned. Calls of its devices that are under way come back first, and those that come later find a
+ * dead handle. Threads that use it by vidmm_connection_attach or vidmm_connection_enter must have left.
+ */
 VIDMM_API void vidmm_disconnect(struct vidmm_connection *connection);
 VIDMM_API uint32_t vidmm_connection_process_id(const struct vidmm_connection *connection);
 

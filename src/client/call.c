@@ -219,6 +219,14 @@ static void keep_buffers(struct vmm_channel_to_host *channel)
 		vmm_wire_finish(&channel->call);
 }
 
+/* Of a program that is disconnecting the host is not gone; its handles are dead, as those of a process that is closed. */
+static vmm_status unless_ending(const struct vidmm_connection *connection, vmm_status status)
+{
+	return status == VMM_DEVICE_REMOVED && atomic_load(&connection->ending)
+		       ? VMM_INVALID_PARAMETER
+		       : status;
+}
+
 vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operation, uint32_t device,
 			   void *argument, int32_t *result)
 {
@@ -227,7 +235,7 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 	vmm_status status = vmm_client_take_channel(connection, &channel);
 
 	if (!vmm_ok(status))
-		return status;
+		return unless_ending(connection, status);
 	/* A thread that ended inside would take the channel with it. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	status = attempt(connection, channel, operation, device, argument, result);
@@ -238,5 +246,5 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 	keep_buffers(channel);
 	vmm_client_put_channel(connection, channel);
 	pthread_setcancelstate(cancel, &cancel);
-	return status;
+	return unless_ending(connection, status);
 }

@@ -48,6 +48,7 @@ struct vidmm_connection {
 
 	/* Set once: the host is gone, or this is a child of fork(). */
 	_Atomic bool lost;
+	_Atomic bool ending; /* the program is disconnecting: its handles are dead */
 	bool forked;
 	struct vmm_list link; /* of all connections; guarded by the lock of connection.c */
 
@@ -80,6 +81,8 @@ static inline bool vmm_client_lost(const struct vidmm_connection *connection)
 	return atomic_load_explicit(&connection->lost, memory_order_acquire);
 }
 void vmm_client_lose(struct vidmm_connection *connection);
+/* The first half of vidmm_disconnect: its devices are no devices any more. */
+void vmm_client_leave(struct vidmm_connection *connection);
 
 /* ---- channel.c ---- */
 /* One message there and one back, which is in channel->packet. VMM_DEVICE_REMOVED: the host is gone. */
@@ -151,6 +154,10 @@ uint64_t vmm_client_find(struct vidmm_connection *connection, uint32_t what, uin
 void vmm_client_forget_notices(struct vidmm_connection *connection);
 
 /* ---- device.c ---- */
+/* No call of a device of the connection's begins any more. */
 void vmm_client_forget_devices(const struct vidmm_connection *connection);
+/* After that: those that had begun. */
+bool vmm_client_are_inside(const struct vidmm_connection *connection);
+void vmm_client_await_leavers(const struct vidmm_connection *connection);
 
 #endif

@@ -127,21 +127,30 @@ static void destroy(struct vidmm_connection *connection)
 	vmm_free(connection);
 }
 
+void vmm_client_leave(struct vidmm_connection *connection)
+{
+	struct vidmm_connection *attached = connection;
+
+	atomic_store(&connection->ending, true);
+	atomic_compare_exchange_strong(&vmm_client_attached, &attached, NULL);
+	vmm_client_forget_devices(connection);
+}
+
 void vidmm_disconnect(struct vidmm_connection *connection)
 {
 	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
 						  .kind = VMM_MESSAGE_FAREWELL};
 
-	struct vidmm_connection *attached = connection;
-
 	if (!connection)
 		return;
-	atomic_compare_exchange_strong(&vmm_client_attached, &attached, NULL);
-	vmm_client_forget_devices(connection);
-	if (!vmm_client_lost(connection))
+	vmm_client_leave(connection);
+	/* Who is inside a call may have the first channel; its end ends the session, and that brings everybody back. */
+	if (!vmm_client_lost(connection) && !vmm_client_are_inside(connection))
 		(void)!vmm_ok(vmm_client_send(connection, connection->first->fd, &farewell,
 					      sizeof(farewell), NULL, NULL, 0));
 	vmm_client_lose(connection);
+	if (!connection->forked)
+		vmm_client_await_leavers(connection);
 	if (connection->threaded && !connection->forked)
 		pthread_join(connection->thread, NULL);
 	destroy(connection);

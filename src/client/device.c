@@ -17,22 +17,38 @@ struct slot {
 	_Atomic(struct vidmm_connection *) connection;
 	_Atomic uint32_t device; /* the host's number */
 	_Atomic uint32_t known;  /* its handle, as D3DKMT functions have it */
+	_Atomic uint32_t inside; /* threads in calls of it, maybe of one that was there before */
 	uint32_t generation, next_free;
 };
 static struct slot slots[SLOTS]; /* index 0 ends the list */
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t slots_left = PTHREAD_COND_INITIALIZER;
+static _Atomic uint32_t waiting; /* who ends a connection */
 static uint32_t first_free, never_used = 1;
+
+/* 0: all are taken. One that somebody is still inside keeps its connection. */
+static uint32_t take_locked(void)
+{
+	uint32_t *from = &first_free;
+
+	while (*from && atomic_load(&slots[*from].inside))
+		from = &slots[*from].next_free;
+	if (!*from)
+		return never_used < SLOTS ? never_used++ : 0;
+	uint32_t index = *from;
+	*from = slots[index].next_free;
+	return index;
+}
 
 static uint64_t add(struct vidmm_connection *connection, const struct vmm_wire_device_create *made)
 {
 	uint64_t handle = 0;
 
 	pthread_mutex_lock(&slots_lock);
-	uint32_t index = first_free ? first_free : never_used < SLOTS ? never_used++ : 0;
+	uint32_t index = take_locked();
 	if (index) {
 		struct slot *slot = &slots[index];
 
-		first_free = first_free ? slot->next_free : 0;
 		slot->generation = slot->generation < UINT32_MAX ? slot->generation + 1 : 1;
 		atomic_store(&slot->connection, connection);
 		atomic_store(&slot->device, made->device);
@@ -59,18 +75,39 @@ static bool drop(uint64_t handle)
 	return there;
 }
 
-/* NULL: no live device. */
-static struct vidmm_connection *find(const void *device, uint32_t *number)
+static void leave(const void *device)
+{
+	struct slot *slot = &slots[(uint64_t)(uintptr_t)device % SLOTS];
+
+	if (atomic_fetch_sub(&slot->inside, 1) != 1 || !atomic_load(&waiting))
+		return;
+	pthread_mutex_lock(&slots_lock);
+	pthread_cond_broadcast(&slots_left);
+	pthread_mutex_unlock(&slots_lock);
+}
+
+/*
+ * NULL: no live device. Otherwise the connection stays until `leave`: whoever ends it takes the handles away first and looks at
+ * `inside` then, and here both are done the other way round.
+ */
+static struct vidmm_connection *enter(const void *device, uint32_t *number)
 {
 	uint64_t handle = (uint64_t)(uintptr_t)device;
-	const struct slot *slot = &slots[handle % SLOTS];
+	struct slot *slot = &slots[handle % SLOTS];
 
 	if (!handle || atomic_load_explicit(&slot->handle, memory_order_acquire) != handle)
 		return NULL;
-	struct vidmm_connection *connection = atomic_load(&slot->connection);
-	*number = atomic_load(&slot->device);
-	/* Another may have the slot meanwhile. */
-	return atomic_load(&slot->handle) == handle ? connection : NULL;
+	atomic_fetch_add(&slot->inside, 1);
+	if (atomic_load(&slot->handle) == handle) {
+		struct vidmm_connection *connection = atomic_load(&slot->connection);
+
+		*number = atomic_load(&slot->device);
+		/* Another may have the slot meanwhile. */
+		if (atomic_load(&slot->handle) == handle)
+			return connection;
+	}
+	leave(device);
+	return NULL;
 }
 
 void vmm_client_forget_devices(const struct vidmm_connection *connection)
@@ -81,6 +118,33 @@ void vmm_client_forget_devices(const struct vidmm_connection *connection)
 		if (handle && atomic_load(&slots[i].connection) == connection)
 			(void)drop(handle);
 	}
+}
+
+static bool are_inside(const struct vidmm_connection *connection)
+{
+	for (uint32_t i = 1; i < never_used; i++)
+		if (atomic_load(&slots[i].connection) == connection &&
+		    atomic_load(&slots[i].inside))
+			return true;
+	return false;
+}
+
+bool vmm_client_are_inside(const struct vidmm_connection *connection)
+{
+	pthread_mutex_lock(&slots_lock);
+	bool inside = are_inside(connection);
+	pthread_mutex_unlock(&slots_lock);
+	return inside;
+}
+
+void vmm_client_await_leavers(const struct vidmm_connection *connection)
+{
+	atomic_fetch_add(&waiting, 1);
+	pthread_mutex_lock(&slots_lock);
+	while (are_inside(connection))
+		pthread_cond_wait(&slots_left, &slots_lock);
+	pthread_mutex_unlock(&slots_lock);
+	atomic_fetch_sub(&waiting, 1);
 }
 
 static vmm_status runtime(struct vidmm_connection *connection, uint32_t operation, void *args)
@@ -114,15 +178,18 @@ vidmm_status vidmm_remote_device_create(struct vidmm_connection *connection, uin
 void vidmm_remote_device_destroy(struct vidmm_remote_device *device)
 {
 	struct vmm_wire_device args;
-	struct vidmm_connection *connection = find(device, &args.device);
+	struct vidmm_connection *connection = enter(device, &args.device);
 	uint64_t number;
 
-	if (!connection || !drop((uint64_t)(uintptr_t)device))
+	if (!connection)
 		return;
-	(void)runtime(connection, VMM_WIRE_device_destroy, &args);
-	while ((number = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device, NULL)) !=
-	       0)
-		vmm_client_unregister(connection, number);
+	if (drop((uint64_t)(uintptr_t)device)) {
+		(void)runtime(connection, VMM_WIRE_device_destroy, &args);
+		while ((number = vmm_client_find(connection, VMM_NOTICE_TRIM_DEVICE, args.device,
+						 NULL)) != 0)
+			vmm_client_unregister(connection, number);
+	}
+	leave(device);
 }
 
 void *vidmm_remote_device_handle(struct vidmm_remote_device *device)
@@ -134,7 +201,7 @@ vidmm_status vidmm_remote_device_set_trim(struct vidmm_remote_device *device, vo
 					  vidmm_trim_residency_set_fn *function)
 {
 	struct vmm_wire_device_set_trim args = {0};
-	struct vidmm_connection *connection = find(device, &args.device);
+	struct vidmm_connection *connection = enter(device, &args.device);
 	uint64_t number = 0;
 
 	if (!connection)
@@ -143,8 +210,10 @@ vidmm_status vidmm_remote_device_set_trim(struct vidmm_remote_device *device, vo
 	if (function) {
 		number = vmm_client_register(connection, VMM_NOTICE_TRIM_DEVICE, args.device,
 					     (void *)(uintptr_t)function, umd_device);
-		if (!number)
+		if (!number) {
+			leave(device);
 			return VMM_NO_MEMORY;
+		}
 	}
 	args.function = (void *)(uintptr_t)function;
 	args.context = (void *)(uintptr_t)number;
@@ -152,6 +221,7 @@ vidmm_status vidmm_remote_device_set_trim(struct vidmm_remote_device *device, vo
 	uint64_t over = vmm_ok(status) ? before : number;
 	if (over)
 		vmm_client_unregister(connection, over);
+	leave(device);
 	return status;
 }
 
@@ -159,22 +229,25 @@ vidmm_status vidmm_remote_resource_set_shared(struct vidmm_remote_device *device
 					      void *runtime_resource)
 {
 	struct vmm_wire_resource_set_shared args = {.resource = runtime_resource};
-	struct vidmm_connection *connection = find(device, &args.device);
+	struct vidmm_connection *connection = enter(device, &args.device);
 
 	if (!connection)
 		return VMM_INVALID_PARAMETER;
-	return runtime(connection, VMM_WIRE_resource_set_shared, &args);
+	vmm_status status = runtime(connection, VMM_WIRE_resource_set_shared, &args);
+	leave(device);
+	return status;
 }
 
 vidmm_status vidmm_remote_resource_share(struct vidmm_remote_device *device, uint32_t km_resource,
 					 uint32_t *global_handle)
 {
 	struct vmm_wire_resource_share args = {.km_resource = km_resource};
-	struct vidmm_connection *connection = find(device, &args.device);
+	struct vidmm_connection *connection = global_handle ? enter(device, &args.device) : NULL;
 
-	if (!connection || !global_handle)
+	if (!connection)
 		return VMM_INVALID_PARAMETER;
 	vmm_status status = runtime(connection, VMM_WIRE_resource_share, &args);
+	leave(device);
 	if (vmm_ok(status))
 		*global_handle = args.global_handle;
 	return status;
@@ -185,13 +258,15 @@ vidmm_status vidmm_remote_resource_open(struct vidmm_remote_device *device, uint
 					uint32_t *allocation_count)
 {
 	struct vmm_wire_resource_open args = {.global_handle = global_handle};
-	struct vidmm_connection *connection = find(device, &args.device);
+	struct vidmm_connection *connection =
+		km_resource && allocations && allocation_count ? enter(device, &args.device) : NULL;
 
-	if (!connection || !km_resource || !allocations || !allocation_count)
+	if (!connection)
 		return VMM_INVALID_PARAMETER;
 	args.allocations = allocations;
 	args.allocation_count = *allocation_count;
 	vmm_status status = runtime(connection, VMM_WIRE_resource_open, &args);
+	leave(device);
 	*allocation_count = args.allocation_count;
 	if (vmm_ok(status))
 		*km_resource = args.km_resource;
@@ -232,41 +307,43 @@ static HRESULT fail(uint32_t operation, const void *argument, HRESULT result)
 static HRESULT callback(const void *handle, uint32_t operation, const void *argument)
 {
 	uint32_t device;
-	struct vidmm_connection *connection = find(handle, &device);
+	struct vidmm_connection *connection = enter(handle, &device);
 	int32_t result;
 
 	if (!connection)
 		return fail(operation, argument, E_INVALIDARG);
 	vmm_status status = vmm_client_call(connection, operation, device,
 					    (void *)(uintptr_t)argument, &result);
+	leave(handle);
 	return vmm_ok(status) ? result : fail(operation, argument, result_of(status));
 }
 
 /* ---- locks: without a message, where that will do ---- */
 
-/* NULL: no live device. */
-static struct vidmm_connection *find_handle(const void *device, uint32_t *handle)
+/* NULL: the host is to be asked. */
+static void *lock_here(const void *device, struct vmm_client_lock *wish)
 {
-	uint64_t number = (uint64_t)(uintptr_t)device;
 	uint32_t unused;
+	struct vidmm_connection *connection = enter(device, &unused);
 
-	*handle = atomic_load(&slots[number % SLOTS].known);
-	return find(device, &unused); /* looks at the slot's use behind that */
+	if (!connection)
+		return NULL;
+	wish->device = atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known);
+	void *data = vmm_client_lock(connection, wish);
+	leave(device);
+	return data;
 }
 
 static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
 {
-	uint32_t handle;
-	struct vidmm_connection *connection = find_handle(device, &handle);
 	void *data = NULL;
 
-	if (connection && args) {
-		const struct vmm_client_lock wish = {.device = handle,
-						     .handle = args->hAllocation,
-						     .flags = args->Flags.Value,
-						     .pages = args->NumPages || args->pPages};
+	if (args) {
+		struct vmm_client_lock wish = {.handle = args->hAllocation,
+					       .flags = args->Flags.Value,
+					       .pages = args->NumPages || args->pPages};
 
-		data = vmm_client_lock(connection, &wish);
+		data = lock_here(device, &wish);
 	}
 	if (!data)
 		return callback(device, VMM_WIRE_pfnLockCb, args);
@@ -276,17 +353,13 @@ static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
 
 static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
 {
-	uint32_t handle;
-	struct vidmm_connection *connection = find_handle(device, &handle);
 	void *data = NULL;
 
-	if (connection && args) {
-		const struct vmm_client_lock wish = {.device = handle,
-						     .handle = args->hAllocation,
-						     .flags = args->Flags.Value,
-						     .lock2 = true};
+	if (args) {
+		struct vmm_client_lock wish = {
+			.handle = args->hAllocation, .flags = args->Flags.Value, .lock2 = true};
 
-		data = vmm_client_lock(connection, &wish);
+		data = lock_here(device, &wish);
 	}
 	if (!data)
 		return callback(device, VMM_WIRE_pfnLock2Cb, args);
@@ -296,10 +369,16 @@ static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
 
 static bool unlock(const void *device, const D3DKMT_HANDLE *allocation)
 {
-	uint32_t handle;
-	struct vidmm_connection *connection = find_handle(device, &handle);
+	uint32_t unused;
+	struct vidmm_connection *connection = enter(device, &unused);
 
-	return connection && vmm_client_unlock(connection, handle, *allocation);
+	if (!connection)
+		return false;
+	bool done = vmm_client_unlock(
+		connection, atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known),
+		*allocation);
+	leave(device);
+	return done;
 }
 
 static HRESULT call_lock(const void *device, uint32_t operation, const void *argument)

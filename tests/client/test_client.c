@@ -453,6 +453,64 @@ static void who_waits_holds_nobody_up(void **state)
 	stop(&w);
 }
 
+/* ---- the end of the program's process, while its threads go on ---- */
+
+struct user {
+	struct world *w;
+	D3DKMT_HANDLE allocation;
+	_Atomic uint32_t calls;
+	HRESULT last;
+	pthread_t thread;
+};
+
+static void *use_until_dead(void *argument)
+{
+	struct user *user = argument;
+	D3DDDICB_LOCK args = {.hAllocation = user->allocation};
+	D3DDDICB_UNLOCK undo = {.NumAllocations = 1, .phAllocations = &user->allocation};
+
+	do {
+		user->last = user->w->cb->pfnLockCb(user->w->handle, &args);
+		if (user->last == S_OK)
+			user->last = user->w->cb->pfnUnlockCb(user->w->handle, &undo);
+		atomic_fetch_add(&user->calls, 1);
+	} while (user->last == S_OK);
+	return NULL;
+}
+
+static void who_comes_after_the_end_finds_a_dead_handle(void **state)
+{
+	enum { USERS = 3 };
+	struct world w;
+
+	(void)state;
+	start(&w);
+	for (uint32_t round = 0; round < 20; round++) {
+		struct user users[USERS];
+
+		for (uint32_t i = 0; i < USERS; i++) {
+			users[i] = (struct user){.w = &w};
+			users[i].allocation = allocate(&w, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+			assert_int_equal(
+				pthread_create(&users[i].thread, NULL, use_until_dead, &users[i]),
+				0);
+		}
+		for (uint32_t i = 0; i < USERS; i++)
+			while (atomic_load(&users[i].calls) < 3)
+				sched_yield();
+		vidmm_disconnect(w.connection);
+		for (uint32_t i = 0; i < USERS; i++) {
+			pthread_join(users[i].thread, NULL);
+			assert_int_equal(users[i].last, E_INVALIDARG);
+		}
+		client_forget(&w.host);
+		assert_int_equal(vidmm_connect_fd(more(&w), "program", more, &w, &w.connection), 0);
+		assert_int_equal(vidmm_remote_device_create(w.connection, 0, &w.device), 0);
+		w.handle = vidmm_remote_device_handle(w.device);
+	}
+	stop(&w);
+}
+
 /* ---- fork ---- */
 
 static void a_child_has_no_connection(void **state)
@@ -584,6 +642,7 @@ int main(void)
 		cmocka_unit_test(without_a_host_calls_say_removed),
 		cmocka_unit_test(who_waits_comes_back),
 		cmocka_unit_test(who_waits_holds_nobody_up),
+		cmocka_unit_test(who_comes_after_the_end_finds_a_dead_handle),
 		cmocka_unit_test(a_child_has_no_connection),
 		cmocka_unit_test(functions_go_where_the_program_says),
 		cmocka_unit_test(nobody_serves_there),

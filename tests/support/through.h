@@ -17,6 +17,8 @@ vidmm_status through_open(struct vidmm_host *host, const char *name,
 			  struct vidmm_process **process);
 /* False: it is none of a client's. */
 bool through_close(struct vidmm_process *process);
+/* No view has that address of a client's window; false also for an address of no window. */
+bool through_is_free(const void *address);
 /* A test that asks for what is different for the client of a host. */
 bool through_differs(const char *test);
 

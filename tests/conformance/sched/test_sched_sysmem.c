@@ -87,17 +87,25 @@ static void reach(struct world *w, char *memory, uint32_t flags, uint32_t segmen
 	assert_int_equal(word_at(memory, 3 * PAGE_BYTES), 0x14141414);
 }
 
-static void alf_12_alf_13_page_frames_lead_to_the_memory(void **state)
+static void alf_13_page_frames_lead_to_the_memory(void **state)
 {
 	static char own[BYTES] __attribute__((aligned(4096)));
+	struct world w;
+
+	world_start(&w, state, in_pieces);
+	reach(&w, own, EXISTING, WORLD_MEMORY);
+	reach(&w, own, EXISTING, WORLD_APERTURE);
+	world_stop(&w);
+}
+
+static void alf_12_alf_13_page_frames_lead_to_kernel_memory(void **state)
+{
 	struct world w;
 
 	world_start(&w, state, in_pieces);
 	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, BYTES, TAG);
 
 	assert_non_null(pool);
-	reach(&w, own, EXISTING, WORLD_MEMORY);
-	reach(&w, own, EXISTING, WORLD_APERTURE);
 	reach(&w, pool, EXISTING_KERNEL, WORLD_MEMORY);
 	reach(&w, pool, EXISTING_KERNEL, WORLD_APERTURE);
 	ExFreePoolWithTag(pool, TAG);
@@ -193,7 +201,8 @@ static void pag_08_pag_13_a_busy_answer_is_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_BOTH(alf_12_alf_13_page_frames_lead_to_the_memory),
+		ON_BOTH(alf_13_page_frames_lead_to_the_memory),
+		ON_BOTH(alf_12_alf_13_page_frames_lead_to_kernel_memory),
 		ON_BOTH(pag_07_pag_14_an_update_in_pieces_arrives_whole),
 		ON_BOTH(pag_08_pag_13_a_busy_answer_is_repeated),
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lock2, and pfnLockCb on adapters of WDDM 2.x: no synchronization, no renaming, but always an address or a reason. */
+#include "support/through.h"
 #include "wddm2_world.h"
 
 #include <inttypes.h>
@@ -454,7 +455,7 @@ static bool is_mapped(const void *address)
 		found |= sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &first, &end) == 2 && at >= first &&
 			 at < end;
 	assert_int_equal(fclose(maps), 0);
-	return found;
+	return found && !through_is_free(address);
 }
 
 /* An address while it is locked, and none before and after; of CpuVisible ones it stays. */
