@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two programs that give each other the turn: by monitored fences of a host that is a third one, and bare, by a word that both map and sleep
- * on. A step is there and back. On one CPU, where whoever goes to sleep makes room for who is woken, and on two.
+ * Two programs that give each other the turn: by monitored fences of a host that is a third one; bare, by a word that both map and sleep
+ * on; and by bare packets that a third one passes on. A step is there and back. On one CPU, where whoever goes to sleep makes room for who is woken, and on two.
  */
 #include "bench.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -104,6 +105,84 @@ static void bare_teardown(void *state)
 
 	end(t->partner);
 	munmap((void *)t->turn, 4096);
+	free(t);
+}
+
+/* ---- bare, by way of a third ---- */
+
+/* What no signal can do without that somebody else has to hear of first: a packet to the host, and one from there. */
+struct relay_turns {
+	int fd; /* the first's */
+	pid_t partner, relay;
+};
+
+static void pass_on(int from, int to)
+{
+	char packet[64];
+	ssize_t length;
+
+	while ((length = recv(from, packet, sizeof(packet), 0)) > 0)
+		if (send(to, packet, (size_t)length, MSG_NOSIGNAL) < 0)
+			break;
+}
+
+static void *pass_back(void *argument)
+{
+	const int *fds = argument;
+
+	pass_on(fds[1], fds[0]);
+	return NULL;
+}
+
+static void *relay_setup(const struct bench_case *self)
+{
+	struct relay_turns *t = calloc(1, sizeof(*t));
+	int first[2], second[2];
+	pthread_t back;
+
+	if (!t || !bench_pin(0) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, first) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, second))
+		abort();
+	t->fd = first[0];
+	t->relay = fork_one();
+	if (t->relay == 0) {
+		int fds[2] = {first[1], second[1]};
+
+		if (pthread_create(&back, NULL, pass_back, fds))
+			abort();
+		pass_on(fds[0], fds[1]);
+		_exit(0);
+	}
+	t->partner = fork_one();
+	if (t->partner == 0) {
+		(void)bench_pin((unsigned)self->parameter);
+		pass_on(second[0], second[0]);
+		_exit(0);
+	}
+	close(first[1]);
+	close(second[0]);
+	close(second[1]);
+	return t;
+}
+
+static void relay_run(void *state, uint64_t steps)
+{
+	const struct relay_turns *t = state;
+	char packet[64] = {0};
+
+	for (uint64_t i = 0; i < steps; i++)
+		if (send(t->fd, packet, sizeof(packet), MSG_NOSIGNAL) < 0 ||
+		    recv(t->fd, packet, sizeof(packet), 0) < 0)
+			abort();
+}
+
+static void relay_teardown(void *state)
+{
+	struct relay_turns *t = state;
+
+	end(t->partner);
+	end(t->relay);
+	close(t->fd);
 	free(t);
 }
 
@@ -296,6 +375,10 @@ static void fence_teardown(void *state)
 }
 
 BENCH(.name = "apart.bare", .setup = bare_setup, .run = bare_run, .teardown = bare_teardown);
+BENCH(.name = "apart.relay", .setup = relay_setup, .run = relay_run, .teardown = relay_teardown,
+      .peer = "apart.bare");
+BENCH(.name = "apart.relay_2", .setup = relay_setup, .run = relay_run, .teardown = relay_teardown,
+      .threads = 2, .parameter = 1, .peer = "apart.bare_2");
 BENCH(.name = "apart.fence", .setup = fence_setup, .run = fence_run, .teardown = fence_teardown,
       .peer = "apart.bare");
 BENCH(.name = "apart.bare_2", .setup = bare_setup, .run = bare_run, .teardown = bare_teardown,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -437,6 +438,27 @@ static void garbage_ends_its_client_alone(void **state)
 	stop(&w);
 }
 
+/* The table is the client's memory: it can take its pages away, and then there are others. */
+static void a_hole_is_garbage(void **state)
+{
+	struct world w;
+	struct program p;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	D3DKMT_HANDLE allocation = allocate(&p, 65536);
+	(void)lock(&p, allocation);
+	assert_int_equal(madvise(atomic_load(&p.connection->words), sizeof(struct vmm_lock_words),
+				 MADV_REMOVE),
+			 0);
+	(void)have_it_looked_at(&p, allocation);
+	await_cut_off(&w, "lock word");
+	client_forget(&w.host);
+	go(&p);
+	stop(&w);
+}
+
 /* A number is as good as any other: it is about the client's own allocation. */
 static void a_number_that_is_none_harms_nobody(void **state)
 {
@@ -523,6 +545,7 @@ int main(void)
 		cmocka_unit_test(threads_lock_while_words_are_shut),
 		cmocka_unit_test(a_child_does_not_lock),
 		cmocka_unit_test(garbage_ends_its_client_alone),
+		cmocka_unit_test(a_hole_is_garbage),
 		cmocka_unit_test(a_number_that_is_none_harms_nobody),
 		cmocka_unit_test(the_rest_is_not_looked_at),
 		cmocka_unit_test(who_dies_leaves_nothing_locked),
