@@ -14,7 +14,7 @@ steady() {
 build_compiler() {
 	case "$1" in
 	gcc | release) echo gcc ;;
-	clang | asan | tsan) echo clang ;;
+	clang | asan | tsan | fuzz) echo clang ;;
 	*) die "unknown build: $1" ;;
 	esac
 }
@@ -22,6 +22,7 @@ build_compiler() {
 build_options() {
 	case "$1" in
 	asan) echo -Db_sanitize=address,undefined -Db_lundef=false ;;
+	fuzz) echo -Db_sanitize=address,undefined -Db_lundef=false -Dguided=true ;;
 	tsan) echo -Db_sanitize=thread -Db_lundef=false ;;
 	release) echo --buildtype=release ;;
 	esac

@@ -186,7 +186,7 @@ typedef struct _DRIVER_INITIALIZATION_DATA {
 #if DXGKDDI_INTERFACE_VERSION >= DXGKDDI_INTERFACE_VERSION_WDDM2_5
 	PDXGKDDI_RESERVED DxgkDdiSignalMonitoredFence;
 	PDXGKDDI_RESERVED DxgkDdiPresentToHwQueue;
-	PDXGKDDI_RESERVED DxgkDdiValidateSubmitCommand;
+	PDXGKDDI_VALIDATESUBMITCOMMAND DxgkDdiValidateSubmitCommand;
 	PDXGKDDI_RESERVED DxgkDdiSetTargetAdjustedColorimetry2;
 	PDXGKDDI_RESERVED DxgkDdiSetTrackedWorkloadPowerLevel;
 #endif

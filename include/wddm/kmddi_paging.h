@@ -417,8 +417,8 @@ typedef struct _DXGK_GPUMMUCAPS {
 
 /* Input of DXGKQAITYPE_PAGETABLELEVELDESC: level 0 is the leaf. */
 typedef struct _DXGK_QUERYPAGETABLELEVELDESCIN {
-	UINT LevelIndex;
-	UINT PhysicalAdapterIndex;
+	WORD LevelIndex;
+	WORD PhysicalAdapterIndex;
 } DXGK_QUERYPAGETABLELEVELDESCIN;
 
 typedef struct _DXGK_PAGE_TABLE_LEVEL_DESC {
@@ -426,6 +426,7 @@ typedef struct _DXGK_PAGE_TABLE_LEVEL_DESC {
 	UINT PageTableSegmentId;
 	UINT PagingProcessPageTableSegmentId;
 	UINT PageTableSizeInBytes;
+	UINT PageTableAlignmentInBytes; /* of a table's offset in its segment, a power of two; 0: the segment's pages */
 } DXGK_PAGE_TABLE_LEVEL_DESC;
 
 typedef struct _DXGKARG_SETROOTPAGETABLE {

@@ -279,6 +279,33 @@ typedef struct _DXGKARG_SUBMITCOMMANDTOHWQUEUE {
 	VOID *HwQueueProgressFenceCpuVa;
 } DXGKARG_SUBMITCOMMANDTOHWQUEUE;
 
+/*
+ * Since 2.5, before a command with private data is queued (SUB-25). Context: the miniport's handles, of hardware queues with
+ * HardwareQueueSubmission. Of PrivateDriverDataSize bytes the first UmdPrivateDataSize are the client's; what the miniport writes
+ * into them all is what the submission then has.
+ */
+typedef struct _DXGK_VALIDATESUBMITCOMMANDFLAGS {
+	union {
+		struct {
+			UINT HardwareQueueSubmission : 1; /* 0x00000001 */
+			UINT Reserved : 31;               /* 0xFFFFFFFE */
+		};
+		UINT Value;
+	};
+} DXGK_VALIDATESUBMITCOMMANDFLAGS;
+
+typedef struct _DXGKARG_VALIDATESUBMITCOMMAND {
+	D3DGPU_VIRTUAL_ADDRESS Commands;
+	UINT CommandLength; /* bytes */
+	DXGK_VALIDATESUBMITCOMMANDFLAGS Flags;
+	UINT ContextCount;
+	HANDLE Context[D3DDDI_MAX_BROADCAST_CONTEXT];
+	VOID *pPrivateDriverData;
+	UINT PrivateDriverDataSize;
+	UINT UmdPrivateDataSize;
+	UINT64 HwQueueProgressFenceId; /* 0 without HardwareQueueSubmission */
+} DXGKARG_VALIDATESUBMITCOMMAND;
+
 typedef struct _DXGKARG_SWITCHTOHWCONTEXTLIST {
 	HANDLE hHwContextFirst;
 	HANDLE hHwContextSecond;

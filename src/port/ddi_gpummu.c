@@ -132,6 +132,19 @@ NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMM
 	return STATUS_DEVICE_REMOVED;
 }
 
+NTSTATUS vmm_port_validate_command(struct vmm_port *port, DXGKARG_VALIDATESUBMITCOMMAND *args)
+{
+	struct vmm_port_call call;
+
+	if (vmm_likely(!port->ddi.DxgkDdiValidateSubmitCommand))
+		return STATUS_SUCCESS;
+	if (!vmm_port_call_begin(port, &call))
+		return STATUS_DEVICE_REMOVED;
+	NTSTATUS status = port->ddi.DxgkDdiValidateSubmitCommand(port->adapter, args);
+	return vmm_port_call_end(port, &call, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, status,
+				 args->Commands, args->CommandLength, args->UmdPrivateDataSize);
+}
+
 /* ---- DxgkCbReserveGpuVirtualAddressRange ---- */
 
 NTSTATUS vmm_port_cb_reserve(HANDLE handle, DXGKARGCB_RESERVEGPUVIRTUALADDRESSRANGE *args)

@@ -412,6 +412,9 @@ void vmm_port_set_root(struct vmm_port *port, const DXGKARG_SETROOTPAGETABLE *ar
 /* As vmm_port_submit; STATUS_INVALID_PARAMETER: the miniport refuses it, which is not fatal (SUB-23). */
 NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMMANDVIRTUAL *args);
 
+/* SUB-25, since 2.5: before a command with private data is queued; the miniport need not have it. PASSIVE_LEVEL, the paging lock at most. */
+NTSTATUS vmm_port_validate_command(struct vmm_port *port, DXGKARG_VALIDATESUBMITCOMMAND *args);
+
 /* ---- hardware scheduling (ddi_hw.c): PASSIVE_LEVEL, only with caps.hw_nodes ---- */
 /* Objects: the submit lock at most. As the calls for contexts; of a queue hHwQueue is ours in, the miniport's out. */
 NTSTATUS vmm_port_create_hw_context(struct vmm_port *port, HANDLE device,

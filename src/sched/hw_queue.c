@@ -351,6 +351,26 @@ static NTSTATUS check(const struct vmm_hw_queue *queue, const struct vmm_hw_comm
 	return STATUS_NOT_SUPPORTED;
 }
 
+static NTSTATUS validate(const struct vmm_hw_packet *packet, const struct vmm_hw_command *command)
+{
+	const struct vmm_hw_queue *queue = packet->queue;
+	const struct vmm_device *device = queue->context->device;
+	DXGKARG_VALIDATESUBMITCOMMAND args = {
+		.Commands = command->address,
+		.CommandLength = command->bytes,
+		.Flags.HardwareQueueSubmission = 1,
+		.ContextCount = 1,
+		.Context = {queue->kmd_queue},
+		.pPrivateDriverData = packet->private_data,
+		.PrivateDriverDataSize = command->private_bytes,
+		.UmdPrivateDataSize = command->private_bytes,
+		.HwQueueProgressFenceId = command->id,
+	};
+
+	return command->private_bytes ? vmm_command_validate(device, queue->handle, &args)
+				      : STATUS_SUCCESS;
+}
+
 static NTSTATUS enqueue(struct vmm_hw_queue *queue, const struct vmm_hw_command *command)
 {
 	struct vmm_sched *sched = queue->context->device->adapter->sched;
@@ -358,9 +378,11 @@ static NTSTATUS enqueue(struct vmm_hw_queue *queue, const struct vmm_hw_command 
 
 	if (!packet)
 		return STATUS_NO_MEMORY;
-	if (!keep_private(packet, command)) {
+	NTSTATUS status =
+		keep_private(packet, command) ? validate(packet, command) : STATUS_NO_MEMORY;
+	if (!NT_SUCCESS(status)) {
 		vmm_hw_put_packet(packet);
-		return STATUS_NO_MEMORY;
+		return status;
 	}
 	packet->id = command->id;
 	packet->address = command->address;

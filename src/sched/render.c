@@ -412,10 +412,8 @@ static NTSTATUS translate(struct vmm_submission *s, struct vmm_dma *dma, uint32_
 
 	if (vmm_device_lost(context->device)) /* while it waited (TDR-07) */
 		return STATUS_DEVICE_REMOVED;
-	if (vmm_unlikely(s->command != NULL)) {
-		vmm_command_describe(s, dma);
-		return STATUS_SUCCESS;
-	}
+	if (vmm_unlikely(s->command != NULL))
+		return vmm_command_describe(s, dma);
 	NTSTATUS status = call_miniport(s, dma, &t);
 
 	if (status == STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE)

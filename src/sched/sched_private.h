@@ -694,6 +694,9 @@ void vmm_address_end_device(struct vmm_device *device);
 /* ---- virtual.c: contexts whose commands are at GPU virtual addresses (SUB-23 to SUB-26) ---- */
 NTSTATUS vmm_command_begin(struct vmm_context *context);
 NTSTATUS vmm_command_refuse_present(const struct vmm_context *context);
+/* SUB-25: STATUS_INVALID_USER_BUFFER: the miniport refuses it. `object`: the handle of a context or hardware queue. The paging lock at most. */
+NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
+			      DXGKARG_VALIDATESUBMITCOMMAND *args) VMM_MUST_CHECK;
 
 NTSTATUS vmm_dma_get(struct vmm_context *context, struct vmm_dma **dma);
 void vmm_dma_put(struct vmm_dma *dma); /* a packet retired; state lock held */

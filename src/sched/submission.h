@@ -52,7 +52,7 @@ struct vmm_translated {
 /* The list, and all that is translated, into pieces that are queued (DMA-29). No lock held. */
 NTSTATUS vmm_submission_run(struct vmm_submission *s) VMM_MUST_CHECK;
 /* virtual.c: nothing is translated. */
-void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma);
+NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma) VMM_MUST_CHECK;
 /* verify.c: one piece has been translated; all have been. */
 void vmm_verify_piece(struct vmm_submission *s, const struct vmm_dma *dma) VMM_COLD;
 void vmm_verify_end(struct vmm_submission *s) VMM_COLD;

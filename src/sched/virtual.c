@@ -66,7 +66,42 @@ static NTSTATUS check(const struct vmm_context *context, const struct vmm_comman
 	return STATUS_SUCCESS;
 }
 
-void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
+NTSTATUS vmm_command_validate(const struct vmm_device *device, uint32_t object,
+			      DXGKARG_VALIDATESUBMITCOMMAND *args)
+{
+	NTSTATUS status = vmm_port_validate_command(device->adapter->port, args);
+
+	if (vmm_likely(status == STATUS_SUCCESS || status == STATUS_DEVICE_REMOVED))
+		return status;
+	vmm_finding(device->adapter->observe, "SUB-25", device->process->id, object,
+		    "DxgkDdiValidateSubmitCommand returned 0x%08x for a command for 0x%08x, %u "
+		    "bytes at 0x%llx with %u bytes of private data: nothing is queued%s",
+		    (unsigned)status, object, args->CommandLength,
+		    (unsigned long long)args->Commands, args->UmdPrivateDataSize,
+		    status == STATUS_INVALID_USER_BUFFER
+			    ? ""
+			    : "; to refuse is to return STATUS_INVALID_USER_BUFFER");
+	return STATUS_INVALID_USER_BUFFER;
+}
+
+/* What the miniport leaves in the private data is what the submission has. */
+static NTSTATUS validate(const struct vmm_submission *s, const struct vmm_dma *dma)
+{
+	const struct vmm_command_request *r = s->command;
+	DXGKARG_VALIDATESUBMITCOMMAND args = {
+		.Commands = r->commands,
+		.CommandLength = r->length,
+		.ContextCount = 1,
+		.Context = {s->context->kmd_context},
+		.pPrivateDriverData = dma->private_data,
+		.PrivateDriverDataSize = s->context->dma_private_bytes,
+		.UmdPrivateDataSize = r->private_bytes,
+	};
+
+	return vmm_command_validate(s->context->device, s->context->handle, &args);
+}
+
+NTSTATUS vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
 {
 	const struct vmm_command_request *r = s->command;
 
@@ -80,6 +115,7 @@ void vmm_command_describe(const struct vmm_submission *s, struct vmm_dma *dma)
 	dma->null_rendering = (r->flags & COMMAND_NULL_RENDERING) || (s->context->flags & 0x1);
 	dma->present = 0;
 	dma->split = false;
+	return r->private_bytes ? validate(s, dma) : STATUS_SUCCESS;
 }
 
 NTSTATUS vmm_sched_check_command_contexts(struct vmm_observe *observe, uint32_t process,

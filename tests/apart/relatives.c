@@ -4,12 +4,15 @@
  * and descriptors over a socket; then the other is killed. What must hold is checked here: the exit code says whether it did, a line which did not.
  */
 #include <d3dkmthk.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +241,129 @@ static int keyed(struct relative *r, const char *socket)
 	return APART_DONE;
 }
 
+/* ---- inside: the same for a call that was made while the owner lived ---- */
+
+static bool sleeps(pid_t task)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)task);
+	FILE *file = fopen(path, "r");
+	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (file)
+		fclose(file);
+	return state == 'S';
+}
+
+struct killer {
+	struct relative *r;
+	pid_t caller;
+	_Atomic bool calls;
+};
+
+/* In the call, as far as can be seen: a call that comes later is answered alike. */
+static void *kill_when_it_sleeps(void *argument)
+{
+	struct killer *k = argument;
+
+	while (!k->calls || !sleeps(k->caller))
+		sched_yield();
+	kill_other(k->r);
+	return NULL;
+}
+
+static int inside(struct relative *r, const char *socket)
+{
+	struct killer k = {.r = r, .caller = (pid_t)syscall(SYS_gettid)};
+	pthread_t thread;
+
+	if (fork_one(r)) {
+		connect_as(r, socket, "owner");
+		own_keyed(r);
+		return 1;
+	}
+	connect_as(r, socket, "heir");
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
+	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
+	tell(r, 1, -1);
+	(void)hear(r, NULL);
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex};
+	check(!pthread_create(&thread, NULL, kill_when_it_sleeps, &k), "a thread");
+	k.calls = true;
+	NTSTATUS status = D3DKMTAcquireKeyedMutex(&acquire);
+	pthread_join(thread, NULL);
+	check(status == STATUS_ABANDONED, "who waits is told that it is abandoned");
+	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = open.hKeyedMutex};
+	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER, "and has not got it");
+	return APART_DONE;
+}
+
+/* ---- mutex: a context that waits for a mutex gets on when the process of its holder is killed ---- */
+
+static D3DKMT_HANDLE make_context(struct relative *r)
+{
+	D3DKMT_CREATECONTEXT create = {.hDevice = r->device, .EngineAffinity = 1};
+
+	check(!D3DKMTCreateContext(&create), "a context can be made");
+	return create.hContext;
+}
+
+static void take_by_gpu(D3DKMT_HANDLE context, D3DKMT_HANDLE mutex)
+{
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECT args = {
+		.hContext = context, .ObjectCount = 1, .ObjectHandleArray = {mutex}};
+
+	check(!D3DKMTWaitForSynchronizationObject(&args), "a context can wait for a mutex");
+}
+
+static void signal_by_gpu(D3DKMT_HANDLE context, D3DKMT_HANDLE fence, UINT64 value)
+{
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU args = {.hContext = context,
+								.ObjectCount = 1,
+								.ObjectHandleArray = &fence,
+								.MonitoredFenceValueArray = &value};
+
+	check(!D3DKMTSignalSynchronizationObjectFromGpu(&args), "a context can signal");
+}
+
+static void own_mutex(struct relative *r)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
+		.hDevice = r->device,
+		.Info = {.Type = D3DDDI_SYNCHRONIZATION_MUTEX, .Flags.Shared = 1}};
+	D3DKMT_HANDLE context = make_context(r);
+	struct fence fence = make_fence(r, 0);
+
+	check(!D3DKMTCreateSynchronizationObject2(&create), "a mutex can be made");
+	take_by_gpu(context, create.hSyncObject);
+	signal_by_gpu(context, fence.handle, 1);
+	check(!wait_for(r, fence.handle, 1), "its context has it");
+	tell(r, create.Info.SharedHandle, -1);
+	(void)hear(r, NULL);
+}
+
+static int mutex(struct relative *r, const char *socket)
+{
+	if (fork_one(r)) {
+		connect_as(r, socket, "holder");
+		own_mutex(r);
+		return 1;
+	}
+	connect_as(r, socket, "next");
+	D3DKMT_HANDLE context = make_context(r);
+	struct fence fence = make_fence(r, 0);
+	D3DKMT_OPENSYNCHRONIZATIONOBJECT open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
+	check(!D3DKMTOpenSynchronizationObject(&open), "what was shared can be opened");
+	signal_by_gpu(context, fence.handle, 1);
+	take_by_gpu(context, open.hSyncObject);
+	signal_by_gpu(context, fence.handle, 2);
+	check(!wait_for(r, fence.handle, 1) && *fence.value == 1, "it waits: the other one has it");
+	kill_other(r);
+	check(!wait_for(r, fence.handle, 2) && *fence.value == 2, "it is freed");
+	return APART_DONE;
+}
+
 /* ---- nt: a descriptor is the object, whoever holds it, and outlives who made it ---- */
 
 static int nt(struct relative *r, const char *socket)
@@ -369,11 +495,8 @@ int apart_relatives(const char *socket, const char *what)
 	static const struct {
 		const char *name;
 		int (*run)(struct relative *r, const char *socket);
-	} all[] = {{"keyed", keyed},
-		   {"nt", nt},
-		   {"fork", forked},
-		   {"exec", exec_other},
-		   {"name", named}};
+	} all[] = {{"keyed", keyed}, {"inside", inside},   {"mutex", mutex}, {"nt", nt},
+		   {"fork", forked}, {"exec", exec_other}, {"name", named}};
 	struct relative r = {.other = -1};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -19,6 +19,18 @@ static void kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned(void **state
 	run("keyed");
 }
 
+static void kmx_19_a_call_that_waits_for_a_keyed_mutex_comes_back_abandoned(void **state)
+{
+	(void)state;
+	run("inside");
+}
+
+static void mtx_06_a_mutex_whose_holder_is_killed_is_free(void **state)
+{
+	(void)state;
+	run("mutex");
+}
+
 static void shr_26_a_descriptor_is_the_object_in_whatever_program(void **state)
 {
 	(void)state;
@@ -49,6 +61,8 @@ int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kmx_19_a_keyed_mutex_whose_owner_is_killed_is_abandoned),
+		cmocka_unit_test(kmx_19_a_call_that_waits_for_a_keyed_mutex_comes_back_abandoned),
+		cmocka_unit_test(mtx_06_a_mutex_whose_holder_is_killed_is_free),
 		cmocka_unit_test(shr_26_a_descriptor_is_the_object_in_whatever_program),
 #if !APART_THREADS_SANITIZED
 		cmocka_unit_test(what_is_forked_has_no_connection),

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hostile.h"
@@ -21,12 +24,12 @@
 
 /* ---- the script ---- */
 
+/* The next of the step's arguments. */
 static uint32_t byte(struct hostile *h)
 {
-	if (h->left == 0)
+	if (h->argument == HOSTILE_ARGUMENTS)
 		return 0;
-	h->left--;
-	return *h->script++;
+	return h->script[2 + h->argument++];
 }
 
 void hostile_wrong(struct hostile *h, const char *what)
@@ -278,6 +281,19 @@ static int odd_descriptor(uint32_t what, size_t bytes)
 	}
 }
 
+/* The program's own, as a client's would be of its own memory: nothing is mapped at the window. */
+static int userfault(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | 1 /* user mode only */);
+	if (fd >= 0)
+		(void)ioctl(fd, UFFDIO_API, &api);
+	return fd >= 0 ? fd : eventfd(0, EFD_CLOEXEC);
+}
+
 static void hello(struct hostile *h, struct hostile_connection *c, uint32_t variant)
 {
 	int pair[2], fds[3];
@@ -322,6 +338,10 @@ static void hello(struct hostile *h, struct hostile_connection *c, uint32_t vari
 		break;
 	case 8:
 		m.head.magic++;
+		break;
+	case 9:
+		fds[count++] = userfault();
+		m.head.descriptors = count;
 		break;
 	default: /* all is well */
 		break;
@@ -440,6 +460,18 @@ static void close_something(struct hostile *h, struct hostile_connection *c)
 	}
 }
 
+/* A call of the table's, of which one word is not what the encoder wrote. */
+static void bent_call(struct hostile *h, struct hostile_connection *c)
+{
+	const uint8_t *arguments = h->script + 2;
+
+	h->bend = (struct hostile_bend){.how = arguments[1] % HOSTILE_BENDS,
+					.at = arguments[2] | (uint32_t)arguments[3] << 8,
+					.value = arguments[4]};
+	hostile_draw_one(h, c, arguments[0]);
+	h->bend = (struct hostile_bend){0};
+}
+
 static void tell(struct hostile *h, struct hostile_connection *c, uint32_t kind)
 {
 	const struct vmm_message_head head = {VMM_PROTOCOL_MAGIC, kind, 0, 0};
@@ -449,12 +481,12 @@ static void tell(struct hostile *h, struct hostile_connection *c, uint32_t kind)
 
 static void step(struct hostile *h)
 {
-	uint32_t what = byte(h), which = byte(h);
+	uint32_t what = h->script[0], which = h->script[1];
 	struct hostile_connection *c = &h->connections[which % HOSTILE_CONNECTIONS];
 
 	if (c->fd < 0)
 		connect_again(h, c);
-	switch (what % 16) {
+	switch (what % HOSTILE_KINDS) {
 	case 0:
 		connect_again(h, c);
 		break;
@@ -472,9 +504,11 @@ static void step(struct hostile *h)
 		hostile_deep(h, c, byte(h));
 		break;
 	case 8:
-	case 9:
 		for (uint32_t i = byte(h) % 16; i > 0; i--)
 			hostile_draw(h, c);
+		break;
+	case 9:
+		bent_call(h, c);
 		break;
 	case 10:
 		lying_request(h, c);
@@ -497,18 +531,19 @@ static void step(struct hostile *h)
 	}
 }
 
-void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *script,
-		 size_t bytes)
+/* As long as the script does not say otherwise, a step of it always draws the same. */
+static void begin_step(struct hostile *h)
 {
-	*h = (struct hostile){
-		.server = server, .script = script, .left = bytes, .draw.seed = bytes};
-	h->draw.pool = h->pool;
-	for (uint32_t i = 0; i < HOSTILE_CONNECTIONS; i++)
-		h->connections[i].fd = h->connections[i].view = -1;
-	while (h->left > 0 && !h->wrong) {
-		h->draw.pool_count = h->pool_count;
-		step(h);
-	}
+	uint64_t seed = h->script[HOSTILE_STEP_BYTES - 2] |
+			(uint64_t)h->script[HOSTILE_STEP_BYTES - 1] << 8;
+
+	h->argument = 0;
+	h->draw.pool_count = h->pool_count;
+	h->draw.seed = (seed + 1) * 0x9E3779B97F4A7C15u;
+}
+
+static void close_all(struct hostile *h)
+{
 	for (uint32_t i = 0; i < HOSTILE_CONNECTIONS; i++) {
 		hostile_drain(h, &h->connections[i]);
 		drop(&h->connections[i]);
@@ -518,4 +553,20 @@ void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *
 	for (uint32_t i = 0; i < h->descriptor_count; i++)
 		close(h->descriptors[i]);
 	draw_forget(&h->draw);
+}
+
+void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *script,
+		 size_t bytes)
+{
+	*h = (struct hostile){.server = server};
+	h->draw.pool = h->pool;
+	for (uint32_t i = 0; i < HOSTILE_CONNECTIONS; i++)
+		h->connections[i].fd = h->connections[i].view = -1;
+	for (; bytes >= HOSTILE_STEP_BYTES && !h->wrong; bytes -= HOSTILE_STEP_BYTES) {
+		h->script = script;
+		begin_step(h);
+		step(h);
+		script += HOSTILE_STEP_BYTES;
+	}
+	close_all(h);
 }

@@ -3,6 +3,9 @@
  * hostile: a client that is no library but bytes on sockets (src/wire/protocol.h). A script says what it does next: connect, say hello or
  * something like it, make calls that are meant or not, send descriptors that are not what it says, not read, close. Whatever comes back from the
  * host is looked through: nothing in it may be another client's, and what is mapped for it must be such that it cannot hurt the host.
+ *
+ * A script is a sequence of steps of HOSTILE_STEP_BYTES: what it does (corpus/serve.py has the names), on which connection, arguments, and
+ * what else is drawn by chance (two bytes). What is behind the last whole step does not count. So a script can be cut, joined and changed at any step.
  */
 #ifndef VMM_TESTS_FUZZ_HOSTILE_H
 #define VMM_TESTS_FUZZ_HOSTILE_H
@@ -14,6 +17,9 @@
 
 #include "draw.h"
 
+#define HOSTILE_ARGUMENTS   6u
+#define HOSTILE_STEP_BYTES  (2u + HOSTILE_ARGUMENTS + 2u)
+#define HOSTILE_KINDS       16u /* of steps */
 #define HOSTILE_CONNECTIONS 6u
 #define HOSTILE_POOL        128u
 #define HOSTILE_VIEWS       16u
@@ -36,11 +42,18 @@ struct hostile_view {
 	size_t bytes;
 };
 
+/* A change of the bytes of a request that was encoded well. */
+enum { HOSTILE_STRAIGHT, HOSTILE_BEND_BYTE, HOSTILE_BEND_WORD, HOSTILE_BEND_LENGTH, HOSTILE_BENDS };
+struct hostile_bend {
+	uint32_t how, at, value;
+};
+
 struct hostile {
 	struct vidmm_server *server;
 	struct draw draw;
-	const uint8_t *script;
-	size_t left;
+	const uint8_t *script; /* the step that it is at */
+	uint32_t argument;     /* the next of its arguments */
+	struct hostile_bend bend;
 	struct hostile_connection connections[HOSTILE_CONNECTIONS];
 	uint32_t pool[HOSTILE_POOL], pool_count; /* handles that it was given */
 	int descriptors[8];
@@ -59,8 +72,18 @@ void hostile_run(struct hostile *h, struct vidmm_server *server, const uint8_t *
 
 /* hostile_call.c: well-formed calls, one after the other, as a client's library would make them */
 void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what);
-/* Any operation, with an argument drawn from the table; nobody waits for its answer. */
+/* Any operation, or a certain one, with an argument drawn from the table; nobody waits for its answer. */
 void hostile_draw(struct hostile *h, struct hostile_connection *c);
+void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which);
+
+/* hostile_mutate.c: changes a script by whole steps and within one; the new length, at most `room`. */
+size_t hostile_mutate(struct draw *draw, uint8_t *script, size_t bytes, size_t room);
+/* Begins with steps of one, goes on with those of another. */
+size_t hostile_cross(struct draw *draw, const uint8_t *one, size_t one_bytes, const uint8_t *other,
+		     size_t other_bytes, uint8_t *script, size_t room);
+/* That opens a connection well: what most scripts begin with to get anywhere. */
+size_t hostile_opening(uint8_t *script, size_t room);
+
 /* hostile.c */
 bool hostile_send(struct hostile *h, int fd, const void *head, size_t head_bytes,
 		  const void *payload, size_t payload_bytes, const int *fds, uint32_t fd_count);

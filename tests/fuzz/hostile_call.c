@@ -18,6 +18,19 @@ static const struct vmm_wire_operation *operation(const char *name)
 	return NULL;
 }
 
+static void bend(const struct hostile *h, struct vmm_wire_call *call)
+{
+	uint32_t length = call->request.length, at = length ? h->bend.at % length : 0;
+	uint32_t word = h->bend.value & 0x80 ? UINT32_MAX - (h->bend.value & 0x7F) : h->bend.value;
+
+	if (h->bend.how == HOSTILE_BEND_BYTE && length)
+		call->request.data[at] = (uint8_t)h->bend.value;
+	else if (h->bend.how == HOSTILE_BEND_WORD && length >= 4)
+		memcpy(call->request.data + at % (length / 4) * 4, &word, sizeof(word));
+	else if (h->bend.how == HOSTILE_BEND_LENGTH)
+		call->request.length = at;
+}
+
 static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire_call *call,
 		const struct vmm_wire_operation *of, const void *argument)
 {
@@ -33,6 +46,7 @@ static bool ask(struct hostile *h, struct hostile_connection *c, struct vmm_wire
 	if (!vmm_ok(vmm_wire_ask(call, of, argument)) ||
 	    call->request.length > VMM_PROTOCOL_INLINE_MAX)
 		return false;
+	bend(h, call);
 	m.head.bytes = call->request.length;
 	m.head.descriptors = call->descriptor_count;
 	for (uint32_t i = 0; i < call->descriptor_count; i++)
@@ -270,10 +284,10 @@ void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what
 	}
 }
 
-void hostile_draw(struct hostile *h, struct hostile_connection *c)
+void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which)
 {
 	const struct vmm_wire_operation *of =
-		&vmm_wire_operations[draw_below(&h->draw, vmm_wire_operation_count)];
+		&vmm_wire_operations[which % vmm_wire_operation_count];
 	struct vmm_wire_call call = {0};
 	uint8_t *argument = draw_block(&h->draw, vmm_wire_argument_bytes(of));
 
@@ -281,4 +295,9 @@ void hostile_draw(struct hostile *h, struct hostile_connection *c)
 	(void)ask(h, c, &call, of, argument);
 	vmm_wire_finish(&call);
 	draw_forget(&h->draw);
+}
+
+void hostile_draw(struct hostile *h, struct hostile_connection *c)
+{
+	hostile_draw_one(h, c, draw_below(&h->draw, vmm_wire_operation_count));
 }

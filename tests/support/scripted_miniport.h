@@ -194,6 +194,7 @@ struct scripted_call {
 		DXGKARG_SETROOTPAGETABLE root;
 		DXGKARG_GETROOTPAGETABLESIZE root_size;
 		DXGKARG_SUBMITCOMMANDVIRTUAL submit_virtual;
+		DXGKARG_VALIDATESUBMITCOMMAND validate_command;
 		DXGKARG_CREATECPUEVENT cpu_event;
 		DXGKARG_CREATEPERIODICFRAMENOTIFICATION create_periodic;
 		DXGKARG_DESTROYPERIODICFRAMENOTIFICATION destroy_periodic;
@@ -458,6 +459,9 @@ DXGKDDI_QUERYDEPENDENTENGINEGROUP scripted_query_engine_group;
  * system memory). Two levels: 32 bits of address, the root as large as need be.
  */
 void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment);
+/* DxgkDdiValidateSubmitCommand into the table; it writes SCRIPTED_VALIDATED into private data behind the client's. */
+#define SCRIPTED_VALIDATED 0x56
+void scripted_validate_commands(struct scripted_miniport *m);
 /* The process of that number. */
 struct scripted_process *scripted_process(struct scripted_miniport *m, uint32_t number);
 /* What the GPU finds at an address of the process; false: a fault, and nothing after it was moved. */

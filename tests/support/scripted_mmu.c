@@ -124,6 +124,24 @@ static NTSTATUS APIENTRY submit_virtual(IN_CONST_HANDLE adapter,
 	return scripted_end(m, call, NULL);
 }
 
+static NTSTATUS APIENTRY validate_command(IN_CONST_HANDLE adapter,
+					  INOUT_PDXGKARG_VALIDATESUBMITCOMMAND args)
+{
+	struct scripted_miniport *m = adapter;
+	struct scripted_call *call = scripted_begin(m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND,
+						    args->Context[0], args, sizeof(*args));
+	unsigned char *data = args->pPrivateDriverData;
+
+	if (args->PrivateDriverDataSize > args->UmdPrivateDataSize)
+		data[args->UmdPrivateDataSize] = SCRIPTED_VALIDATED;
+	return scripted_end(m, call, args);
+}
+
+void scripted_validate_commands(struct scripted_miniport *m)
+{
+	m->settings.table.DxgkDdiValidateSubmitCommand = validate_command;
+}
+
 void scripted_mmu(struct scripted_miniport *m, uint32_t levels, uint32_t segment)
 {
 	struct scripted_mmu_settings *mmu = &m->settings.mmu;

@@ -8,6 +8,20 @@
 #define HOST_APERTURE 0x2000u /* DXGK_SEGMENTFLAGS */
 #define PAGES_64K     0x800u
 
+enum { NOT_THERE = 0xA5 };
+
+/* What a lower version before it had taken away is an empty entry. */
+static void put_back(char *table, size_t end)
+{
+	char gone[sizeof(void *)];
+
+	memset(gone, NOT_THERE, sizeof(gone));
+	for (size_t i = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiAddDevice);
+	     i + sizeof(gone) <= end; i += sizeof(gone))
+		if (!memcmp(table + i, gone, sizeof(gone)))
+			memset(table + i, 0, sizeof(gone));
+}
+
 void scripted_set_version(struct scripted_miniport *m, ULONG version)
 {
 	size_t end = sizeof(m->settings.table);
@@ -29,7 +43,8 @@ void scripted_set_version(struct scripted_miniport *m, ULONG version)
 	if (version < DXGKDDI_INTERFACE_VERSION_WIN7)
 		end = offsetof(DRIVER_INITIALIZATION_DATA, DxgkDdiDescribePageTable);
 	m->settings.table.Version = version;
-	memset((char *)&m->settings.table + end, 0xA5, sizeof(m->settings.table) - end);
+	put_back((char *)&m->settings.table, end);
+	memset((char *)&m->settings.table + end, NOT_THERE, sizeof(m->settings.table) - end);
 }
 
 NTSTATUS APIENTRY scripted_set_backing_store(IN_CONST_HANDLE adapter,

@@ -197,6 +197,92 @@ static void sub_24_private_data_goes_along(void **state)
 	finish(&s);
 }
 
+static void with_validation(struct scripted_miniport *m)
+{
+	with_private(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_5);
+	scripted_validate_commands(m);
+}
+
+static void sub_25_private_data_is_validated_before_anything_is_queued(void **state)
+{
+	struct stage s;
+	uint64_t data = 0x7766554433221100;
+
+	begin(&s, state, with_validation);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	assert_int_equal(submit(&s, &args), S_OK); /* nothing to look at */
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
+	args.pPrivateDriverData = &data;
+	args.PrivateDriverDataSize = sizeof(data);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	const DXGKARG_VALIDATESUBMITCOMMAND *asked =
+		&scripted_last(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND)->in.validate_command;
+	const DXGKARG_SUBMITCOMMANDVIRTUAL *got =
+		&scripted_last(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL)->in.submit_virtual;
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 1);
+	assert_int_equal(asked->Commands, s.commands_at);
+	assert_int_equal(asked->CommandLength, args.CommandLength);
+	assert_int_equal(asked->Flags.Value, 0);
+	assert_int_equal(asked->ContextCount, 1);
+	assert_ptr_equal(asked->Context[0], got->hContext);
+	assert_int_equal(asked->PrivateDriverDataSize, 16);
+	assert_int_equal(asked->UmdPrivateDataSize, sizeof(data));
+	assert_int_equal(asked->HwQueueProgressFenceId, 0);
+	/* What it writes goes along. */
+	const unsigned char *sent = got->pDmaBufferPrivateData;
+	assert_memory_equal(sent, &data, sizeof(data));
+	assert_int_equal(sent[sizeof(data)], SCRIPTED_VALIDATED);
+	finish(&s);
+}
+
+static void sub_25_what_is_refused_is_not_queued(void **state)
+{
+	static const NTSTATUS refusals[] = {STATUS_INVALID_USER_BUFFER, STATUS_NO_MEMORY,
+					    STATUS_PENDING};
+	struct stage s;
+	uint64_t data = 1;
+
+	begin(&s, state, with_validation);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	args.pPrivateDriverData = &data;
+	args.PrivateDriverDataSize = sizeof(data);
+	for (uint32_t i = 0; i < 3; i++) {
+		scripted_fail(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, refusals[i], 1);
+		assert_int_equal(submit(&s, &args), D3DDDIERR_INVALIDUSERBUFFER);
+		world_expect_finding(&s.v.w, "SUB-25");
+	}
+	wddm2_run(&s.v.w);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL), 0);
+	assert_true(va_word(&s.v, s.target_at + 64) != 0x600D);
+	assert_int_equal(submit(&s, &args), S_OK); /* the device is as it was */
+	wddm2_run(&s.v.w);
+	assert_int_equal(va_word(&s.v, s.target_at + 64), 0x600D);
+	finish(&s);
+}
+
+static void with_validation_before_2_5(struct scripted_miniport *m)
+{
+	with_validation(m);
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM2_4);
+}
+
+static void sub_25_before_2_5_nobody_validates(void **state)
+{
+	struct stage s;
+	uint64_t data = 1;
+
+	begin(&s, state, with_validation_before_2_5);
+	D3DDDICB_SUBMITCOMMAND args = command(&s);
+	args.pPrivateDriverData = &data;
+	args.PrivateDriverDataSize = sizeof(data);
+	assert_int_equal(submit(&s, &args), S_OK);
+	wddm2_run(&s.v.w);
+	assert_int_equal(scripted_count(s.v.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
+	finish(&s);
+}
+
 static void sub_26_contexts_and_primaries_are_counted(void **state)
 {
 	struct stage s;
@@ -281,6 +367,9 @@ int main(void)
 		ON_SIM(sub_23_a_refused_command_loses_its_device_alone),
 		ON_SIM(sub_23_another_failure_is_fatal),
 		ON_SIM(sub_24_private_data_goes_along),
+		ON_BOTH(sub_25_private_data_is_validated_before_anything_is_queued),
+		ON_SIM(sub_25_what_is_refused_is_not_queued),
+		ON_SIM(sub_25_before_2_5_nobody_validates),
 		ON_SIM(sub_26_contexts_and_primaries_are_counted),
 		ON_BOTH(va_12_a_context_knows_its_root_before_it_runs),
 		ON_SIM(sub_23_an_adapter_without_page_tables_has_no_such_contexts),

@@ -100,6 +100,41 @@ static void sub_27_a_refused_command_puts_the_device_in_error(void **state)
 	hw_stop(&h);
 }
 
+static void with_validation(struct scripted_miniport *m)
+{
+	hw_setup(m);
+	scripted_validate_commands(m);
+}
+
+static void sub_25_commands_of_hardware_queues_too(void **state)
+{
+	struct hw_world h;
+	uint32_t data = 0x11223344;
+
+	hw_start(&h, state, with_validation);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND), 0);
+	scripted_fail(h.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND, STATUS_INVALID_USER_BUFFER, 1);
+	assert_int_equal(hw_submit_with(&q, 2, &data, sizeof(data)), STATUS_INVALID_USER_BUFFER);
+	world_expect_finding(&h.w, "SUB-25");
+	assert_int_equal(hw_submit_with(&q, 2, &data, sizeof(data)), STATUS_SUCCESS);
+	const DXGKARG_VALIDATESUBMITCOMMAND *asked =
+		&scripted_last(h.w.m, VIDMM_DDI_VALIDATE_SUBMIT_COMMAND)->in.validate_command;
+	const DXGKARG_SUBMITCOMMANDTOHWQUEUE *got =
+		&scripted_last(h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE)->in.submit_to_hw_queue;
+	assert_int_equal(asked->Flags.HardwareQueueSubmission, 1);
+	assert_int_equal(asked->ContextCount, 1);
+	assert_ptr_equal(asked->Context[0], got->hHwQueue);
+	assert_int_equal(asked->HwQueueProgressFenceId, 2);
+	assert_int_equal(asked->Commands, HW_ADDRESS + 2);
+	assert_int_equal(asked->CommandLength, HW_BYTES);
+	assert_int_equal(asked->UmdPrivateDataSize, sizeof(data));
+	assert_int_equal(asked->PrivateDriverDataSize, sizeof(data));
+	assert_int_equal(scripted_hw_complete(h.w.m, 0, 2), 2);
+	hw_stop(&h);
+}
+
 static void mfn_37_the_fence_belongs_to_the_queue(void **state)
 {
 	struct hw_world h;
@@ -250,6 +285,7 @@ int main(void)
 		ON_BOTH(sub_27_private_data_is_the_miniports_during_the_call_alone),
 		ON_SIM(sub_27_a_value_that_no_command_says_is_fatal),
 		ON_SIM(sub_27_a_refused_command_puts_the_device_in_error),
+		ON_SIM(sub_25_commands_of_hardware_queues_too),
 		ON_BOTH(mfn_37_the_fence_belongs_to_the_queue),
 		ON_SIM(sub_27_the_nodes_limit_of_commands_in_flight),
 		ON_BOTH(hw_create_checks_its_arguments),

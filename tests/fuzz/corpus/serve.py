@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""serve.py [--check]: writes the scripts of corpus/serve, the seeds of fuzz_serve; --check: only says whether they are what is written here.
+
+A line is a script: its name, then steps. A step is KIND[@CONNECTION][:ARGUMENT...][#SEED], N*STEP says it N times. What a kind does with its
+arguments: step() in tests/fuzz/hostile.c."""
+import os
+import sys
+
+KINDS = {'connect': 0, 'hello': 1, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
+         'drain': 15}
+# What a client does well: hello, a device, one of D3DKMT's.
+OPEN = 'hello:15 deep:0'
+# `deep`: 0 context 1 allocation 17 shared 3 lock 5 unlock 6 render 8 fence 9 . 25 wait for ever 10 open a descriptor 11 open what is shared
+OPERATIONS = 95  # of src/wire/operations.tsv; which one it is goes round
+
+
+def every_operation():
+    for first in range(0, OPERATIONS, 30):
+        calls = ' '.join(f'bent:{i}#{i}' for i in range(first, min(first + 30, OPERATIONS)))
+        yield f'operations-from-{first}: {OPEN} deep:0 deep:1 deep:8 {calls}'
+
+
+SCRIPTS = f'''
+closes-inside-a-wait: {OPEN} deep:8 deep:8 deep:25 close:0
+closes-views-under-locks: {OPEN} 4*deep:1#1 3*deep:3#2 close:2 deep:3#3 drain
+farewell-and-more: {OPEN} deep:1 tell:1 deep:1 deep:3
+hello-twice: {OPEN} deep:1 hello:15 hello@1:15
+hello-with-a-userfaultfd: hello:9 deep:0 deep:1 deep:3 deep:0 deep:6 drain
+hellos-that-are-none: connect hello:0 connect hello:1 hello@1:1 hello@2:2 hello@3:3 hello@4:4 hello@5:5:200 hello@4:6:5
+joins-and-fills-channels: {OPEN} join@1:0:1 join@2:0:1 join@3:0:1 join@4:0:1 join@5:0:1 deep@1:1 deep@2:3 deep@3:6
+joins-with-a-wrong-word: {OPEN} join@1:0:0:1 join@2:0:0:0
+raw-packets: raw:7:7:7:7:7:7 raw:64:1:16:0:9:9 hello:15 deep:0 raw:200:3:0:0:1:1
+reads-nothing: {OPEN} close:3 4*draw:15#4 4*deep:1
+scribbles-over-what-it-renders: {OPEN} deep:0 deep:1 deep:0 deep:3 scribble:0:200 deep:6#1 scribble:1:200#1 deep:6#2 scribble:2:200#2 deep:6#3 scribble:3:200#3 deep:6#4
+shares-and-dies: {OPEN} 3*deep:17 hello@1:15 deep@1:0 deep@1:0 4*deep@1:11#5 close:0 deep@1:3 deep@1:3 deep@1:6
+table-drawn: {OPEN} deep:1 deep:1 draw:15#6 draw:15#7 draw:15#8 draw:15#9 drain
+''' + '\n'.join(every_operation()) + f'''
+bent-requests: {OPEN} deep:1 deep:0 ''' + ' '.join(f'bent:{i * 5}:{1 + i % 3}:{i * 7}:0:{255 - i}#{i}' for i in range(24)) + f'''
+ten-descriptors: {OPEN} lying:0:0:0:1:9:15
+too-many-handles: {OPEN} {"deep:1 " * 60}
+twelve-descriptors-for-a-stranger: lying:1:0:1:11
+unsealed-payload: {OPEN} lying:16:1:0:17:20 lying:17:1:17:20 lying:24:3:3:20
+well-behaved: {OPEN} deep:0 deep:1 deep:1 deep:1 deep:3 deep:3 deep:3 deep:6 deep:5 deep:5 deep:8 deep:10 drain tell:1
+'''
+
+
+def step(text):
+    count, _, text = text.rpartition('*')
+    text, _, seed = text.partition('#')
+    text, *arguments = text.split(':')
+    kind, _, connection = text.partition('@')
+    step = [KINDS[kind], int(connection or 0)] + [int(word) % 256 for word in arguments]
+    seed = int(seed or 0)
+    assert len(step) <= 8, text
+    return int(count or 1) * bytes(step + [0] * (8 - len(step)) + [seed % 256, seed // 256])
+
+
+def main():
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'serve')
+    wrong = 0
+    for line in filter(None, SCRIPTS.splitlines()):
+        name, _, steps = line.partition(':')
+        script = b''.join(step(text) for text in steps.split())
+        path = os.path.join(folder, name)
+        if '--check' not in sys.argv:
+            with open(path, 'wb') as file:
+                file.write(script)
+        elif not os.path.exists(path) or open(path, 'rb').read() != script:
+            print(f'{path}: not what serve.py writes')
+            wrong = 1
+    return wrong
+
+
+if __name__ == '__main__':
+    sys.exit(main())

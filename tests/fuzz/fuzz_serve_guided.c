@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_serve_guided: the scripts of fuzz_serve.c, as libFuzzer finds them by what they reach. Built with -Dguided=true (`./x build fuzz`), run by
+ * `./x fuzz`. Scripts are changed by steps (hostile_mutate.c), and now and then by libFuzzer's own means.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "beside.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2,
+				 size_t size2, uint8_t *out, size_t max_out_size,
+				 unsigned int seed);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct beside beside;
+
+	if (!beside.honest.generation)
+		beside_begin(&beside);
+	beside_run(&beside, data, size);
+	if (beside.wrong) {
+		fprintf(stderr, "not true: %s\n", beside.wrong);
+		abort();
+	}
+	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	struct draw draw = {.seed = (seed + 1) * 0x9E3779B97F4A7C15u};
+
+	if (draw_below(&draw, 8) == 0)
+		return LLVMFuzzerMutate(data, size, max_size);
+	return hostile_mutate(&draw, data, size, max_size);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2,
+				 size_t size2, uint8_t *out, size_t max_out_size, unsigned int seed)
+{
+	struct draw draw = {.seed = (seed + 1) * 0x9E3779B97F4A7C15u};
+
+	return hostile_cross(&draw, data1, size1, data2, size2, out, max_out_size);
+}
