@@ -141,7 +141,8 @@ static void take_away(struct vmm_memory *memory, uint64_t owner)
 		if (memory->segment[i].cpu_memory)
 			vmm_os_private_end(memory->segment[i].cpu_memory, owner);
 	for (uint32_t i = 0; i < memory->arena_count; i++)
-		vmm_os_private_end(&memory->arenas[i].memory, owner);
+		if (memory->arenas[i].heap) /* open */
+			vmm_os_private_end(&memory->arenas[i].memory, owner);
 }
 
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer)

@@ -320,6 +320,9 @@ void vmm_worker_serve(struct vmm_worker *worker, struct vmm_channel *channel)
 	}
 	/* The end of a process may wait for the GPU. Without a worker more, others wait with it. */
 	bool left = vmm_worker_leave(worker);
+	/* With its first channel a client goes, also if all that was seen of it is that an answer could not be sent. */
+	if (channel->session && channel->first)
+		vmm_session_end(channel->session, "has gone, inside a call");
 	vmm_channel_close(channel);
 	if (left)
 		vmm_worker_return(worker);

@@ -12,7 +12,7 @@
 #include "base/base.h"
 
 #define VMM_PROTOCOL_MAGIC   0x6d6d6476u /* "vdmm" */
-#define VMM_PROTOCOL_VERSION 1u
+#define VMM_PROTOCOL_VERSION 2u
 
 /* A payload longer than this is not in the packet: it is a memfd, the first of the message's descriptors, read with pread. */
 #define VMM_PROTOCOL_INLINE_MAX      65536u

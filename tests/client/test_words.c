@@ -424,6 +424,8 @@ static void garbage_ends_its_client_alone(void **state)
 		come(&bad, &w);
 		D3DKMT_HANDLE allocation = allocate(&bad, 65536);
 		(void)lock(&bad, allocation);
+		assert_true(vmm_lock_word_is_open_for(atomic_load(&word_of(&bad, allocation)->word),
+						      allocation));
 		atomic_store(&word_of(&bad, allocation)->word, lies[i]);
 		(void)have_it_looked_at(&bad, allocation);
 		await_cut_off(&w, "lock word");

@@ -44,7 +44,8 @@ static void look_at_array(struct host *h, const struct vmm_wire_member *member, 
 	uint64_t count = draw_elements(member, record), bytes = count * member->unit;
 	const uint8_t *begin = h->call->request.data, *end = begin + h->call->request.length;
 
-	if (!memory)
+	/* Longer than any function reads; such a list is there all the same. */
+	if (!memory || (member->pointed && count > member->limit))
 		return;
 	bool inside = count <= member->limit && memory >= begin && memory <= end &&
 		      bytes <= (uint64_t)(end - memory);

@@ -77,6 +77,14 @@ void served_await(struct served *served, const char *text)
 	pthread_mutex_unlock(&served->lock);
 }
 
+void served_await_lines(struct served *served, uint32_t count)
+{
+	pthread_mutex_lock(&served->lock);
+	while (served->lines < count)
+		pthread_cond_wait(&served->changed, &served->lock);
+	pthread_mutex_unlock(&served->lock);
+}
+
 void served_await_clients(struct served *served, uint32_t count)
 {
 	while (vidmm_server_clients(served->server, NULL, 0) != count)

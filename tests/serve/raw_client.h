@@ -32,6 +32,8 @@ void served_start(struct served *served, const struct vidmm_client_limits *limit
 void served_stop(struct served *served);
 /* Waits until a line with this in it has been logged. */
 void served_await(struct served *served, const char *text);
+/* Waits until that many lines have been logged. */
+void served_await_lines(struct served *served, uint32_t count);
 /* Waits until that many clients are there. */
 void served_await_clients(struct served *served, uint32_t count);
 

@@ -184,6 +184,7 @@ static void a_client_asks_and_goes_at_once(void **state)
 		raw_close(&raw);
 	}
 	served_await_clients(&served, 0);
+	served_await_lines(&served, 100); /* of each, that it came and that it went */
 	served_stop(&served);
 }
 
