@@ -426,7 +426,6 @@ typedef struct _DXGK_PAGE_TABLE_LEVEL_DESC {
 	UINT PageTableSegmentId;
 	UINT PagingProcessPageTableSegmentId;
 	UINT PageTableSizeInBytes;
-	UINT PageTableAlignmentInBytes; /* of a table's offset in its segment, a power of two; 0: the segment's pages */
 } DXGK_PAGE_TABLE_LEVEL_DESC;
 
 typedef struct _DXGKARG_SETROOTPAGETABLE {

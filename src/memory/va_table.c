@@ -41,12 +41,10 @@ static vmm_status take_place(struct vmm_memory *memory, struct vmm_va_table *tab
 		return status;
 	}
 	struct vmm_segment *segment = vmm_memory_segment(memory, table->segment);
-	const DXGK_PAGE_TABLE_LEVEL_DESC *desc = &memory->caps->gpummu.level[table->level];
 	/* From the end, so that what lives long does not fragment the space of allocations. */
 	const struct vmm_range_request request = {
 		.size_bytes = vmm_align_up(table->size_bytes, segment->port->page_bytes),
-		.alignment =
-			vmm_max_u64(segment->port->page_bytes, desc->PageTableAlignmentInBytes),
+		.alignment = segment->port->page_bytes,
 		.flags = VMM_RANGE_FROM_END};
 	status = vmm_residency_take_room(memory, segment, &request, VMM_NO_PREPARATION, &room);
 	if (status != VMM_OK)

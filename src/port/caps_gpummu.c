@@ -72,11 +72,9 @@ static NTSTATUS check_caps(struct vmm_port *port, const DXGK_GPUMMUCAPS *caps)
 
 static const char *place_fault(const struct vmm_port *port, const DXGK_PAGE_TABLE_LEVEL_DESC *desc)
 {
-	if (!desc->PageTableSegmentId && desc->PageTableSizeInBytes > VMM_PAGE_SIZE)
-		return "a table in system memory is at most 4 KB";
 	if (!desc->PageTableSegmentId)
-		return desc->PageTableAlignmentInBytes > VMM_PAGE_SIZE
-			       ? "a table in system memory is a page, and starts where any page does"
+		return desc->PageTableSizeInBytes > VMM_PAGE_SIZE
+			       ? "a table in system memory is at most 4 KB"
 			       : NULL;
 	if (desc->PageTableSegmentId > port->caps.segment_count)
 		return "there is no such segment";
@@ -94,8 +92,6 @@ static NTSTATUS check_level(struct vmm_port *port, UINT level,
 	bool resizable = caps->PageTableLevelCount == 2 && level == 1;
 	const char *wrong = place_fault(port, desc);
 
-	if (!wrong && (desc->PageTableAlignmentInBytes & (desc->PageTableAlignmentInBytes - 1)))
-		wrong = "an alignment is a power of two";
 	if (!wrong && desc->PageTableSizeInBytes % VMM_PAGE_SIZE)
 		wrong = "a size is a multiple of 4096";
 	if (!wrong && !resizable && !desc->PageTableSizeInBytes)
@@ -108,9 +104,9 @@ static NTSTATUS check_level(struct vmm_port *port, UINT level,
 	vmm_finding(
 		port->observe, "VA-11", 0, 0,
 		"PAGETABLELEVELDESC of level %u: PageTableIndexBitCount %u, PageTableSegmentId %u, "
-		"PageTableSizeInBytes %u, PageTableAlignmentInBytes %u: %s",
+		"PageTableSizeInBytes %u: %s",
 		level, desc->PageTableIndexBitCount, desc->PageTableSegmentId,
-		desc->PageTableSizeInBytes, desc->PageTableAlignmentInBytes, wrong);
+		desc->PageTableSizeInBytes, wrong);
 	return STATUS_INVALID_PARAMETER;
 }
 

@@ -459,7 +459,7 @@ vmm_status vmm_views_init(struct vmm_views *views, const struct vmm_views_config
 	};
 	struct epoll_event event = {.events = EPOLLONESHOT, .data = {.u64 = config->data}};
 
-	*views = (struct vmm_views){.viewer = {&ops}, .config = *config};
+	*views = (struct vmm_views){.viewer.ops = &ops, .config = *config};
 	views->last = &views->first;
 	if (config->window_bytes &&
 	    !vmm_ok(vmm_range_heap_create(config->window_bytes, VMM_PAGE_SIZE, &views->heap)))

@@ -60,35 +60,6 @@ static void va_11_a_table_is_invalid_before_it_is_used(void **state)
 	va_finish(&v);
 }
 
-enum { ALIGNED = 64 * 1024 };
-
-static void va_aligned(struct scripted_miniport *m)
-{
-	va_memory(m);
-	for (uint32_t i = 0; i < 3; i++)
-		m->settings.mmu.level[i].PageTableAlignmentInBytes = ALIGNED;
-}
-
-/* Each table is a page, and is where the miniport would have it all the same. */
-static void va_11_a_table_is_aligned(void **state)
-{
-	struct va_world v;
-
-	va_begin(&v, state, va_aligned);
-	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY);
-	uint64_t at = va_map(&v, a, 64 * KIB);
-	va_make(&v, a);
-	va_store(&v, at + 8, 0x77);
-	for (uint32_t i = 0; i < 5; i++) {
-		const DXGK_BUILDPAGINGBUFFER_UPDATEPAGETABLE *u = update(&v, i);
-
-		assert_int_equal(u->PageTableAddress.GpuPhysical.SegmentId, 1);
-		assert_int_equal(u->PageTableAddress.GpuPhysical.SegmentOffset % ALIGNED, 0);
-	}
-	assert_int_equal(va_word(&v, at + 8), 0x77);
-	va_finish(&v);
-}
-
 /* Where nobody has addresses any more there are no tables: the memory is for others. */
 static void va_11_tables_go_with_what_they_translate(void **state)
 {
@@ -366,7 +337,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(va_11_a_table_is_invalid_before_it_is_used),
-		ON_SIM(va_11_a_table_is_aligned),
 		ON_SIM(va_11_tables_go_with_what_they_translate),
 		ON_SIM(va_11_tables_in_system_memory_are_written_at_once),
 		ON_BOTH(va_13_entries_are_gone_before_the_memory_is),
