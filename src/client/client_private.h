@@ -4,6 +4,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "client/client.h"
 #include "packet/packet.h"
@@ -44,7 +47,7 @@ struct vidmm_connection {
 	int view_socket, userfault,
 		nothing; /* -1: none. nothing: stands for what is no descriptor */
 	pthread_t thread;
-	bool threaded;
+	bool threaded; /* set before there is that thread */
 
 	/* Set once: the host is gone, or this is a child of fork(). */
 	_Atomic bool lost;
@@ -110,6 +113,17 @@ vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t num
 /* All that came. False: the socket is closed. */
 bool vmm_client_execute_views(struct vidmm_connection *connection);
 bool vmm_client_thread_start(struct vidmm_connection *connection);
+
+/*
+ * mmap, of what other threads of the program go on using. The bare system call: ThreadSanitizer takes mmap for a store to the
+ * whole range.
+ */
+static inline bool vmm_client_map_over(void *address, uint64_t length, int protection, int flags,
+				       int fd, uint64_t offset)
+{
+	return syscall(SYS_mmap, address, length, protection, flags | MAP_FIXED, fd,
+		       (off_t)offset) == (long)(uintptr_t)address;
+}
 
 /* ---- adopt.c ---- */
 /*

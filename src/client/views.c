@@ -56,7 +56,7 @@ static bool is_in_window(const struct vidmm_connection *connection,
 
 static bool map(const struct vmm_message_view *view, int fd)
 {
-	int flags = MAP_FIXED, protection = PROT_NONE;
+	int flags = 0, protection = PROT_NONE;
 	void *address = (void *)(uintptr_t)view->address;
 
 	if (view->what == VMM_VIEW_MAP) {
@@ -66,8 +66,8 @@ static bool map(const struct vmm_message_view *view, int fd)
 		flags |= RESERVED;
 		fd = -1;
 	}
-	return mmap(address, view->length, protection, flags, fd,
-		    view->what == VMM_VIEW_MAP ? (off_t)view->offset : 0) == address;
+	return vmm_client_map_over(address, view->length, protection, flags, fd,
+				   view->what == VMM_VIEW_MAP ? view->offset : 0);
 }
 
 /* Who stored into a frozen page sleeps until here; the store starts again and lands in what is there now. */
@@ -246,7 +246,9 @@ bool vmm_client_thread_start(struct vidmm_connection *connection)
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	connection->threaded = !pthread_create(&connection->thread, NULL, look_on, connection);
+	connection->threaded = true;
+	if (pthread_create(&connection->thread, NULL, look_on, connection))
+		connection->threaded = false;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (connection->threaded)
 		pthread_setname_np(connection->thread, "vidmm-client");

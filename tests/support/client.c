@@ -80,18 +80,23 @@ void client_stop(struct client *client)
 
 bool client_found(const struct client *client, const char *rule)
 {
-	uint32_t n = client->findings < CLIENT_FINDINGS ? client->findings : CLIENT_FINDINGS;
 	size_t length = strlen(rule);
+	bool found = false;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (!strncmp(client->finding[i], rule, length) && client->finding[i][length] == ':')
-			return true;
-	return false;
+	pthread_mutex_lock(&ears);
+	uint32_t n = client->findings < CLIENT_FINDINGS ? client->findings : CLIENT_FINDINGS;
+	for (uint32_t i = 0; i < n && !found; i++)
+		found = !strncmp(client->finding[i], rule, length) &&
+			client->finding[i][length] == ':';
+	pthread_mutex_unlock(&ears);
+	return found;
 }
 
 void client_forget(struct client *client)
 {
+	pthread_mutex_lock(&ears);
 	client->findings = 0;
+	pthread_mutex_unlock(&ears);
 }
 
 void client_open(struct client *client, struct client_device *device)
