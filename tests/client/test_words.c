@@ -128,6 +128,22 @@ static uint32_t *lock(struct program *p, D3DKMT_HANDLE allocation)
 	return data;
 }
 
+/* A host, one program, and an allocation of its that it has locked once, by a message: from then on its word is open. */
+static D3DKMT_HANDLE begin(struct world *w, struct program *p)
+{
+	start(w);
+	come(p, w);
+	D3DKMT_HANDLE allocation = allocate(p, 65536);
+	(void)lock(p, allocation);
+	return allocation;
+}
+
+static void end(struct world *w, struct program *p)
+{
+	go(p);
+	stop(w);
+}
+
 /* So many unlocks of it in one call, which goes to the host if it is more than one. */
 static HRESULT unlock_times(struct program *p, D3DKMT_HANDLE allocation, uint32_t times)
 {
@@ -195,8 +211,7 @@ static void what_is_idle_is_locked_without_a_message(void **state)
 	assert_true(client_found(&w.host, "LOCK-28"));
 	assert_int_equal(requests(&w), before + 1);
 	client_forget(&w.host);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* Flags that ask for more, and pages, are the host's; it knows how often the word was locked (LOCK-27, LOCK-29). */
@@ -206,10 +221,7 @@ static void the_host_knows_how_often(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	(void)lock(&p, allocation);
 	(void)lock(&p, allocation);
 	uint64_t before = requests(&w);
@@ -223,8 +235,7 @@ static void the_host_knows_how_often(void **state)
 	uint64_t again = requests(&w);
 	assert_int_equal(try_lock(&p, allocation, DISCARD, NULL), S_OK);
 	assert_int_equal(requests(&w), again + 1);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* A handle is worth something on the device that it is of, and as long as that is. */
@@ -248,8 +259,7 @@ static void a_handle_of_another_device_goes_to_the_host(void **state)
 	assert_int_equal(try_lock(&p, allocation, 0, NULL), E_INVALIDARG);
 	client_forget(&w.host);
 	vidmm_remote_device_destroy(other);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* ---- what somebody is to hear of ---- */
@@ -269,10 +279,7 @@ static void who_listens_hears_of_each(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	unlock(&p, allocation);
 	uint32_t id =
 		vidmm_subscribe(w.host.host, 1ull << VIDMM_EVENT_LOCK | 1ull << VIDMM_EVENT_UNLOCK,
@@ -289,8 +296,7 @@ static void who_listens_hears_of_each(void **state)
 	(void)lock(&p, allocation);
 	assert_int_equal(requests(&w), before);
 	assert_int_equal(heard, 20);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* LOCK-33, PNP-08: nothing is locked by a word of before. */
@@ -300,15 +306,11 @@ static void a_removed_adapter_is_not_locked(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	assert_int_equal(vidmm_adapter_remove(w.host.adapter, VIDMM_REMOVAL_PNP), 0);
 	assert_int_equal(try_lock(&p, allocation, 0, NULL), D3DDDIERR_DEVICEREMOVED);
 	unlock(&p, allocation);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* ---- beside everything else ---- */
@@ -370,8 +372,7 @@ static void threads_lock_while_words_are_shut(void **state)
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_int_equal(unlock_times(&p, allocations[i], 1), E_INVALIDARG);
 	client_forget(&w.host);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* The words are the parent's. */
@@ -382,10 +383,7 @@ static void a_child_does_not_lock(void **state)
 	int status;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	uint64_t before = atomic_load(&word_of(&p, allocation)->word);
 	pid_t child = fork();
 	if (child == 0)
@@ -394,8 +392,7 @@ static void a_child_does_not_lock(void **state)
 	assert_int_equal(status, 0);
 	assert_true(atomic_load(&word_of(&p, allocation)->word) == before);
 	unlock(&p, allocation);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* ---- lies ---- */
@@ -456,18 +453,14 @@ static void a_hole_is_garbage(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	assert_int_equal(madvise(atomic_load(&p.connection->words), sizeof(struct vmm_lock_words),
 				 MADV_REMOVE),
 			 0);
 	(void)have_it_looked_at(&p, allocation);
 	await_cut_off(&w, "lock word");
 	await_finding(&w);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* A number is as good as any other: it is about the client's own allocation. */
@@ -477,17 +470,13 @@ static void a_number_that_is_none_harms_nobody(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	atomic_fetch_or(&word_of(&p, allocation)->word, VMM_LOCK_WORD_LOCKS_MAX);
 	/* The word is full: one more is the host's to count. */
 	assert_int_equal(try_lock(&p, allocation, 0, NULL), S_OK);
 	assert_int_equal(have_it_looked_at(&p, allocation), S_OK);
 	assert_int_equal(deallocate(&p, allocation), S_OK);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* What stands beside the word is for the client; what it has executed is believed of its own memory alone. */
@@ -497,10 +486,7 @@ static void the_rest_is_not_looked_at(void **state)
 	struct program p;
 
 	(void)state;
-	start(&w);
-	come(&p, &w);
-	D3DKMT_HANDLE allocation = allocate(&p, 65536);
-	(void)lock(&p, allocation);
+	D3DKMT_HANDLE allocation = begin(&w, &p);
 	struct vmm_lock_words *words = atomic_load(&p.connection->words);
 	struct vmm_lock_word *word = word_of(&p, allocation);
 	atomic_store(&word->epoch, UINT64_MAX);
@@ -522,8 +508,7 @@ static void the_rest_is_not_looked_at(void **state)
 	assert_int_equal(requests(&w), before);
 	unlock(&p, another);
 	unlock(&p, allocation);
-	go(&p);
-	stop(&w);
+	end(&w, &p);
 }
 
 /* Who dies with locks in its words leaves nothing locked: all of it goes. */
