@@ -320,15 +320,23 @@ static HRESULT callback(const void *handle, uint32_t operation, const void *argu
 
 /* ---- locks: without a message, where that will do ---- */
 
+/* As `enter`, with the handle that D3DKMT functions know it by. */
+static struct vidmm_connection *enter_known(const void *device, uint32_t *known)
+{
+	uint32_t number;
+	struct vidmm_connection *connection = enter(device, &number);
+
+	*known = atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known);
+	return connection;
+}
+
 /* NULL: the host is to be asked. */
 static void *lock_here(const void *device, struct vmm_client_lock *wish)
 {
-	uint32_t unused;
-	struct vidmm_connection *connection = enter(device, &unused);
+	struct vidmm_connection *connection = enter_known(device, &wish->device);
 
 	if (!connection)
 		return NULL;
-	wish->device = atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known);
 	void *data = vmm_client_lock(connection, wish);
 	leave(device);
 	return data;
@@ -369,14 +377,12 @@ static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
 
 static bool unlock(const void *device, const D3DKMT_HANDLE *allocation)
 {
-	uint32_t unused;
-	struct vidmm_connection *connection = enter(device, &unused);
+	uint32_t known;
+	struct vidmm_connection *connection = enter_known(device, &known);
 
 	if (!connection)
 		return false;
-	bool done = vmm_client_unlock(
-		connection, atomic_load(&slots[(uint64_t)(uintptr_t)device % SLOTS].known),
-		*allocation);
+	bool done = vmm_client_unlock(connection, known, *allocation);
 	leave(device);
 	return done;
 }
