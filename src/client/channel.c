@@ -117,10 +117,14 @@ static vmm_status join(struct vidmm_connection *connection, struct vmm_channel_t
 		vmm_client_send(connection, channel->fd, &message, sizeof(message), NULL, NULL, 0);
 	if (vmm_ok(status))
 		status = vmm_client_await_welcome(connection, channel, &welcome);
-	if (vmm_ok(status))
+	if (vmm_ok(status)) {
 		*result = channel;
-	else
-		vmm_client_channel_destroy(channel);
+		return status;
+	}
+	vmm_client_channel_destroy(channel);
+	/* The session has ended over there, and we have not heard of it yet. */
+	if (status == VMM_ACCESS_DENIED)
+		vmm_client_lose(connection);
 	return status;
 }
 

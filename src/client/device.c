@@ -282,6 +282,7 @@ static HRESULT result_of(vmm_status status)
 	case VMM_DEVICE_REMOVED:
 		return D3DDDIERR_DEVICEREMOVED;
 	case VMM_NO_MEMORY:
+	case VMM_INSUFFICIENT_RESOURCES:
 		return E_OUTOFMEMORY;
 	case VMM_INVALID_PARAMETER:
 		return E_INVALIDARG;

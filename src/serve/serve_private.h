@@ -82,8 +82,12 @@ struct vmm_session {
 bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_list(struct vmm_channel *channel);
-/* Nothing of it is begun any more, calls that wait come back, all its channels hear of it. Once; holding no lock. */
+/*
+ * Nothing of it is begun any more, calls that wait come back, all its channels hear of it. Once; holding no lock. The caller is
+ * one of its holders; vmm_session_cut is for who is none, and does nothing if it has gone meanwhile.
+ */
 void vmm_session_end(struct vmm_session *session, const char *why);
+void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *why);
 void vmm_session_end_all(struct vidmm_server *server, const char *why);
 /* By its handler, or before it has one. The last channel of a session takes everything with it. */
 void vmm_channel_close(struct vmm_channel *channel);

@@ -449,6 +449,16 @@ void vmm_session_end(struct vmm_session *session, const char *why)
 	vmm_process_abandon(session->process);
 }
 
+void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *why)
+{
+	struct vmm_session *session = find(server, number);
+
+	if (!session)
+		return;
+	vmm_session_end(session, why);
+	put(session);
+}
+
 void vmm_session_end_all(struct vidmm_server *server, const char *why)
 {
 	for (;;) {

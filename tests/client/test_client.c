@@ -27,6 +27,7 @@ struct world {
 	struct vidmm_remote_device *device;
 	const D3DDDI_DEVICECALLBACKS *cb;
 	HANDLE handle;
+	void (*meanwhile)(struct world *); /* before the next channel is there */
 };
 
 static int more(void *context)
@@ -34,6 +35,8 @@ static int more(void *context)
 	struct world *w = context;
 	int pair[2];
 
+	if (w->meanwhile)
+		w->meanwhile(w);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
 	return pair[0];
@@ -41,6 +44,7 @@ static int more(void *context)
 
 static void start_with(struct world *w, const struct vidmm_server_options *options)
 {
+	w->meanwhile = NULL;
 	client_start(&w->host, &(struct client_options){.kind = VIDMM_HOST_LINUX});
 	assert_int_equal(vidmm_server_create(w->host.host, options, &w->server), 0);
 	assert_int_equal(vidmm_connect_fd(more(w), "program", more, w, &w->connection), 0);
@@ -377,7 +381,7 @@ static void more_threads_than_channels(void **state)
 	struct vmm_channel_to_host *taken[2];
 	assert_int_equal(vmm_client_take_channel(w.connection, &taken[0]), VMM_OK);
 	assert_int_equal(vmm_client_take_channel(w.connection, &taken[1]), VMM_OK);
-	assert_int_equal(w.cb->pfnLockCb(w.handle, &none), E_FAIL);
+	assert_int_equal(w.cb->pfnLockCb(w.handle, &none), E_OUTOFMEMORY);
 	vmm_client_put_channel(w.connection, taken[0]);
 	assert_int_equal(w.cb->pfnLockCb(w.handle, &none), E_INVALIDARG);
 	vmm_client_put_channel(w.connection, taken[1]);
@@ -410,6 +414,48 @@ static void without_a_host_calls_say_removed(void **state)
 	vidmm_remote_device_destroy(w.device);
 	vidmm_disconnect(w.connection);
 	client_stop(&w.host);
+}
+
+static void cut(struct world *w)
+{
+	struct vidmm_client_info info;
+
+	shutdown(w->connection->first->fd, SHUT_RDWR);
+	while (vidmm_server_clients(w->server, &info, 1))
+		sched_yield();
+}
+
+static void cut_and_leave(struct world *w)
+{
+	cut(w);
+	vmm_client_leave(w->connection);
+}
+
+/* A thread whose first call needs a channel of its own, when the session ends and nobody here has heard of it. */
+static HRESULT call_without_a_session(void (*meanwhile)(struct world *))
+{
+	struct world w;
+	struct vmm_channel_to_host *taken;
+	D3DDDICB_LOCK none = {0};
+
+	start(&w);
+	assert_int_equal(vmm_client_take_channel(w.connection, &taken), VMM_OK);
+	w.meanwhile = meanwhile;
+	HRESULT result = w.cb->pfnLockCb(w.handle, &none);
+	vmm_client_put_channel(w.connection, taken);
+	stop(&w);
+	return result;
+}
+
+static void without_a_session_calls_say_removed(void **state)
+{
+	(void)state;
+	/* Often the connection's own thread has heard of it first. */
+	for (uint32_t i = 0; i < 50; i++) {
+		assert_int_equal(call_without_a_session(cut), D3DDDIERR_DEVICEREMOVED);
+		/* The program's own doing: its handles are dead. */
+		assert_int_equal(call_without_a_session(cut_and_leave), E_INVALIDARG);
+	}
 }
 
 /* A thread that waits inside a call comes back when the host ends. */
@@ -640,6 +686,7 @@ int main(void)
 		cmocka_unit_test(each_thread_has_a_channel),
 		cmocka_unit_test(more_threads_than_channels),
 		cmocka_unit_test(without_a_host_calls_say_removed),
+		cmocka_unit_test(without_a_session_calls_say_removed),
 		cmocka_unit_test(who_waits_comes_back),
 		cmocka_unit_test(who_waits_holds_nobody_up),
 		cmocka_unit_test(who_comes_after_the_end_finds_a_dead_handle),

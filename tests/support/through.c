@@ -300,13 +300,14 @@ bool through_close(struct vidmm_process *process)
 		return false;
 	gone = *through;
 	uint32_t id = gone.session->process_id;
+	uint64_t number = gone.session->number;
 	pthread_mutex_lock(&lock);
 	*through = (struct through){0};
 	pthread_mutex_unlock(&lock);
 	/* Elsewhere the host sees the end of a channel and ends the session. */
 	vmm_client_leave(gone.connection);
 	if (vmm_client_are_inside(gone.connection))
-		vmm_session_end(gone.session, "has gone, inside a call");
+		vmm_session_cut(gone.server, number, "has gone, inside a call");
 	while (vmm_client_are_inside(gone.connection))
 		vidmm_sleep_until_ns(gone.server->host, vidmm_now_ns(gone.server->host) + 100);
 	vidmm_disconnect(gone.connection);

@@ -432,10 +432,16 @@ static void a_context_ends_once(void **state)
 	struct ender e = {.device = &b.other.device, .context = b.context.c.hContext};
 	assert_int_equal(
 		vidmm_thread_create(b.w.client.host, "ends the context", end_it, &e, &thread), 0);
-	/* It waits for the gate (SUB-29); its handle is dead at once. */
-	D3DDDICB_RENDER render_args = {.hContext = args.hContext};
-	while (b.other.device.cb->pfnRenderCb(b.other.device.handle, &render_args) == S_OK)
+	/*
+	 * It waits for the gate (SUB-29); its handle is dead at once. What asks for that must not queue anything: the buffers of
+	 * the context come back when the gate opens, so a call that waited for one would be what the end of it waits for.
+	 */
+	D3DDDICB_RENDER too_long = {.hContext = args.hContext, .CommandLength = UINT32_MAX};
+	while (!client_found(&b.w.client, "DMA-09")) {
+		assert_int_equal(b.other.device.cb->pfnRenderCb(b.other.device.handle, &too_long),
+				 E_INVALIDARG);
 		breathe(&b.w);
+	}
 	assert_int_equal(b.other.device.cb->pfnDestroyContextCb(b.other.device.handle, &args),
 			 E_INVALIDARG);
 	assert_false(atomic_load(&e.done));
