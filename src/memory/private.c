@@ -79,7 +79,6 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	const struct vmm_allocation *a = instance->allocation;
 	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 	vmm_status status = VMM_OK;
-	bool fresh;
 
 	if (!segment->cpu_memory)
 		return VMM_OK;
@@ -92,8 +91,7 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	if (status == VMM_OK)
 		status = clear_rest(memory, segment, a, offset, wait);
 	if (status == VMM_OK)
-		status =
-			vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, owner, &fresh);
+		status = vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, owner, NULL);
 	instance->own = status == VMM_OK;
 	return status;
 }

@@ -280,12 +280,14 @@ uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer);
  * it (MDLs, bus addresses), reads and writes the private object. It is sealed against changes of its size. Whoever goes on
  * having it mapped after it was taken away has memory that nobody else uses; until then it may hold whatever its owner has there.
  *
- * What is used by nobody stays, for its owner to come again: nothing is zeroed then. The caller sees to it that nobody uses
+ * What is used by nobody stays, for its owner to come again: nothing is zeroed then. What gives way to others is kept for its owner
+ * as well, up to once the size of the memory object, if content does not matter there (vmm_os_private_lay). The caller sees to it that nobody uses
  * the range while something is laid there or taken away, and serialises all of these, and maps for viewers, of one memory object.
  */
 /*
  * Afterwards all of the range shows objects of that owner: what it had there stays as it is, the rest is new, so it reads as
- * zero; and it counts as used. `fresh`: all of it is new. VMM_NO_MEMORY: also when descriptors or mappings have run out.
+ * zero; and it counts as used. `fresh`: all of it is new; NULL: the rest may as well be what that owner had elsewhere in the memory
+ * object, with its content. VMM_NO_MEMORY: also when descriptors or mappings have run out.
  */
 vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
 			      uint64_t owner, bool *fresh) VMM_MUST_CHECK;

@@ -136,8 +136,11 @@ struct vmm_os_memory_record {
 	struct vmm_os_private **over; /* by page: what lies there; NULL: nothing ever did */
 	struct vmm_list privates;     /* those */
 	uint64_t private_count;
-	uint64_t chunks; /* whole huge pages; see os_huge.c */
-	uint8_t asked[]; /* how much of each was asked for */
+	struct vmm_list spares; /* private objects that lie nowhere, oldest first */
+	uint64_t spare_count, spare_pages;
+	bool spares_of_use; /* somebody has laid what need not be new */
+	uint64_t chunks;    /* whole huge pages; see os_huge.c */
+	uint8_t asked[];    /* how much of each was asked for */
 };
 
 /* What the processor can do for one cache line; line_bytes 0: nothing. */

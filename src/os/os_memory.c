@@ -90,6 +90,7 @@ static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	vmm_list_init(&record->privates);
+	vmm_list_init(&record->spares);
 	record->size_bytes = size_bytes;
 	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
 	pthread_mutex_lock(&os->registry_lock);

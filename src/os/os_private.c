@@ -4,7 +4,8 @@
  * to a range nor taken back. A table by pages says which lies where; it is made with the first one of an object.
  *
  * Each costs a descriptor and, where it is mapped, up to two more mappings. What lies somewhere stays there when it is not used any
- * more: its owner may come again, and then it costs nothing.
+ * more: its owner may come again, and then it costs nothing. One that has had to give way is spare: its owner may have it
+ * elsewhere, which costs a mapping, where a new one costs the kernel a page to find and to zero for each page.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -14,11 +15,14 @@
 #include <unistd.h>
 
 /* So many objects over one memory object; beyond, what nobody uses goes. */
-#define KEPT_MAX 1024u
+#define KEPT_MAX  1024u
+/* So many spare ones, with no more pages than the memory object has. */
+#define SPARE_MAX 512u
 
 struct vmm_os_private {
-	struct vmm_list link; /* in the record's list */
+	struct vmm_list link; /* in one of the record's lists */
 	uint64_t owner;       /* 0: it has gone */
+	uint64_t size;        /* pages that it has */
 	uint64_t first;       /* page of the memory object that its first one lies over */
 	uint64_t end;         /* first page behind it, as it was laid */
 	uint64_t pages;       /* that it still lies over */
@@ -60,6 +64,51 @@ static uint64_t end_of_run(const struct vmm_os_memory_record *record, uint64_t p
 	return page;
 }
 
+static void remove_spare(struct vmm_os_memory_record *record, struct vmm_os_private *o)
+{
+	vmm_list_remove(&o->link);
+	record->spare_count--;
+	record->spare_pages -= o->size;
+}
+
+static void destroy_spare(struct vmm_os_memory_record *record, struct vmm_os_private *o)
+{
+	remove_spare(record, o);
+	close(o->fd);
+	vmm_free(o);
+}
+
+/* The oldest go. */
+static void keep_spare(struct vmm_os_memory_record *record, struct vmm_os_private *o)
+{
+	vmm_list_push_back(&record->spares, &o->link);
+	record->spare_count++;
+	record->spare_pages += o->size;
+	while (record->spare_count > SPARE_MAX ||
+	       record->spare_pages > record->size_bytes / VMM_PAGE_SIZE)
+		destroy_spare(record,
+			      vmm_container_of(record->spares.next, struct vmm_os_private, link));
+}
+
+/* Of the right size, the one that gave way last; or one that is not much too large. */
+static struct vmm_os_private *take_spare(struct vmm_os_memory_record *record, uint64_t owner,
+					 uint64_t pages)
+{
+	struct vmm_os_private *found = NULL;
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &record->spares) {
+		struct vmm_os_private *o = vmm_container_of(link, struct vmm_os_private, link);
+
+		if (o->owner == owner && o->size >= pages && o->size - pages <= pages / 8 &&
+		    (!found || o->size <= found->size))
+			found = o;
+	}
+	if (found)
+		remove_spare(record, found);
+	return found;
+}
+
 /* It lies over that many pages less. */
 static void lose(struct vmm_os_memory_record *record, struct vmm_os_private *o, uint64_t pages)
 {
@@ -68,6 +117,10 @@ static void lose(struct vmm_os_memory_record *record, struct vmm_os_private *o, 
 		return;
 	vmm_list_remove(&o->link);
 	record->private_count--;
+	if (o->owner && record->spares_of_use) {
+		keep_spare(record, o);
+		return;
+	}
 	close(o->fd);
 	vmm_free(o);
 }
@@ -115,18 +168,13 @@ void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, ui
 	}
 }
 
-static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o)
+static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o, uint32_t how)
 {
 	struct vmm_os_memory_record *record = memory->record;
 	uint64_t length = o->pages * VMM_PAGE_SIZE, page = o->first;
 
-	if (!vmm_ok(vmm_os_open_object("vidmm private", length, &o->fd)))
+	if (!vmm_os_map_over(memory->base + o->first * VMM_PAGE_SIZE, length, o->fd, 0, how))
 		return false;
-	if (!vmm_os_seal_size(o->fd) ||
-	    !vmm_os_map_over(memory->base + o->first * VMM_PAGE_SIZE, length, o->fd, 0, 0)) {
-		close(o->fd);
-		return false;
-	}
 	while (page < o->end) {
 		struct vmm_os_private *before = record->over[page];
 		uint64_t next = end_of_run(record, page, o->end);
@@ -142,17 +190,41 @@ static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o)
 	return true;
 }
 
-static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner)
+static struct vmm_os_private *create(uint64_t owner, uint64_t pages)
 {
 	struct vmm_os_private *o = vmm_calloc(1, sizeof(*o));
 
 	if (!o)
+		return NULL;
+	o->owner = owner;
+	o->size = pages;
+	if (vmm_ok(vmm_os_open_object("vidmm private", pages * VMM_PAGE_SIZE, &o->fd))) {
+		if (vmm_os_seal_size(o->fd))
+			return o;
+		close(o->fd);
+	}
+	vmm_free(o);
+	return NULL;
+}
+
+static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner,
+		bool spare)
+{
+	struct vmm_os_private *o = spare ? take_spare(memory->record, owner, end - page) : NULL;
+	/* Its pages are there, and most will be written. */
+	uint32_t how = o ? VMM_OS_MAP_POPULATE : 0;
+
+	if (!o)
+		o = create(owner, end - page);
+	if (!o)
 		return false;
-	*o = (struct vmm_os_private){
-		.owner = owner, .first = page, .end = end, .pages = end - page};
-	vmm_list_init(&o->link);
-	if (cover(memory, o))
+	o->first = page;
+	o->end = end;
+	o->pages = end - page;
+	o->used = 0;
+	if (cover(memory, o, how))
 		return true;
+	close(o->fd);
 	vmm_free(o);
 	return false;
 }
@@ -182,17 +254,19 @@ vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offse
 	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
 	if (!make_table(record))
 		return VMM_NO_MEMORY;
+	record->spares_of_use |= !fresh;
 	for (uint64_t page = first; page < end; page = next) {
 		bool own = owner_of(record->over[page]) == owner;
 
 		for (next = page + 1; next < end && (owner_of(record->over[next]) == owner) == own;)
 			next++;
-		if (!own && !lay(memory, page, next, owner))
+		if (!own && !lay(memory, page, next, owner, !fresh))
 			return VMM_NO_MEMORY;
 		all &= !own;
 	}
 	count(memory, first, end, true);
-	*fresh = all;
+	if (fresh)
+		*fresh = all;
 	return VMM_OK;
 }
 
@@ -275,6 +349,12 @@ void vmm_os_private_end(const struct vmm_os_memory *memory, uint64_t owner)
 		if (!o->used)
 			take_all(memory, o);
 	}
+	vmm_list_for_each_safe (link, next, &memory->record->spares) {
+		struct vmm_os_private *o = vmm_container_of(link, struct vmm_os_private, link);
+
+		if (o->owner == owner)
+			destroy_spare(memory->record, o);
+	}
 }
 
 void vmm_os_private_finish(struct vmm_os_memory_record *record)
@@ -287,6 +367,8 @@ void vmm_os_private_finish(struct vmm_os_memory_record *record)
 		vmm_assert(!o->used);
 		lose(record, o, o->pages);
 	}
+	vmm_list_for_each_safe (link, next, &record->spares)
+		destroy_spare(record, vmm_container_of(link, struct vmm_os_private, link));
 	vmm_free(record->over);
 }
 

@@ -247,6 +247,36 @@ static void not_everything_is_kept(void **state)
 	vmm_os_memory_destroy(&memory);
 }
 
+/* Where content does not matter its owner gets back elsewhere what has given way; another, and who asks for new memory, does not. */
+static void what_gives_way_is_kept_for_its_owner(void **state)
+{
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+
+	begin(*state, &n, &view, &memory);
+	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, MINE, NULL), VMM_OK);
+	memset(memory.base, 'm', SIZE);
+	vmm_os_private_leave(&memory, 0, SIZE, true);
+	assert_int_equal(vmm_os_private_lay(&memory, 0, SIZE, OTHERS, NULL), VMM_OK);
+	assert_all(memory.base, SIZE, 0);
+	lay(&memory, SIZE, SIZE, MINE, true);
+	assert_all(memory.base + SIZE, SIZE, 0);
+	assert_int_equal(vmm_os_private_lay(&memory, 2 * SIZE, SIZE, OTHERS, NULL), VMM_OK);
+	assert_all(memory.base + 2 * SIZE, SIZE, 0);
+	assert_int_equal(vmm_os_private_lay(&memory, 3 * SIZE, SIZE, MINE, NULL), VMM_OK);
+	assert_all(memory.base + 3 * SIZE, SIZE, 'm');
+	/* Of who has gone nothing is kept. */
+	vmm_os_private_leave(&memory, SIZE, SIZE, true);
+	vmm_os_private_take(&memory, SIZE, SIZE);
+	vmm_os_private_end(&memory, MINE);
+	assert_int_equal(vmm_os_private_lay(&memory, SIZE, SIZE, MINE, NULL), VMM_OK);
+	assert_all(memory.base + SIZE, SIZE, 0);
+	for (uint64_t i = 0; i < 4; i++)
+		vmm_os_private_leave(&memory, i * SIZE, SIZE, true);
+	finish(&n, &view, &memory);
+}
+
 struct shown {
 	struct vmm_os_view *view;
 	const struct vmm_os_memory *memory;
@@ -367,6 +397,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(of_who_has_gone_nothing_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_everything_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_gives_way_is_kept_for_its_owner, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(shared_memory_is_never_shown, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_shown_to_be_read_is_never_written, setup,
 						teardown),
