@@ -49,7 +49,7 @@ static const char *complaint(struct vmm_device *device, const char *pointer,
 		return "the address is not that of a page";
 	if (info->Size % VMM_PAGE_SIZE)
 		return "the size is not a multiple of pages";
-	if (device->process->viewer && (info->Flags.Value & KERNEL))
+	if (device->process->viewer && (info->Flags.Value & KERNEL)) /* */
 		return "an address in another address space is none of the kernel's";
 	if (device->process->viewer) /* it is asked when all else is well: vmm_existing_adopt */
 		return is_in_a_view(device, pointer, info->Size)

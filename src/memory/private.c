@@ -6,7 +6,7 @@
  *
  * What lies over a range stays there when its owner's allocation leaves: the next one there is often the same client's, and finds
  * its object laid, at no cost and with nothing to wait for. Space of a segment is given away while paging packets still read
- * what its former owner had there (residency.c), so where that is another, or nobody's, whoever comes waits for those packets
+ * what its former owner had there (residency.c), so for the parts of it where that is another, or nobody's, whoever comes waits for those packets
  * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING). But then what had left for it may
  * have come back, and has to leave again: who did so a few times without a packet having got through waits where he is, as
  * does all that the packet wants after it. So each gets through.
@@ -32,15 +32,32 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 					   VIDMM_WAIT_SPACE);
 }
 
-/* What is laid over the range, or taken from it, hides it from whoever still reads what was there, whosesoever that is. */
-static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
-				uint64_t offset, uint64_t size_bytes, bool wait)
+static uint64_t last_left(const struct vmm_segment *segment, uint64_t offset, uint64_t size_bytes)
 {
 	uint64_t last = 0;
 
 	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= (offset + size_bytes - 1) / VMM_LEFT_BYTES;
 	     i++)
 		last = vmm_max_u64(last, segment->left[i]);
+	return last;
+}
+
+/*
+ * What is laid over a part of the range that is not that owner's yet, or taken from it (owner 0), hides it from whoever still reads what
+ * was there, whosesoever that is. What is there already hides nothing.
+ */
+static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segment *segment,
+				uint64_t offset, uint64_t size_bytes, uint64_t owner, bool wait)
+{
+	uint64_t end = offset + size_bytes, last = 0, length;
+	bool stays;
+
+	for (; offset < end; offset += length) {
+		length = vmm_os_private_run(segment->cpu_memory, segment->cpu_offset + offset,
+					    end - offset, owner, &stays);
+		if (!stays)
+			last = vmm_max_u64(last, last_left(segment, offset, length));
+	}
 	return await(memory, last, wait);
 }
 
@@ -51,7 +68,7 @@ static vmm_status clear(struct vmm_memory *memory, const struct vmm_segment *seg
 
 	if (!segment->cpu_memory || vmm_os_private_is_of(segment->cpu_memory, from, size_bytes, 0))
 		return VMM_OK;
-	vmm_status status = await_readers(memory, segment, offset, size_bytes, wait);
+	vmm_status status = await_readers(memory, segment, offset, size_bytes, 0, wait);
 	if (status == VMM_OK)
 		vmm_os_private_take(segment->cpu_memory, from,
 				    vmm_align_up(size_bytes, VMM_PAGE_SIZE));
@@ -78,7 +95,6 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 {
 	const struct vmm_allocation *a = instance->allocation;
 	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
-	vmm_status status = VMM_OK;
 
 	if (!segment->cpu_memory)
 		return VMM_OK;
@@ -86,8 +102,7 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 		return clear(memory, segment, offset, vmm_footprint_bytes(segment, a), wait);
 	uint64_t from = segment->cpu_offset + offset, owner = vmm_os_viewer_owner(a->viewer);
 
-	if (!vmm_os_private_is_of(segment->cpu_memory, from, a->size_bytes, owner))
-		status = await_readers(memory, segment, offset, a->size_bytes, wait);
+	vmm_status status = await_readers(memory, segment, offset, a->size_bytes, owner, wait);
 	if (status == VMM_OK)
 		status = clear_rest(memory, segment, a, offset, wait);
 	if (status == VMM_OK)

@@ -300,6 +300,9 @@ bool vmm_os_private_is_surplus(const struct vmm_os_memory *memory, uint64_t offs
 /* Does all of the range show objects of that owner? 0: does nothing lie there? */
 bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
 			  uint64_t owner);
+/* The same of its first part: so many bytes from `offset` on all do, or all do not, as `is` says. */
+uint64_t vmm_os_private_run(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			    uint64_t owner, bool *is);
 /* What was there before anything was laid is there again. */
 void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 /* The owner has gone: what it does not use is taken away now, the rest when it is left. */

@@ -54,6 +54,12 @@ static uint64_t owner_of(const struct vmm_os_private *o)
 	return o ? o->owner : 0;
 }
 
+/* 0: there is none; of one whose owner has gone it is somebody who never comes. */
+static uint64_t owner_of_any(const struct vmm_os_private *o)
+{
+	return o && !o->owner ? UINT64_MAX : owner_of(o);
+}
+
 /* From which page on another object lies there, or none; at most `end`. */
 static uint64_t end_of_run(const struct vmm_os_memory_record *record, uint64_t page, uint64_t end)
 {
@@ -270,22 +276,29 @@ vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offse
 	return VMM_OK;
 }
 
-bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			  uint64_t owner)
+uint64_t vmm_os_private_run(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			    uint64_t owner, bool *is)
 {
 	const struct vmm_os_memory_record *record = memory->record;
 	uint64_t page = offset / VMM_PAGE_SIZE,
 		 end = page + vmm_align_up(length, VMM_PAGE_SIZE) / VMM_PAGE_SIZE;
 
-	if (!record->private_count)
-		return !owner;
-	for (; page < end; page++) {
-		const struct vmm_os_private *o = record->over[page];
-
-		if (owner ? owner_of(o) != owner : o != NULL)
-			return false;
+	if (!record->private_count) {
+		*is = !owner;
+		return length;
 	}
-	return true;
+	*is = owner_of_any(record->over[page]) == owner;
+	while (++page < end && (owner_of_any(record->over[page]) == owner) == *is)
+		;
+	return page == end ? length : page * VMM_PAGE_SIZE - offset;
+}
+
+bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			  uint64_t owner)
+{
+	bool is;
+
+	return vmm_os_private_run(memory, offset, length, owner, &is) == length && is;
 }
 
 /* All of it is somewhere between its first page and its end, also where others lie over it. */

@@ -45,6 +45,10 @@ void apart_end(struct apart_viewer *viewer);
 /* client_open and client_close of a process that looks through the viewer. */
 void apart_open(struct client *client, struct apart_viewer *viewer, struct client_device *device);
 void apart_close(struct apart_viewer *viewer, struct client_device *device);
+/* Is it in another address space, whether a test asked for that or the environment did? */
+bool apart_is(const struct vidmm_process *process);
+/* Until it is called again: who opens a process is in the kernel, where the host is, whatever the environment asks for. */
+void apart_stay_in_the_host(bool stay);
 /* vmm_process_abandon, for who uses the exported D3DKMT functions and so cannot include what declares it. */
 void apart_abandon(struct vidmm_process *process);
 

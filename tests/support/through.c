@@ -516,22 +516,3 @@ NTSTATUS __wrap_D3DKMTGetProcessSchedulingPriorityClass(HANDLE process,
 		*value = (D3DKMT_SCHEDULINGPRIORITYCLASS)args.priority_class;
 	return status;
 }
-
-/* ---- tests ---- */
-
-/* By a part of their names, and why. */
-static const char *const different[] = {
-	/* A lock is a message: a worker's, which takes locks of its own, and system calls. */
-	"plain_locks_take_no_lock",
-	"locks_make_no_system_call_and_take_no_page_fault",
-	/* locks without a message are in no counter while nobody listens. */
-	"who_listens_hears_every_lock",
-};
-
-bool through_differs(const char *test)
-{
-	for (size_t i = 0; i < VMM_ARRAY_LENGTH(different); i++)
-		if (strstr(test, different[i]))
-			return true;
-	return false;
-}

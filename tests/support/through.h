@@ -19,7 +19,5 @@ vidmm_status through_open(struct vidmm_host *host, const char *name,
 bool through_close(struct vidmm_process *process);
 /* No view has that address of a client's window; false also for an address of no window. */
 bool through_is_free(const void *address);
-/* A test that asks for what is different for the client of a host. */
-bool through_differs(const char *test);
 
 #endif

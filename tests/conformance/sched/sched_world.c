@@ -263,6 +263,19 @@ static bool is_paging(const struct scripted_call *call)
 					    : call->in.submit.Flags.Paging;
 }
 
+uint32_t world_gpu_word(struct world *w, uint64_t offset)
+{
+	const struct scripted_call *patch =
+		world_nth_of(w, VIDMM_DDI_PATCH, false, world_render_submits(w) - 1);
+	const DXGK_ALLOCATIONLIST *a = &patch->allocations[0];
+	uint32_t word = 0;
+
+	assert_true(scripted_gpu_access(w->m, a->SegmentId,
+					(uint64_t)a->PhysicalAddress.QuadPart + offset, &word,
+					sizeof(word), false));
+	return word;
+}
+
 const struct scripted_call *world_nth_of(const struct world *w, enum vidmm_ddi ddi, bool paging,
 					 uint32_t n)
 {

@@ -77,6 +77,8 @@ void world_submit_write(struct client_context *context, D3DKMT_HANDLE allocation
 			uint32_t value);
 uint32_t world_word(struct world *w, D3DKMT_HANDLE allocation,
 		    uint64_t offset); /* as the CPU sees it */
+/* What the GPU finds at that offset of the first allocation of the last submission: where its patch says. */
+uint32_t world_gpu_word(struct world *w, uint64_t offset);
 
 /* The GPU works until everything submitted so far is complete. */
 void world_run(struct world *w);

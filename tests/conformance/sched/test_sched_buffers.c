@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a context is made of and what a render call must say: DMA-01 to DMA-13, DMA-33. */
 #include "sched_world.h"
+#include <support/apart.h>
 
 #include <string.h>
 
@@ -493,8 +494,17 @@ static void dma_08_sizes_beyond_the_buffers_are_refused(void **state)
 	world_stop(&w);
 }
 
+static void keep_first_command(void *context, struct scripted_miniport *m,
+			       struct scripted_call *call)
+{
+	(void)m;
+	if (call->ddi == VIDMM_DDI_RENDER)
+		memcpy(context, call->in.render.pCommand, sizeof(struct scripted_command));
+}
+
 static void dma_08_exactly_full_buffers_are_taken(void **state)
 {
+	struct scripted_command first;
 	struct world w;
 
 	world_start(&w, state, small_context);
@@ -511,15 +521,21 @@ static void dma_08_exactly_full_buffers_are_taken(void **state)
 	assert_int_equal(scripted_last(w.m, VIDMM_DDI_RENDER)->in.render.PatchLocationListInSize,
 			 args.NewPatchLocationListSize);
 	/* CommandLength counts from the start of the buffer: what the miniport gets lies behind CommandOffset. */
+	w.m->hook = keep_first_command;
+	w.m->hook_context = &first;
 	world_use(&w.context, a);
-	world_use(&w.context, a);
+	world_write(&w.context, a, 4, 0x0FF5E7);
 	args = world_render_args(&w.context);
 	args.CommandOffset = sizeof(struct scripted_command);
 	assert_int_equal(world_render(&w.context, &args), S_OK);
 	const DXGKARG_RENDER *render = &scripted_last(w.m, VIDMM_DDI_RENDER)->in.render;
 	assert_int_equal(render->CommandLength, sizeof(struct scripted_command));
-	assert_ptr_equal(render->pCommand,
-			 (char *)w.context.c.pCommandBuffer + sizeof(struct scripted_command));
+	assert_int_equal(first.op, SCRIPTED_WRITE);
+	assert_int_equal(first.value, 0x0FF5E7);
+	if (!apart_is(w.device.process)) /* then it is a copy (dma_14_the_miniport_gets_a_copy) */
+		assert_ptr_equal(render->pCommand, (char *)w.context.c.pCommandBuffer +
+							   sizeof(struct scripted_command));
+	w.m->hook = NULL;
 	world_stop(&w);
 }
 

@@ -4,6 +4,7 @@
  * (ALF-12, ALF-13, PAG-07, PAG-08, PAG-13, PAG-14).
  */
 #include "sched_world.h"
+#include <support/apart.h>
 
 #include <string.h>
 
@@ -41,20 +42,6 @@ static uint32_t word_at(const char *memory, uint32_t offset)
 	return word;
 }
 
-/* Where the GPU has it, by the last patch: what it sees there. */
-static uint32_t gpu_word(struct world *w, uint32_t offset)
-{
-	const struct scripted_call *patch =
-		world_nth_of(w, VIDMM_DDI_PATCH, false, world_render_submits(w) - 1);
-	const DXGK_ALLOCATIONLIST *a = &patch->allocations[0];
-	uint32_t word = 0;
-
-	assert_true(scripted_gpu_access(w->m, a->SegmentId,
-					(uint64_t)a->PhysicalAddress.QuadPart + offset, &word,
-					sizeof(word), false));
-	return word;
-}
-
 static void push_out(struct world *w)
 {
 	D3DKMT_HANDLE all = world_allocate(w, SCRIPTED_BAR_BYTES, WORLD_MEMORY);
@@ -71,8 +58,8 @@ static void reach(struct world *w, char *memory, uint32_t flags, uint32_t segmen
 
 	world_submit_use(&w->context, a);
 	world_run(w);
-	assert_int_equal(gpu_word(w, 0), 0x5C5C5C5C);
-	assert_int_equal(gpu_word(w, BYTES - 4), 0x5C5C5C5C);
+	assert_int_equal(world_gpu_word(w, 0), 0x5C5C5C5C);
+	assert_int_equal(world_gpu_word(w, BYTES - 4), 0x5C5C5C5C);
 	world_submit_write(&w->context, a, 2 * PAGE_BYTES, 0x13131313);
 	world_run(w);
 	if (segments == WORLD_APERTURE)
@@ -98,11 +85,14 @@ static void alf_13_page_frames_lead_to_the_memory(void **state)
 	world_stop(&w);
 }
 
+/* Who brings it along is in the kernel: one of the host's own, wherever others are. */
 static void alf_12_alf_13_page_frames_lead_to_kernel_memory(void **state)
 {
 	struct world w;
 
+	apart_stay_in_the_host(true);
 	world_start(&w, state, in_pieces);
+	apart_stay_in_the_host(false);
 	char *pool = ExAllocatePool2(POOL_FLAG_NON_PAGED, BYTES, TAG);
 
 	assert_non_null(pool);
@@ -135,8 +125,8 @@ static void pag_07_pag_14_an_update_in_pieces_arrives_whole(void **state)
 	for (uint32_t page = 0; page < PAGES; page++) {
 		uint32_t expected = page == 0 || page == 3 ? 0x41414141 : 0x42424242;
 
-		assert_int_equal(gpu_word(&w, page * PAGE_BYTES), expected);
-		assert_int_equal(gpu_word(&w, page * PAGE_BYTES + PAGE_BYTES - 4), expected);
+		assert_int_equal(world_gpu_word(&w, page * PAGE_BYTES), expected);
+		assert_int_equal(world_gpu_word(&w, page * PAGE_BYTES + PAGE_BYTES - 4), expected);
 	}
 	world_stop(&w);
 }
@@ -193,7 +183,7 @@ static void pag_08_pag_13_a_busy_answer_is_repeated(void **state)
 	assert_int_equal(busy.idle, 1);
 	world_submit_use(&w.context, a);
 	world_run(&w);
-	assert_int_equal(gpu_word(&w, 0), 0x88);
+	assert_int_equal(world_gpu_word(&w, 0), 0x88);
 	w.m->hook = NULL;
 	world_stop(&w);
 }

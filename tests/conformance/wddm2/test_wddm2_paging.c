@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is paged differently on adapters of WDDM 2.x: notifications of residency, protected content. */
 #include "wddm2_world.h"
+#include <support/apart.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -192,6 +193,27 @@ static void pag_26_without_virtual_addresses_operations_stay_physical(void **sta
 	wddm2_stop(&w);
 }
 
+/* Does the CPU see it? Not from another address space. */
+static bool is_shown(struct world *w, D3DKMT_HANDLE a)
+{
+	HRESULT result = client_try_lock(&w->device, &a, 0x1, NULL);
+
+	assert_int_equal(result, apart_is(w->device.process) ? E_NOTIMPL : S_OK);
+	if (result == S_OK)
+		assert_int_equal(client_unlock(&w->device, a), S_OK);
+	return result == S_OK;
+}
+
+/* As the GPU finds it, and the CPU where it may look; it is in memory. */
+static void expect_protected_word(struct world *w, D3DKMT_HANDLE a, uint32_t offset, uint32_t word)
+{
+	world_submit_use(&w->context, a);
+	world_run(w);
+	assert_int_equal(world_gpu_word(w, offset), word);
+	if (is_shown(w, a))
+		assert_int_equal(world_word(w, a, offset), word);
+}
+
 /* Without the segment's flag the content is dropped, and nothing of it is in system memory; with it, it is copied. */
 static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
 {
@@ -213,31 +235,49 @@ static void pag_32_protected_content_does_not_leave_in_the_clear(void **state)
 		evict(&w, b); /* what is not protected leaves as ever */
 		assert_int_equal(wddm2_transfers(&w, false), i + 1);
 		wddm2_make(&w, &w.device, &queue, both, 2);
-		assert_int_equal(world_word(&w, a, 4), i ? 0x44 : 0);
+		expect_protected_word(&w, a, 4, i ? 0x44 : 0);
 		assert_int_equal(world_word(&w, b, 4), 0x45);
 		wddm2_stop(&w);
 	}
 }
 
-/* What the GPU has not written to is in system memory as it was, and may stay there. */
+static void evict_unwritten(struct world *w, D3DKMT_HANDLE a, uint32_t transfers)
+{
+	assert_int_equal(wddm2_evict(&w->device, a, NOT_WRITTEN_TO), S_OK);
+	while (wddm2_is_in_memory(&w->device, a))
+		vidmm_settle(w->client.host);
+	assert_int_equal(wddm2_transfers(w, false), transfers);
+}
+
+/* What the GPU has not written to is in system memory as it was, and may stay there: what the CPU wrote, and what left encrypted. */
 static void pag_32_what_was_not_written_to_is_kept(void **state)
 {
 	struct world w;
 
-	world_start(&w, state, at_once);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	D3DKMT_HANDLE a =
-		allocate(&w.device, 64 * KIB, PHYSICAL | HARDWARE_PROTECTED, WORLD_MEMORY);
-	uint32_t *words = client_lock(&w.device, a, 0);
-	words[1] = 0x44;
-	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	wddm2_make(&w, &w.device, &queue, &a, 1);
-	assert_int_equal(wddm2_evict(&w.device, a, NOT_WRITTEN_TO), S_OK);
-	while (wddm2_is_in_memory(&w.device, a))
-		vidmm_settle(w.client.host);
-	assert_int_equal(wddm2_transfers(&w, false), 0);
-	assert_int_equal(world_word(&w, a, 4), 0x44);
-	wddm2_stop(&w);
+	for (uint32_t i = 0; i < 2; i++) {
+		world_start(&w, state, i ? encrypted : at_once);
+		D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+		D3DKMT_HANDLE a =
+			allocate(&w.device, 64 * KIB, PHYSICAL | HARDWARE_PROTECTED, WORLD_MEMORY);
+		if (i) {
+			wddm2_make(&w, &w.device, &queue, &a, 1);
+			world_submit_write(&w.context, a, 4, 0x44);
+			world_run(&w);
+			evict(&w, a);
+		} else if (is_shown(&w, a)) {
+			uint32_t *words = client_lock(&w.device, a, 0);
+			words[1] = 0x44;
+			assert_int_equal(client_unlock(&w.device, a), S_OK);
+		}
+		wddm2_make(&w, &w.device, &queue, &a, 1);
+		evict_unwritten(&w, a, i);
+		uint32_t word = i || is_shown(&w, a) ? 0x44 : 0;
+		if (word && !i) /* while it is not in memory, too */
+			assert_int_equal(world_word(&w, a, 4), word);
+		wddm2_make(&w, &w.device, &queue, &a, 1);
+		expect_protected_word(&w, a, 4, word);
+		wddm2_stop(&w);
+	}
 }
 
 int main(void)

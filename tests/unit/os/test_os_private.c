@@ -167,6 +167,45 @@ static void it_is_zero_sealed_and_nothing_but_the_range(void **state)
 /* Numbers of viewers that are not there. */
 enum { MINE = 1000001, OTHERS = 1000002 };
 
+static void expect_run(const struct vmm_os_memory *memory, uint64_t offset, uint64_t end,
+		       uint64_t owner, uint64_t expected_end, bool expected)
+{
+	bool is = !expected;
+
+	assert_int_equal(vmm_os_private_run(memory, offset, end - offset, owner, &is),
+			 expected_end - offset);
+	assert_int_equal(is, expected);
+}
+
+/* Whose the parts of a range are: an owner's, nobody's (0), or of one who has gone, which is neither. */
+static void a_range_is_known_by_its_parts(void **state)
+{
+	const uint64_t small = SIZE / 4, odd = 100;
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+
+	begin(*state, &n, &view, &memory);
+	expect_run(&memory, 0, 4 * SIZE, 0, 4 * SIZE, true);
+	expect_run(&memory, 0, 4 * SIZE, MINE, 4 * SIZE, false);
+	lay(&memory, SIZE, SIZE, MINE, true);
+	lay(&memory, 2 * SIZE, SIZE, OTHERS, true);
+	lay(&memory, SIZE, small, MINE, false); /* counts once more, and is no other part */
+	expect_run(&memory, 0, 4 * SIZE, MINE, SIZE, false);
+	expect_run(&memory, 0, 4 * SIZE, 0, SIZE, true);
+	expect_run(&memory, SIZE, 4 * SIZE, MINE, 2 * SIZE, true);
+	expect_run(&memory, SIZE, 4 * SIZE, 0, 3 * SIZE, false);
+	expect_run(&memory, SIZE, 2 * SIZE - odd, MINE, 2 * SIZE - odd, true);
+	expect_run(&memory, 2 * SIZE, 4 * SIZE, MINE, 4 * SIZE, false);
+	vmm_os_private_end(&memory, OTHERS);
+	expect_run(&memory, 2 * SIZE, 4 * SIZE, OTHERS, 4 * SIZE, false);
+	expect_run(&memory, 2 * SIZE, 4 * SIZE, 0, 3 * SIZE, false);
+	expect_run(&memory, 3 * SIZE, 4 * SIZE, 0, 4 * SIZE, true);
+	vmm_os_private_leave(&memory, SIZE, small, true);
+	vmm_os_private_leave(&memory, SIZE, 2 * SIZE, true);
+	finish(&n, &view, &memory);
+}
+
 static void its_owner_finds_it_again_and_another_does_not(void **state)
 {
 	struct vmm_os_memory memory;
@@ -395,6 +434,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(its_owner_finds_it_again_and_another_does_not,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_range_is_known_by_its_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_who_has_gone_nothing_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_everything_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_gives_way_is_kept_for_its_owner, setup,
