@@ -115,14 +115,29 @@ void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, ui
 	}
 }
 
-static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o)
+/* What is at that page and behind it goes into the object. */
+static bool fill(const struct vmm_os_memory *memory, const struct vmm_os_private *o,
+		 uint64_t length)
+{
+	const char *from = memory->base + o->first * VMM_PAGE_SIZE;
+	ssize_t part;
+
+	for (uint64_t done = 0; done < length; done += (uint64_t)part) {
+		part = pwrite(o->fd, from + done, length - done, (off_t)done);
+		if (part <= 0)
+			return false;
+	}
+	return true;
+}
+
+static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o, bool carry)
 {
 	struct vmm_os_memory_record *record = memory->record;
 	uint64_t length = o->pages * VMM_PAGE_SIZE, page = o->first;
 
 	if (!vmm_ok(vmm_os_open_object("vidmm private", length, &o->fd)))
 		return false;
-	if (!vmm_os_seal_size(o->fd) ||
+	if (!vmm_os_seal_size(o->fd) || (carry && !fill(memory, o, length)) ||
 	    !vmm_os_map_over(memory->base + o->first * VMM_PAGE_SIZE, length, o->fd, 0, 0)) {
 		close(o->fd);
 		return false;
@@ -137,12 +152,15 @@ static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o)
 			lose(record, before, next - page);
 		page = next;
 	}
+	if (carry)
+		vmm_os_memory_discard(memory, o->first * VMM_PAGE_SIZE, length);
 	vmm_list_push_back(&record->privates, &o->link);
 	record->private_count++;
 	return true;
 }
 
-static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner)
+static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner,
+		bool carry)
 {
 	struct vmm_os_private *o = vmm_calloc(1, sizeof(*o));
 
@@ -151,7 +169,7 @@ static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end,
 	*o = (struct vmm_os_private){
 		.owner = owner, .first = page, .end = end, .pages = end - page};
 	vmm_list_init(&o->link);
-	if (cover(memory, o))
+	if (cover(memory, o, carry))
 		return true;
 	vmm_free(o);
 	return false;
@@ -171,8 +189,8 @@ static void count(const struct vmm_os_memory *memory, uint64_t page, uint64_t en
 	}
 }
 
-vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      uint64_t owner, bool *fresh)
+static vmm_status lay_range(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			    uint64_t owner, bool carry, bool *fresh)
 {
 	struct vmm_os_memory_record *record = memory->record;
 	uint64_t first = offset / VMM_PAGE_SIZE, end = first + length / VMM_PAGE_SIZE, next;
@@ -187,13 +205,27 @@ vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offse
 
 		for (next = page + 1; next < end && (owner_of(record->over[next]) == owner) == own;)
 			next++;
-		if (!own && !lay(memory, page, next, owner))
+		if (!own && !lay(memory, page, next, owner, carry))
 			return VMM_NO_MEMORY;
 		all &= !own;
 	}
 	count(memory, first, end, true);
 	*fresh = all;
 	return VMM_OK;
+}
+
+vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			      uint64_t owner, bool *fresh)
+{
+	return lay_range(memory, offset, length, owner, false, fresh);
+}
+
+vmm_status vmm_os_private_carry(const struct vmm_os_memory *memory, uint64_t offset,
+				uint64_t length, uint64_t owner)
+{
+	bool fresh;
+
+	return lay_range(memory, offset, length, owner, true, &fresh);
 }
 
 bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,

@@ -352,17 +352,6 @@ static const char *const different[] = {
 	/* Kernel memory is the host's, and nobody else has an address of it (ALF-12). */
 	"alf_13_a_miniports_memory_is_the_backing_store",
 	"alf_12_alf_13_page_frames_lead_to_kernel_memory",
-	/* A swizzling range whose window is not the allocation's own place is not used: the fallback is. */
-	"lock_41_every_combination_answers_as_the_rules_say",
-	"lock_17_lock_18_lock_21_the_same_with_a_list_of_pages",
-	"swz_24_the_miniport_may_choose_size_and_place",
-	"swz_24_also_of_memory_that_the_cpu_does_not_see",
-	"lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look",
-	"swz_24_an_address_of_its_own_shows_the_picture_too",
-	"swz_08_swz_13_whatever_happens_to_ranges_no_byte_is_lost",
-	/* There is no CPU host aperture for them: it goes to system memory. */
-	"swz_29_",
-	"lock_46_without_a_mapping_it_is_system_memory",
 	/* What the miniport reads is a copy of the buffers. */
 	"dma_08_exactly_full_buffers_are_taken",
 	"dma_29_several_passes_are_one_submission",
