@@ -10,6 +10,7 @@
  */
 #include "memory/memory_private.h"
 #include "memory/private.h"
+#include "memory/window.h"
 
 /* What lies there: memory of the device, or pages of the instance itself (behind an aperture). NULL: something else. */
 static const struct vmm_os_memory *window_of(const struct vmm_memory *memory,
@@ -74,8 +75,8 @@ static vmm_status make(const struct vmm_allocation *allocation, const struct vmm
 }
 
 /*
- * Q-93: a client that is apart sees what is its own alone: a range that shows it where it lies, not one whose window is elsewhere, in
- * memory of the device that others use before and after.
+ * Q-93: a client that is apart sees what is its own alone. Where a range shows it where it lies that is so; a window that is elsewhere,
+ * in memory of the device that others use before and after, is made so.
  */
 static bool may_be_shown(const struct vmm_instance *owner, const struct vmm_os_memory *window,
 			 uint64_t offset, uint64_t size_bytes)
@@ -95,8 +96,10 @@ vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzl
 		return VMM_OK;
 	window = window_of(memory, range->owner, range->physical, size, &offset);
 	vmm_assert(window);
-	if (!may_be_shown(range->owner, window, offset, size))
-		return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+	status = may_be_shown(range->owner, window, offset, size) ? VMM_OK
+								  : vmm_window_lay(memory, range);
+	if (status != VMM_OK)
+		return status;
 	status = make(range->owner->allocation, window, offset, size, &range->alternate);
 	if (!vmm_ok(status))
 		return status;

@@ -6,10 +6,15 @@
  * leaves its place, an address on demand is given back (ALF-27), or another lock needs the pages, least recently locked first.
  * What is locked keeps its pages. Every Map is undone by an Unmap of the same pages.
  *
+ * A client that is apart is shown private objects, which are laid over the aperture's pages before the miniport hears of them: only what the
+ * view shows, not the rest of a larger page, which may be older than the allocation. They stay for it to come again, or until
+ * the pages are for somebody else.
+ *
  * A segment page belongs to one allocation (64 KiB pages are placed as such), so none is ever mapped twice. The segment is that
  * of physical adapter 0: links of 2.x do not start.
  */
 #include "memory/memory_private.h"
+#include "memory/private.h"
 
 #include <string.h>
 
@@ -17,6 +22,7 @@ struct vmm_host_mapping {
 	struct vmm_list link; /* in vmm_host_aperture.mapped */
 	struct vmm_instance *instance;
 	bool unwanted; /* goes as soon as a DDI may be called */
+	bool laid;     /* private objects lie over what is shown */
 	uint32_t count;
 	uint32_t *pages;          /* of the aperture */
 	uint64_t segment_pages[]; /* and after them `pages` */
@@ -57,8 +63,75 @@ void vmm_host_aperture_destroy(struct vmm_segment *segment)
 	segment->host = NULL;
 }
 
+/* Neighbours in the aperture from the i-th page of the mapping on, as far as the view shows them. */
+struct host_run {
+	uint32_t end;          /* the first page that is no neighbour */
+	uint64_t from, length; /* of the BAR */
+};
+
+static struct host_run run_of(const struct vmm_host_aperture *host,
+			      const struct vmm_host_mapping *mapping, uint32_t i)
+{
+	uint64_t left = mapping->instance->allocation->size_bytes - i * host->page_bytes;
+	struct host_run run = {.end = i + 1,
+			       .from = host->offset + mapping->pages[i] * host->page_bytes};
+
+	while (run.end < mapping->count &&
+	       mapping->pages[run.end] == mapping->pages[run.end - 1] + 1)
+		run.end++;
+	run.length = vmm_min_u64((run.end - i) * host->page_bytes, left);
+	return run;
+}
+
+/* So many of its pages. */
+static void unlay(const struct vmm_host_aperture *host, struct vmm_host_mapping *mapping,
+		  uint32_t count)
+{
+	for (uint32_t i = 0; i < count;) {
+		struct host_run run = run_of(host, mapping, i);
+
+		vmm_os_private_leave(host->bar, run.from, run.length, true);
+		i = run.end;
+	}
+	mapping->laid = false;
+}
+
+/* Nothing of others is there afterwards. */
+static vmm_status lay(const struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
+{
+	const struct vmm_allocation *a = mapping->instance->allocation;
+	uint64_t owner = a->viewer ? vmm_os_viewer_owner(a->viewer) : 0;
+
+	for (uint32_t i = 0; i < mapping->count;) {
+		struct host_run run = run_of(host, mapping, i);
+		uint64_t all = (run.end - i) * host->page_bytes, shown = owner ? run.length : 0;
+		vmm_status status = VMM_OK;
+		bool fresh;
+
+		if (owner)
+			status = vmm_os_private_lay(host->bar, run.from, shown, owner, &fresh);
+		if (!vmm_ok(status)) {
+			unlay(host, mapping, i);
+			return status;
+		}
+		vmm_os_private_take(host->bar, run.from + shown, all - shown);
+		i = run.end;
+	}
+	mapping->laid = owner != 0;
+	return VMM_OK;
+}
+
+void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
+{
+	for (uint32_t i = 0; i < memory->segment_count; i++)
+		if (memory->segment[i].host)
+			vmm_os_private_end(memory->segment[i].host->bar, owner);
+}
+
 static void give_back(struct vmm_host_aperture *host, struct vmm_host_mapping *mapping)
 {
+	if (mapping->laid)
+		unlay(host, mapping, mapping->count);
 	for (uint32_t i = 0; i < mapping->count; i++)
 		host->taken[mapping->pages[i]] = 0;
 	host->free_count += mapping->count;
@@ -199,8 +272,7 @@ vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance
 	struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
 	uint64_t count;
 
-	/* a client that is apart may see nothing of a window that others use: it goes to system memory. */
-	if (vmm_likely(!host) || instance->allocation->viewer)
+	if (vmm_likely(!host))
 		return VMM_NO_VIDEO_MEMORY;
 	if (instance->host) {
 		vmm_list_remove(&instance->host->link);
@@ -215,7 +287,9 @@ vmm_status vmm_host_map(struct vmm_memory *memory, struct vmm_instance *instance
 	if (!mapping)
 		return VMM_NO_VIDEO_MEMORY;
 	take(host, mapping);
-	vmm_status status = ask_miniport(memory, instance, mapping);
+	vmm_status status = lay(host, mapping);
+	if (vmm_ok(status))
+		status = ask_miniport(memory, instance, mapping);
 	if (vmm_ok(status))
 		instance->host = mapping;
 	else
@@ -227,20 +301,15 @@ vmm_status vmm_host_show(struct vmm_memory *memory, struct vmm_instance *instanc
 {
 	const struct vmm_host_aperture *host = vmm_memory_segment(memory, instance->segment)->host;
 	const struct vmm_host_mapping *mapping = instance->host;
-	uint64_t size = instance->allocation->size_bytes;
 	vmm_status status = VMM_OK;
 
 	vmm_assert(mapping);
-	for (uint32_t i = 0, end; i < mapping->count && vmm_ok(status); i = end) {
-		uint64_t at = i * host->page_bytes;
+	for (uint32_t i = 0; i < mapping->count && vmm_ok(status);) {
+		struct host_run run = run_of(host, mapping, i);
 
-		for (end = i + 1;
-		     end < mapping->count && mapping->pages[end] == mapping->pages[end - 1] + 1;
-		     end++)
-			;
-		status = vmm_os_view_map(&instance->view, at, host->bar,
-					 host->offset + mapping->pages[i] * host->page_bytes,
-					 vmm_min_u64((end - i) * host->page_bytes, size - at));
+		status = vmm_os_view_map(&instance->view, i * host->page_bytes, host->bar, run.from,
+					 run.length);
+		i = run.end;
 	}
 	return status;
 }

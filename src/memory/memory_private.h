@@ -62,10 +62,10 @@ struct vmm_segment {
 	const struct vmm_port_segment *port;
 	struct vmm_range_heap *heap;
 	struct vmm_os_memory *cpu_memory; /* BAR behind a CPU-visible memory segment, else NULL */
-	uint64_t cpu_offset;
-	uint64_t *left; /* with it: by private.h, who reads who has left */
-	struct vmm_host_aperture
-		*host; /* 2.x: a window into one that is not CPU-visible, or NULL */
+	uint64_t cpu_offset;              /* of it, and of `bar` */
+	struct vmm_os_memory *bar;        /* the same, also where ranges alone show it (SWZ-24) */
+	uint64_t *left;                   /* with `bar`: by private.h, who reads who has left */
+	struct vmm_host_aperture *host;   /* 2.x: the CPU's way into a hidden one, or NULL */
 	bool aperture;
 	uint64_t
 		capacity_bytes; /* of the heap: an aperture's commit limit may be below its size (SEG-04) */
@@ -146,6 +146,7 @@ struct vmm_swizzling_range {
 	/* what the miniport answered */
 	uint64_t physical, size_bytes;
 	bool changed; /* not what it was asked for: for alternate addresses alone (SWZ-03) */
+	bool laid;    /* window.c: its window is a client's that is apart */
 	struct vmm_alternate *alternate; /* NULL: no lock has wanted one */
 };
 
@@ -604,7 +605,7 @@ void vmm_swizzle_check(const struct vmm_memory *memory);
 bool vmm_alternate_range_is_valid(const struct vmm_memory *memory,
 				  const struct vmm_instance *instance,
 				  const DXGKARG_ACQUIRESWIZZLINGRANGE *answer);
-/* The address, made if there is none. VMM_NO_MEMORY: none can be reserved. */
+/* The address, made if there is none. VMM_NO_MEMORY: none can be reserved; else as of vmm_window_lay. */
 vmm_status vmm_alternate_show_range(struct vmm_memory *memory, struct vmm_swizzling_range *range);
 vmm_status vmm_alternate_show(struct vmm_memory *memory, struct vmm_instance *instance,
 			      uint32_t private_data, char **address);
@@ -688,6 +689,7 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance);
 /* For who holds more than the paging lock; the second one then does it. */
 void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance);
 void vmm_host_unmap_unwanted(struct vmm_memory *memory);
+void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner);
 
 /* ---- view.c ---- */
 vmm_status vmm_view_show(struct vmm_memory *memory, struct vmm_instance *instance);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Content that a client in another address space may be shown lies in private objects, over its backing store and over its
- * place in a memory segment that the CPU sees: whoever gets a descriptor has nothing else with it, then and later, than
+ * place in a memory segment that the CPU sees, if only through swizzling ranges: whoever gets a descriptor has nothing else with it, then and later, than
  * what was that client's. Only who created an allocation locks it (LOCK-24), so nobody else matters.
  *
  * What lies over a range stays there when its owner's allocation leaves: the next one there is often the same client's, and finds
@@ -66,12 +66,11 @@ static vmm_status clear(struct vmm_memory *memory, const struct vmm_segment *seg
 {
 	uint64_t from = segment->cpu_offset + offset;
 
-	if (!segment->cpu_memory || vmm_os_private_is_of(segment->cpu_memory, from, size_bytes, 0))
+	if (!segment->bar || vmm_os_private_is_of(segment->bar, from, size_bytes, 0))
 		return VMM_OK;
 	vmm_status status = await_readers(memory, segment, offset, size_bytes, 0, wait);
 	if (status == VMM_OK)
-		vmm_os_private_take(segment->cpu_memory, from,
-				    vmm_align_up(size_bytes, VMM_PAGE_SIZE));
+		vmm_os_private_take(segment->bar, from, vmm_align_up(size_bytes, VMM_PAGE_SIZE));
 	return status;
 }
 
@@ -96,7 +95,7 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	const struct vmm_allocation *a = instance->allocation;
 	const struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 
-	if (!segment->cpu_memory)
+	if (!segment->bar)
 		return VMM_OK;
 	if (!a->viewer || vmm_link_copies(a) > 1)
 		return clear(memory, segment, offset, vmm_footprint_bytes(segment, a), wait);
@@ -106,7 +105,7 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	if (status == VMM_OK)
 		status = clear_rest(memory, segment, a, offset, wait);
 	if (status == VMM_OK)
-		status = vmm_os_private_lay(segment->cpu_memory, from, a->size_bytes, owner, NULL);
+		status = vmm_os_private_lay(segment->bar, from, a->size_bytes, owner, NULL);
 	instance->own = status == VMM_OK;
 	return status;
 }
@@ -125,9 +124,9 @@ void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *ins
 	if (vmm_likely(!own))
 		return;
 	/* What is of no use to anybody any more goes, unless it is still read. */
-	bool may_go = vmm_os_private_is_surplus(segment->cpu_memory, from, size) &&
+	bool may_go = vmm_os_private_is_surplus(segment->bar, from, size) &&
 		      vmm_ok(await(memory, sequence, true));
-	vmm_os_private_leave(segment->cpu_memory, from, size, may_go);
+	vmm_os_private_leave(segment->bar, from, size, may_go);
 }
 
 static void end(struct vmm_memory *memory, struct vmm_allocation *allocation)
@@ -151,8 +150,9 @@ static void take_away(struct vmm_memory *memory, uint64_t owner)
 	(void)!vmm_ok(await(memory, vmm_paging_sequence(memory), true));
 	vmm_backing_collect(memory);
 	for (uint32_t i = 0; i < memory->segment_count; i++)
-		if (memory->segment[i].cpu_memory)
-			vmm_os_private_end(memory->segment[i].cpu_memory, owner);
+		if (memory->segment[i].bar)
+			vmm_os_private_end(memory->segment[i].bar, owner);
+	vmm_host_end_viewer(memory, owner);
 	for (uint32_t i = 0; i < memory->arena_count; i++)
 		if (memory->arenas[i].heap) /* open */
 			vmm_os_private_end(&memory->arenas[i].memory, owner);

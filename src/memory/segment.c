@@ -96,11 +96,15 @@ static vmm_status segment_init(struct vmm_memory *memory, uint32_t index)
 	if (!segment->aperture && segment->port->flags.CpuVisible)
 		segment->cpu_memory = vmm_port_segment_memory(memory->adapter->port, index + 1,
 							      &segment->cpu_offset);
+	segment->bar = segment->cpu_memory;
+	if (!segment->bar && memory->caps->swizzling_range_count)
+		segment->bar = vmm_port_hidden_memory(memory->adapter->port, index + 1,
+						      &segment->cpu_offset);
 	/* SEG-04: an aperture never has more mapped than its commit limit; the heap itself is the bound. */
 	size = segment->aperture ? vmm_min_u64(limit_of(segment->port), memory->shared_system_bytes)
 				 : segment->port->size_bytes;
 	segment->capacity_bytes = vmm_align_down(size, VMM_PAGE_SIZE);
-	if (segment->cpu_memory) {
+	if (segment->bar) {
 		segment->left = vmm_calloc(segment->capacity_bytes / VMM_LEFT_BYTES + 1,
 					   sizeof(*segment->left));
 		if (!segment->left)

@@ -9,6 +9,7 @@
  * segment and is swizzled on the way (SWZ-20). What was only seen through a range needs nothing of the kind (SWZ-21).
  */
 #include "memory/memory_private.h"
+#include "memory/window.h"
 
 #include <string.h>
 
@@ -77,6 +78,7 @@ static void release_for(struct vmm_memory *memory, uint32_t id, const struct vmm
 	/* What it answers changes nothing: port has said what was wrong with it. */
 	(void)!vmm_port_release_swizzling_range(memory->adapter->port, &args);
 	forget_alternate(range);
+	vmm_window_leave(memory, range);
 	range_event(memory, range->owner, for_whom ? VIDMM_RANGE_RECLAIMED : VIDMM_RANGE_RELEASED,
 		    id, for_whom ? for_whom->handle : 0);
 	range->owner->range_count--;
@@ -167,6 +169,7 @@ static vmm_status acquire(struct vmm_memory *memory, struct vmm_instance *instan
 	instance->range_count++;
 	if (!may_change || vmm_alternate_range_is_valid(memory, instance, &args))
 		return VMM_OK;
+	memory->ranges[id].changed = false; /* it leads nowhere */
 	release(memory, id);
 	return STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
@@ -208,7 +211,7 @@ static vmm_status take_range(struct vmm_memory *memory, struct vmm_instance *ins
 	return VMM_OK;
 }
 
-/* With an address for it. A range that was taken for nothing is given back. */
+/* With an address for it. A range that was taken for nothing is given back; VMM_PENDING: it is not for nothing. */
 static vmm_status take_alternate(struct vmm_memory *memory, struct vmm_instance *instance,
 				 uint32_t private_data)
 {
@@ -422,6 +425,17 @@ static bool is_no_range(vmm_status status)
 	       status == STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 }
 
+/* Window.c: what it shows is made the client's own, with what is there, while nobody writes to that. */
+static NTSTATUS show_alternate(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
+{
+	vmm_status status = take_alternate(memory, lock->instance, lock->request->private_data);
+
+	if (status != VMM_PENDING)
+		return status;
+	vmm_instance_busy(lock->instance, VMM_USE_WRITE, &lock->timeline, &lock->sequence);
+	return wait_for_gpu(memory, lock);
+}
+
 /* It is in a segment: of memory, unless the miniport shows an aperture at an address of its own. */
 static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
@@ -430,7 +444,7 @@ static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture
 	vmm_status status = STATUS_GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
 
 	if (wants_alternate(lock))
-		status = take_alternate(memory, instance, private_data);
+		status = show_alternate(memory, lock);
 	else if (vmm_memory_segment(memory, instance->segment)->cpu_memory &&
 		 vmm_link_copies(instance->allocation) == 1) /* a range shows the lead's copy */
 		status = take_range(memory, instance, private_data, false);
@@ -441,7 +455,7 @@ static NTSTATUS see_through_range(struct vmm_memory *memory, struct vmm_aperture
 static NTSTATUS see_in_aperture(struct vmm_memory *memory, struct vmm_aperture_lock *lock)
 {
 	struct vmm_instance *instance = lock->instance;
-	vmm_status status = take_alternate(memory, instance, lock->request->private_data);
+	NTSTATUS status = show_alternate(memory, lock);
 
 	if (!is_no_range(status))
 		return status;

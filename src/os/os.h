@@ -224,7 +224,7 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory);
  */
 void vmm_os_memory_expect(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 /* Gives pages back to the system; they read as zero afterwards. Page-aligned range. */
-void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
+void vmm_os_memory_discard(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length);
 
 #define VMM_OS_HUGE_PAGE ((uint64_t)2 << 20)
 /* ---- pages of ours, VMM_OS_HUGE_PAGE bytes at once: zero at first ---- */
@@ -291,6 +291,12 @@ uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer);
  */
 vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
 			      uint64_t owner, bool *fresh) VMM_MUST_CHECK;
+/*
+ * The same where nothing of others lies: what there is to be seen goes along, and under what is new nothing stays. Nobody writes
+ * to the range meanwhile.
+ */
+vmm_status vmm_os_private_carry(const struct vmm_os_memory *memory, uint64_t offset,
+				uint64_t length, uint64_t owner) VMM_MUST_CHECK;
 /* What was laid counts as used no more, and is taken away, if it may go and is of no use to anybody. */
 void vmm_os_private_leave(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
 			  bool may_go);

@@ -198,7 +198,7 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	*memory = (struct vmm_os_memory){.fd = -1};
 }
 
-void vmm_os_memory_discard(struct vmm_os_memory *memory, uint64_t offset, uint64_t length)
+void vmm_os_memory_discard(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length)
 {
 	vmm_assert(offset % VMM_PAGE_SIZE == 0 && length % VMM_PAGE_SIZE == 0);
 	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);

@@ -19,6 +19,9 @@
 /* So many spare ones, with no more pages than the memory object has. */
 #define SPARE_MAX 512u
 
+/* What is in what is laid: zeroes, whatever its owner had, or what was at that place. */
+enum content { NEW, ANY, CARRIED };
+
 struct vmm_os_private {
 	struct vmm_list link; /* in one of the record's lists */
 	uint64_t owner;       /* 0: it has gone */
@@ -174,6 +177,21 @@ void vmm_os_private_take(const struct vmm_os_memory *memory, uint64_t offset, ui
 	}
 }
 
+/* What is at that page and behind it goes into the object. */
+static bool fill(const struct vmm_os_memory *memory, const struct vmm_os_private *o,
+		 uint64_t length)
+{
+	const char *from = memory->base + o->first * VMM_PAGE_SIZE;
+	ssize_t part;
+
+	for (uint64_t done = 0; done < length; done += (uint64_t)part) {
+		part = pwrite(o->fd, from + done, length - done, (off_t)done);
+		if (part <= 0)
+			return false;
+	}
+	return true;
+}
+
 static bool cover(const struct vmm_os_memory *memory, struct vmm_os_private *o, uint32_t how)
 {
 	struct vmm_os_memory_record *record = memory->record;
@@ -214,11 +232,13 @@ static struct vmm_os_private *create(uint64_t owner, uint64_t pages)
 }
 
 static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, uint64_t owner,
-		bool spare)
+		enum content content)
 {
-	struct vmm_os_private *o = spare ? take_spare(memory->record, owner, end - page) : NULL;
-	/* Its pages are there, and most will be written. */
+	struct vmm_os_private *o =
+		content == ANY ? take_spare(memory->record, owner, end - page) : NULL;
+	/* A spare one's pages are there, and most will be written. */
 	uint32_t how = o ? VMM_OS_MAP_POPULATE : 0;
+	uint64_t length = (end - page) * VMM_PAGE_SIZE;
 
 	if (!o)
 		o = create(owner, end - page);
@@ -228,11 +248,14 @@ static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end,
 	o->end = end;
 	o->pages = end - page;
 	o->used = 0;
-	if (cover(memory, o, how))
-		return true;
-	close(o->fd);
-	vmm_free(o);
-	return false;
+	if ((content == CARRIED && !fill(memory, o, length)) || !cover(memory, o, how)) {
+		close(o->fd);
+		vmm_free(o);
+		return false;
+	}
+	if (content == CARRIED)
+		vmm_os_memory_discard(memory, page * VMM_PAGE_SIZE, length);
+	return true;
 }
 
 static void count(const struct vmm_os_memory *memory, uint64_t page, uint64_t end, bool used)
@@ -249,8 +272,8 @@ static void count(const struct vmm_os_memory *memory, uint64_t page, uint64_t en
 	}
 }
 
-vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
-			      uint64_t owner, bool *fresh)
+static vmm_status lay_range(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			    uint64_t owner, enum content content, bool *fresh)
 {
 	struct vmm_os_memory_record *record = memory->record;
 	uint64_t first = offset / VMM_PAGE_SIZE, end = first + length / VMM_PAGE_SIZE, next;
@@ -260,20 +283,35 @@ vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offse
 	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
 	if (!make_table(record))
 		return VMM_NO_MEMORY;
-	record->spares_of_use |= !fresh;
+	record->spares_of_use |= content == ANY;
 	for (uint64_t page = first; page < end; page = next) {
 		bool own = owner_of(record->over[page]) == owner;
 
 		for (next = page + 1; next < end && (owner_of(record->over[next]) == owner) == own;)
 			next++;
-		if (!own && !lay(memory, page, next, owner, !fresh))
+		if (!own && !lay(memory, page, next, owner, content))
 			return VMM_NO_MEMORY;
 		all &= !own;
 	}
 	count(memory, first, end, true);
-	if (fresh)
-		*fresh = all;
+	*fresh = all;
 	return VMM_OK;
+}
+
+vmm_status vmm_os_private_lay(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
+			      uint64_t owner, bool *fresh)
+{
+	bool all;
+
+	return lay_range(memory, offset, length, owner, fresh ? NEW : ANY, fresh ? fresh : &all);
+}
+
+vmm_status vmm_os_private_carry(const struct vmm_os_memory *memory, uint64_t offset,
+				uint64_t length, uint64_t owner)
+{
+	bool fresh;
+
+	return lay_range(memory, offset, length, owner, CARRIED, &fresh);
 }
 
 uint64_t vmm_os_private_run(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,

@@ -95,6 +95,7 @@ struct vmm_port_segment {
 	DXGK_SEGMENTFLAGS flags;
 	uint64_t gpu_base;     /* BaseAddress */
 	vmm_physaddr cpu_base; /* CpuTranslatedAddress, with CpuVisible */
+	uint64_t told_base;    /* CpuTranslatedAddress, as the miniport gave it */
 	uint64_t size_bytes;
 	uint64_t commit_limit_bytes;
 	uint64_t system_memory_end;            /* SystemMemoryEndAddress (SEG-23) */
@@ -271,6 +272,14 @@ const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uin
  */
 struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
 					      uint64_t *offset);
+/*
+ * The same of one that the CPU does not see, where its CpuTranslatedAddress says where in a BAR the bytes are all the same, and
+ * no other segment is there. Ranges may show them (SWZ-24). NULL: not known.
+ */
+struct vmm_os_memory *vmm_port_hidden_memory(struct vmm_port *port, uint32_t segment_id,
+					     uint64_t *offset);
+/* Is any of that a memory segment's, or a CPU host aperture's? */
+bool vmm_port_is_of_segment(const struct vmm_port *port, uint64_t physical, uint64_t size_bytes);
 /* The BAR memory that lies in [physical, +size_bytes) of the CPU's address space. NULL: no BAR does. */
 struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
 					  uint64_t size_bytes, uint64_t *offset);

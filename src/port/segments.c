@@ -315,6 +315,7 @@ static NTSTATUS keep_segment(struct vmm_port *port, UINT index, const DXGK_SEGME
 		s->flags.CpuVisible = 0; /* SEG-10, Q-26: its bytes there are in the GPU's order */
 	s->gpu_base = (uint64_t)d->BaseAddress.QuadPart;
 	s->cpu_base.value = s->flags.CpuVisible ? (uint64_t)d->CpuTranslatedAddress.QuadPart : 0;
+	s->told_base = (uint64_t)d->CpuTranslatedAddress.QuadPart;
 	s->size_bytes = d->Size;
 	/* SEG-04: an aperture that gives no limit has that of its size. */
 	s->commit_limit_bytes = d->CommitLimit ? d->CommitLimit : d->Size;

@@ -472,30 +472,3 @@ const void *vmm_port_bar_memory(const struct vmm_port *port, uint32_t index, uin
 	*size_bytes = port->bar[index].memory.size_bytes;
 	return port->bar[index].memory.base;
 }
-
-struct vmm_os_memory *vmm_port_segment_memory(struct vmm_port *port, uint32_t segment_id,
-					      uint64_t *offset)
-{
-	const struct vmm_port_segment *segment;
-	struct vmm_port_bar *bar;
-
-	vmm_assert(segment_id >= 1 && segment_id <= port->caps.segment_count);
-	segment = &port->caps.segment[segment_id - 1];
-	if (!segment->flags.CpuVisible)
-		return NULL;
-	bar = vmm_port_find_bar(port, segment->cpu_base.value, segment->size_bytes);
-	vmm_assert(bar);
-	*offset = segment->cpu_base.value - bar->physical;
-	return &bar->memory;
-}
-
-struct vmm_os_memory *vmm_port_cpu_memory(struct vmm_port *port, uint64_t physical,
-					  uint64_t size_bytes, uint64_t *offset)
-{
-	struct vmm_port_bar *bar = vmm_port_find_bar(port, physical, size_bytes);
-
-	if (!bar)
-		return NULL;
-	*offset = physical - bar->physical;
-	return &bar->memory;
-}

@@ -790,6 +790,7 @@ static void lkr_07_an_image_of_the_miniports_own_goes_back_before_others_look(vo
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 	HANDLE kmd = probe_last_created();
 
+	client_write(&w.device, a, BYTES, 0); /* it has its own address before */
 	use_now(&w, a, true);
 	miniport.physical = miniport.bar + 2 * MIB - WINDOW;
 	miniport.size = 2 * BYTES;

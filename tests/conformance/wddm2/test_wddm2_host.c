@@ -3,9 +3,15 @@
  * CPU host apertures (SWZ-29, LOCK-46): locks of what is in a memory segment that no BAR shows. The miniport keeps the bytes of
  * a page that is shown in the BAR, and the GPU finds them there; a page that is asked for twice, or is none, is a fault.
  */
+#define _DEFAULT_SOURCE /* pread, pwrite */
 #include "wddm2_world.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "support/apart.h"
 
 #define HOST_APERTURE 0x2000u
 #define PAGES_64K     0x800u
@@ -384,6 +390,104 @@ static void swz_29_power_and_destruction_unmap(void **state)
 	stop(&h);
 }
 
+/* A process in another address space, and the descriptor of what it was shown. */
+struct other {
+	struct apart_viewer viewer;
+	struct client_device device;
+	D3DDDICB_CREATEPAGINGQUEUE queue;
+	D3DKMT_HANDLE allocation;
+	int kept;
+};
+
+static uint32_t *lock_other(struct other *o)
+{
+	D3DDDICB_LOCK2 lock = {.hAllocation = o->allocation};
+
+	assert_int_equal(o->device.cb->pfnLock2Cb(o->device.handle, &lock), S_OK);
+	return lock.pData;
+}
+
+static void unlock_other(struct other *o)
+{
+	const D3DDDICB_UNLOCK2 unlock = {.hAllocation = o->allocation};
+
+	assert_int_equal(o->device.cb->pfnUnlock2Cb(o->device.handle, &unlock), S_OK);
+}
+
+/* 4 KiB of a page of 64 KiB; the rest is never shown. */
+static uint32_t *show_other(struct host *h, struct other *o, uint32_t pattern)
+{
+	o->allocation = wddm2_allocate(&o->device, 4 * KIB, BOTH_SEGMENTS);
+	wddm2_make(&h->w, &o->device, &o->queue, &o->allocation, 1);
+	uint32_t *words = lock_other(o);
+	assert_ptr_equal(o->viewer.last_address, words);
+	assert_int_equal(lseek(o->viewer.last_fd, 0, SEEK_END), 4 * KIB);
+	if (o->kept >= 0)
+		close(o->kept);
+	o->kept = dup(o->viewer.last_fd);
+	for (uint32_t i = 0; i < KIB; i++)
+		words[i] = pattern + i;
+	return words;
+}
+
+/* The page goes from one to the next; what each keeps of it reaches nobody. */
+static void swz_29_q_93_a_page_of_the_aperture_is_its_users_alone(void **state)
+{
+	struct other *o = calloc(2, sizeof(*o));
+	struct host h;
+	uint32_t seen;
+
+	assert_non_null(o);
+	start(&h, state, hosted_64k);
+	for (uint32_t i = 0; i < 2; i++) {
+		apart_open(&h.w.client, &o[i].viewer, &o[i].device);
+		o[i].queue = wddm2_queue(&o[i].device);
+		o[i].kept = -1;
+	}
+	for (uint32_t round = 0; round < 6; round++) {
+		struct other *me = &o[round % 2], *former = &o[!(round % 2)];
+		uint32_t *words = show_other(&h, me, 0x1000 * round);
+
+		assert_int_equal(last_map(&h)->host_pages[0], 0);
+		assert_memory_equal(h.w.m->bar + MIB, words, 4 * KIB); /* as the miniport sees it */
+		if (round) {
+			const uint32_t evil = 0xE711;
+
+			for (uint32_t at = 0; at < 4 * KIB; at += 4) {
+				assert_int_equal(pread(former->kept, &seen, 4, at), 4);
+				assert_int_not_equal(seen & 0xFFFFF000, 0x1000 * round);
+			}
+			assert_int_equal(pwrite(former->kept, &evil, 4, 16), 4);
+			assert_int_equal(words[4], 0x1000 * round + 4);
+		}
+		unlock_other(me);
+		/* It leaves the aperture with its content, for system memory. */
+		assert_int_equal(wddm2_evict(&me->device, me->allocation, 0), S_OK);
+		wddm2_run(&h.w);
+		assert_int_equal(h.w.m->shown, 0);
+		words = lock_other(me);
+		assert_int_equal(words[KIB - 1], 0x1000 * round + KIB - 1);
+		unlock_other(me);
+		assert_int_equal(client_deallocate(&me->device, me->allocation), S_OK);
+		wddm2_run(&h.w);
+	}
+	/* In the host's own address space it is the same page. */
+	D3DKMT_HANDLE own = resident(&h, 4 * KIB);
+	uint32_t *words = lock2(&h, own);
+	words[4] = 0x77;
+	assert_int_equal(last_map(&h)->host_pages[0], 0);
+	assert_int_equal(((const uint32_t *)(const void *)(h.w.m->bar + MIB))[4], 0x77);
+	unlock2(&h, own);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(pread(o[i].kept, &seen, 4, 16), 4);
+		assert_int_not_equal(seen, 0x77);
+		close(o[i].kept);
+		apart_close(&o[i].viewer, &o[i].device);
+	}
+	free(o);
+	stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +500,7 @@ int main(void)
 		ON_BOTH(alf_27_swz_29_on_demand_nothing_stays_mapped),
 		ON_BOTH(lock_46_swz_29_pressure_moves_what_is_locked),
 		ON_BOTH(swz_29_power_and_destruction_unmap),
+		ON_BOTH(swz_29_q_93_a_page_of_the_aperture_is_its_users_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

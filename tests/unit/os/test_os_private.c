@@ -267,6 +267,39 @@ static void of_who_has_gone_nothing_stays(void **state)
 	finish(&n, &view, &memory);
 }
 
+/* A window whose content is there already: it is its user's from then on, and when he leaves it nothing is under it. */
+static void what_lies_there_goes_along(void **state)
+{
+	struct vmm_os_memory memory;
+	struct vmm_os_view view;
+	struct notes n;
+	char bytes[4];
+
+	begin(*state, &n, &view, &memory);
+	uint64_t owner = vmm_os_viewer_owner(&n.viewer);
+	memset(memory.base, 'o', memory.size_bytes);
+	memset(memory.base + SIZE, 'p', SIZE);
+	assert_int_equal(vmm_os_private_carry(&memory, SIZE, SIZE, owner), VMM_OK);
+	assert_all(memory.base + SIZE, SIZE, 'p');
+	assert_all(memory.base, SIZE, 'o');
+	assert_all(memory.base + 2 * SIZE, SIZE, 'o');
+	assert_int_equal(vmm_os_view_map(&view, 0, &memory, SIZE, SIZE), VMM_OK);
+	assert_int_equal(lseek(n.fd, 0, SEEK_END), SIZE);
+	assert_int_equal(pread(n.fd, bytes, 4, SIZE - 4), 4);
+	assert_memory_equal(bytes, "pppp", 4);
+	/* Once more, and further: what was carried is not carried again. */
+	memset(memory.base + SIZE, 'q', SIZE);
+	assert_int_equal(vmm_os_private_carry(&memory, SIZE, 2 * SIZE, owner), VMM_OK);
+	assert_all(memory.base + SIZE, SIZE, 'q');
+	assert_all(memory.base + 2 * SIZE, SIZE, 'o');
+	vmm_os_private_leave(&memory, SIZE, SIZE, true);
+	vmm_os_private_leave(&memory, SIZE, 2 * SIZE, true);
+	vmm_os_private_take(&memory, SIZE, 2 * SIZE);
+	assert_all(memory.base + SIZE, 2 * SIZE, 0);
+	assert_all(memory.base + 3 * SIZE, SIZE, 'o');
+	finish(&n, &view, &memory);
+}
+
 /* Descriptors are few: what nobody uses is not kept beyond what is reasonable. */
 static void not_everything_is_kept(void **state)
 {
@@ -436,6 +469,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_range_is_known_by_its_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_who_has_gone_nothing_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_lies_there_goes_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_everything_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_gives_way_is_kept_for_its_owner, setup,
 						teardown),

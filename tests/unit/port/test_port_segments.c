@@ -250,6 +250,46 @@ static void seg_08_invisible_memory_needs_no_address(void **state)
 	assert_null(vmm_port_segment_memory(f->port, 1, &offset));
 }
 
+/* where the CPU does not look, but a range may. */
+static void swz_24_where_hidden_memory_lies(void **state)
+{
+	struct port_fixture *f = *state;
+	uint64_t offset = 0;
+
+	resize(f, 1, 4 * MIB);
+	segment(f, 1)->flags = 0;
+	segment(f, 1)->bar_offset = (int64_t)(8 * MIB);
+	segment(f, 2)->bar_offset = (int64_t)(8 * MIB); /* an aperture lies in no BAR */
+	port_fixture_run(f);
+	assert_null(vmm_port_segment_memory(f->port, 1, &offset));
+	assert_ptr_equal(vmm_port_hidden_memory(f->port, 1, &offset)->base, f->m->bar);
+	assert_int_equal(offset, 8 * MIB);
+	assert_null(vmm_port_hidden_memory(f->port, 2, &offset));
+	uint64_t bar = f->m->bar_physical;
+	assert_false(vmm_port_is_of_segment(f->port, bar, 8 * MIB));
+	assert_true(vmm_port_is_of_segment(f->port, bar, 8 * MIB + 1));
+	assert_true(vmm_port_is_of_segment(f->port, bar + 9 * MIB, 4096));
+	assert_true(vmm_port_is_of_segment(f->port, bar + 12 * MIB - 1, 4096));
+	assert_false(vmm_port_is_of_segment(f->port, bar + 12 * MIB, 4096));
+}
+
+/* An address that leads nowhere, or not to all of it, is none. */
+static void swz_24_hidden_memory_may_lie_nowhere(void **state)
+{
+	static const int64_t nowhere[] = {-12345, 512, (int64_t)(15 * MIB)};
+	struct port_fixture *f = *state;
+	uint64_t offset;
+
+	resize(f, 1, 4 * MIB);
+	segment(f, 1)->flags = 0;
+	for (uint32_t i = 0; i < 3; i++) {
+		segment(f, 1)->bar_offset = nowhere[i];
+		port_fixture_run(f);
+		assert_null(vmm_port_hidden_memory(f->port, 1, &offset));
+		port_fixture_stop(f);
+	}
+}
+
 static void seg_08_means_nothing_on_an_aperture(void **state)
 {
 	struct port_fixture *f = *state;
@@ -519,6 +559,8 @@ int main(void)
 		TEST(seg_08_not_on_a_page),
 		TEST(seg_08_invisible_memory_needs_no_address),
 		TEST(seg_08_means_nothing_on_an_aperture),
+		TEST(swz_24_where_hidden_memory_lies),
+		TEST(swz_24_hidden_memory_may_lie_nowhere),
 		TEST(seg_09_coherence_means_nothing_on_memory),
 		TEST(seg_10_pitch_alignment_is_kept),
 		TEST(seg_10_an_aperture_with_pitch_is_not_built),
