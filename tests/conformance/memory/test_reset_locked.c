@@ -13,6 +13,28 @@ static const struct vidmm_registry_value whole[] = {{"PerEngineTdr", 0}};
 static const struct client_options small = {
 	.vram_bytes = 2 * MIB, .aperture_bytes = 4 * MIB, .registry = whole, .registry_count = 1};
 
+/* A miniport whose ranges are seen in a window behind the segment; 0 bytes: where the allocation lies. */
+static uint64_t window_bytes, bar;
+
+static void keep_a_window(void *context, DXGK_QUERYSEGMENTOUT3 *out)
+{
+	(void)context;
+	if (!out->pSegmentDescriptor)
+		return;
+	bar = (uint64_t)out->pSegmentDescriptor[0].CpuTranslatedAddress.QuadPart;
+	out->pSegmentDescriptor[0].Size -= window_bytes;
+	out->pSegmentDescriptor[0].CommitLimit -= window_bytes;
+}
+
+static bool answer_window(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NTSTATUS *status)
+{
+	(void)context;
+	(void)status;
+	if (window_bytes)
+		args->CPUTranslatedAddress.QuadPart = (LONGLONG)(bar + 2 * MIB - window_bytes);
+	return false;
+}
+
 /* Another program's, which is what the timeout loses first; on virtual time. */
 static void hang(struct world *w)
 {
@@ -34,21 +56,22 @@ static void expect_apart(struct world *w, uint32_t *words, uint32_t count)
 {
 	struct client_device device;
 	struct client_context context;
+	uint64_t bytes = 2 * MIB - window_bytes;
 
 	client_open(&w->client, &device);
 	client_context(&device, 0, &context);
-	D3DKMT_HANDLE all = allocate_in(&device, 2 * MIB, CPU, VRAM);
+	D3DKMT_HANDLE all = allocate_in(&device, bytes, CPU, VRAM);
 	client_reference(&context, all, true);
 	client_submit(&context);
 	client_idle(&w->client);
 	assert_int_equal(client_residency(&device, all), IN_VRAM);
 	uint32_t *theirs = client_lock(&device, all, 0);
 
-	for (uint32_t i = 0; i < 2 * MIB / 4; i++)
+	for (uint32_t i = 0; i < bytes / 4; i++)
 		theirs[i] = 0x77777777;
 	for (uint32_t i = 0; i < count; i++)
 		words[i] = 0x88888888;
-	for (uint32_t i = 0; i < 2 * MIB / 4; i++)
+	for (uint32_t i = 0; i < bytes / 4; i++)
 		assert_int_equal(theirs[i], 0x77777777);
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(words[i], 0x88888888);
@@ -69,11 +92,13 @@ static D3DKMT_HANDLE tiled_in_vram(struct world *w)
 	return a;
 }
 
-static void tdr_11_swz_24_an_alternate_address_outlives_the_reset(void **state)
+static void alternate_address(void **state)
 {
 	struct world w;
 
+	probe.edit_segments = keep_a_window;
 	world_start(&w, state, &small);
+	probe.answer_acquire = answer_window;
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 
 	use_now(&w, a, true);
@@ -90,6 +115,14 @@ static void tdr_11_swz_24_an_alternate_address_outlives_the_reset(void **state)
 	assert_int_equal(client_deallocate(&w.device, a), S_OK);
 	client_forget(&w.client);
 	world_stop(&w);
+}
+
+static void tdr_11_swz_24_an_alternate_address_outlives_the_reset(void **state)
+{
+	alternate_address(state);
+	window_bytes = BYTES;
+	alternate_address(state);
+	window_bytes = 0;
 }
 
 static void tdr_11_lock_21_listed_pages_outlive_the_reset(void **state)
