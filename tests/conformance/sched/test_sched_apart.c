@@ -190,12 +190,87 @@ static void spl_13_a_place_that_is_still_read_is_not_given_back(void **state)
 	assert_int_equal(play_under_pressure(state, true), here);
 }
 
+struct neighbour {
+	struct apart_viewer viewer;
+	struct client_device device;
+	struct client_context context;
+	D3DKMT_HANDLE a;
+	uint64_t size_bytes;
+};
+
+static D3DKMT_HANDLE allocate_of(struct neighbour *n, uint64_t size_bytes)
+{
+	const struct scripted_allocation spec = {.size_bytes = size_bytes,
+						 .flags = WORLD_CPU_VISIBLE,
+						 .read_set = WORLD_MEMORY,
+						 .write_set = WORLD_MEMORY};
+
+	return world_allocate_as(&n->device, &spec);
+}
+
+/* In memory, with something of the GPU's in its first and last words. */
+static void move_in(struct world *w, struct neighbour *n, uint64_t size_bytes, uint32_t value)
+{
+	apart_open(&w->client, &n->viewer, &n->device);
+	client_context(&n->device, 0, &n->context);
+	n->size_bytes = size_bytes;
+	n->a = allocate_of(n, size_bytes);
+	world_submit_write(&n->context, n->a, 0, value);
+	world_submit_write(&n->context, n->a, size_bytes - 4, value);
+	world_run(w);
+}
+
+static void move_out(struct neighbour *n, uint32_t value)
+{
+	const char *bytes = client_lock(&n->device, n->a, 0x1);
+
+	assert_memory_equal(bytes, &value, sizeof(value));
+	assert_memory_equal(bytes + n->size_bytes - 4, &value, sizeof(value));
+	assert_int_equal(client_unlock(&n->device, n->a), S_OK);
+	client_context_end(&n->context);
+	apart_close(&n->viewer, &n->device);
+}
+
+/*
+ * Of a place a part is still the newcomer's own, and hides nothing; the rest is another's, whose content paging has yet to read, and
+ * is waited for. Neither finds anything of the other's, or loses anything.
+ */
+static void spl_13_of_a_place_the_part_of_others_is_waited_for(void **state)
+{
+	const uint64_t all = SCRIPTED_BAR_BYTES, part = 1 * MIB;
+	struct neighbour mine, other;
+	struct world w;
+
+	world_start(&w, state, NULL);
+	move_in(&w, &mine, part, 0x3131);
+	move_in(&w, &other, all - part, 0x7272);
+	assert_int_equal(client_residency(&mine.device, mine.a), 1);
+	assert_int_equal(client_residency(&other.device, other.a), 1);
+	uint32_t paging = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	D3DKMT_HANDLE big = allocate_of(&mine, all);
+	world_submit_use(&mine.context, big);
+	world_await(&w, VIDMM_DDI_BUILD_PAGING_BUFFER, paging + 2); /* out with both */
+	for (uint32_t i = 0; i < 100; i++)
+		vidmm_settle(w.client.host);
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), paging + 2);
+	world_run(&w); /* and in */
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), paging + 3);
+	const char *bytes = client_lock(&mine.device, big, 0x1);
+	for (uint64_t i = 0; i < all; i += 512)
+		assert_int_equal(bytes[i] | bytes[i + 508], 0);
+	assert_int_equal(client_unlock(&mine.device, big), S_OK);
+	move_out(&other, 0x7272);
+	move_out(&mine, 0x3131);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(lock_05_a_lock_of_who_is_gone_comes_back),
 		ON_BOTH(dma_14_the_miniport_gets_a_copy),
 		ON_SIM(spl_13_a_place_that_is_still_read_is_not_given_back),
+		ON_BOTH(spl_13_of_a_place_the_part_of_others_is_waited_for),
 		ON_LINUX(dma_14_a_client_that_writes_meanwhile_harms_nobody),
 	};
 
