@@ -488,13 +488,17 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 
 /*
  * A first channel that nobody handles is left to its handler, who comes now and reads what was sent last. One inside a call has
- * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c.
+ * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c. The handler also comes when the view
+ * socket alone is closed, as nothing more is received on the channel: a farewell that was sent before is read first.
  */
 static void hung_up(struct vmm_session *session, bool view)
 {
 	atomic_store(&session->hung_up, true);
 	vmm_os_mutex_lock(&session->server->lock);
-	bool alone = view || (session->first && atomic_load(&session->first->inside));
+	struct vmm_channel *first = session->first;
+	bool alone = first ? atomic_load(&first->inside) != 0 : view;
+	if (view && !alone)
+		(void)!shutdown(first->fd, SHUT_RD);
 	vmm_os_mutex_unlock(&session->server->lock);
 	if (alone && view)
 		vmm_session_end(session, "has gone: its view socket is closed");

@@ -202,6 +202,51 @@ static void a_client_goes_before_its_welcome(void **state)
 	served_stop(&served);
 }
 
+/* How a client goes is what it said last, whichever of its sockets is seen closed first. */
+static void who_says_farewell_has_gone_no_other_way(void **state)
+{
+	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
+						  .kind = VMM_MESSAGE_FAREWELL};
+	struct served served;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	for (uint32_t i = 0; i < 300; i++) {
+		struct raw raw;
+
+		raw_open(&raw, &served, "polite");
+		assert_true(raw_send(raw.channel, &farewell, sizeof(farewell), NULL, 0, NULL, 0));
+		close(raw.view);
+		raw.view = -1;
+		raw_close(&raw);
+	}
+	served_await_clients(&served, 0);
+	served_await_lines(&served, 600);
+	pthread_mutex_lock(&served.lock);
+	for (uint32_t i = 0; i < SERVED_LINES; i++)
+		assert_null(strstr(served.line[i], "gone:"));
+	pthread_mutex_unlock(&served.lock);
+	served_stop(&served);
+}
+
+/* Without its view socket a client cannot be told anything: it goes, also if it is silent. */
+static void a_closed_view_socket_is_the_end(void **state)
+{
+	struct served served;
+	struct raw raw;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "half");
+	close(raw.view);
+	raw.view = -1;
+	served_await(&served, "has gone: its view socket is closed");
+	raw_expect_end(raw.channel);
+	served_await_clients(&served, 0);
+	raw_close(&raw);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +258,8 @@ int main(void)
 		cmocka_unit_test(the_host_ends_with_clients_inside_calls),
 		cmocka_unit_test(a_client_asks_and_goes_at_once),
 		cmocka_unit_test(a_client_goes_before_its_welcome),
+		cmocka_unit_test(who_says_farewell_has_gone_no_other_way),
+		cmocka_unit_test(a_closed_view_socket_is_the_end),
 	};
 
 	return cmocka_run_group_tests_name("serve: death", tests, NULL, NULL);
