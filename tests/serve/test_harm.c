@@ -604,6 +604,52 @@ static void memory_has_a_limit(void **state)
 	end(&s);
 }
 
+static uint64_t memory_of(struct scene *s)
+{
+	struct vidmm_client_info info[2];
+
+	assert_int_equal(vidmm_server_clients(s->served.server, info, 2), 2);
+	return info[1].memory_bytes;
+}
+
+/* A context, and something that it runs; what the client has of the host's memory after each. */
+static NTSTATUS run_something(struct scene *s, uint64_t limit, uint64_t bytes[2])
+{
+	const struct vidmm_client_limits limits = {.memory_bytes = limit};
+	struct client_context c;
+	struct raw raw;
+
+	begin(s, &limits, 0);
+	raw_open(&raw, &s->served, "renders");
+	raw_context(&raw, raw_device(&raw), &c);
+	bytes[0] = memory_of(s);
+	client_stall(&c, 1);
+	D3DKMT_RENDER args = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext,
+			      .CommandLength = c.command_bytes};
+	NTSTATUS status = raw_call(&raw, "D3DKMTRender", &args);
+	bytes[1] = memory_of(s);
+	if (!NT_SUCCESS(status))
+		served_await(&s->served, "it has as much as it may");
+	raw_farewell(&raw);
+	end(s);
+	return status;
+}
+
+/* So is that of DMA buffers, with their lists, and of what a client's buffers are copied to. */
+static void buffers_are_charged(void **state)
+{
+	const uint64_t least = 256 * KIB; /* softgpu's DMA buffer */
+	struct scene s;
+	uint64_t bytes[2], again[2];
+
+	(void)state;
+	assert_int_equal(run_something(&s, 0, bytes), STATUS_SUCCESS);
+	assert_true(bytes[0] >= 2 * least && bytes[1] >= bytes[0] + least);
+	assert_int_equal(run_something(&s, bytes[1] - 1, again), STATUS_INSUFFICIENT_RESOURCES);
+	assert_true(again[0] == bytes[0] && again[1] == bytes[0]);
+	assert_int_equal(run_something(&s, bytes[1], again), STATUS_SUCCESS);
+}
+
 /* ---- the list ---- */
 
 static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
@@ -650,6 +696,7 @@ int main(void)
 		cmocka_unit_test(clients_have_a_limit),
 		cmocka_unit_test(handles_have_a_limit),
 		cmocka_unit_test(memory_has_a_limit),
+		cmocka_unit_test(buffers_are_charged),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 
