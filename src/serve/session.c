@@ -284,6 +284,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.unread_bytes = server->options.limits.unread_bytes,
 		.epoch = hello->flags & VMM_HELLO_WORDS ? server->epoch : -1,
 		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
+		.adopt_ms = server->hooks.adopt_ms ? server->hooks.adopt_ms : VMM_VIEWS_ADOPT_MS,
 		.shown = server->hooks.shown,
 		.shown_context = server->hooks.context,
 	};
