@@ -303,6 +303,8 @@ static bool limit(struct vmm_session *session)
 
 	process->handles.limit = limits->handles;
 	process->account = vmm_account_create(limits->memory_bytes);
+	if (process->account)
+		process->account->events_limit = limits->handles;
 	return process->account;
 }
 

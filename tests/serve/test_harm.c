@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -650,6 +651,73 @@ static void buffers_are_charged(void **state)
 	assert_int_equal(run_something(&s, bytes[1], again), STATUS_SUCCESS);
 }
 
+/* An event behind all that the context has queued. */
+static NTSTATUS queue_event(struct raw *raw, const struct client_context *c, int event)
+{
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+		.Flags.EnqueueCpuEvent = 1,
+		.CpuEventHandle = (HANDLE)(intptr_t)event};
+
+	return raw_call(raw, "D3DKMTSignalSynchronizationObject2", &signal);
+}
+
+/* Each event that waits keeps a descriptor of the client's in the host: there are as many as it may have handles. */
+static void events_have_a_limit(void **state)
+{
+	enum { LIMIT = 40 };
+	const struct vidmm_client_limits limits = {.handles = LIMIT};
+	struct client_context held, other;
+	struct scene s;
+	struct raw raw;
+	uint64_t told = 0;
+	NTSTATUS status;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	const int event = eventfd(0, EFD_CLOEXEC);
+	raw_open(&raw, &s.served, "waits");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	raw_context(&raw, device, &held);
+	raw_context(&raw, device, &other);
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {.hDevice = device,
+						      .Info = {.Type = D3DDDI_FENCE}};
+	assert_int_equal(raw_call(&raw, "D3DKMTCreateSynchronizationObject2", &create),
+			 STATUS_SUCCESS);
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)held.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = {create.hSyncObject},
+		.Fence.FenceValue = 1};
+	assert_int_equal(raw_call(&raw, "D3DKMTWaitForSynchronizationObject2", &wait),
+			 STATUS_SUCCESS);
+	for (uint32_t i = 0; i < LIMIT; i++)
+		assert_int_equal(queue_event(&raw, &held, event), STATUS_SUCCESS);
+	assert_int_equal(queue_event(&raw, &held, event), STATUS_INSUFFICIENT_RESOURCES);
+	served_await(&s.served, "it has as much as it may");
+	/* What has ended does not count any more. */
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)other.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = {create.hSyncObject},
+		.Fence.FenceValue = 1};
+	assert_int_equal(raw_call(&raw, "D3DKMTSignalSynchronizationObject2", &signal),
+			 STATUS_SUCCESS);
+	while (told < LIMIT) {
+		eventfd_t times;
+
+		assert_int_equal(eventfd_read(event, &times), 0);
+		told += times;
+	}
+	/* The last is told before it is given back. */
+	while ((status = queue_event(&raw, &held, event)) == STATUS_INSUFFICIENT_RESOURCES)
+		sched_yield();
+	assert_int_equal(status, STATUS_SUCCESS);
+	close(event);
+	raw_farewell(&raw);
+	end(&s);
+}
+
 /* ---- the list ---- */
 
 static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
@@ -697,6 +765,7 @@ int main(void)
 		cmocka_unit_test(handles_have_a_limit),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(buffers_are_charged),
+		cmocka_unit_test(events_have_a_limit),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 
