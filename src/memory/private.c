@@ -13,6 +13,11 @@
  */
 #include "memory/private.h"
 
+/*
+ * How often a place is given back before its taker waits there, with the paging lock. Two clients that fill memory with 2 to 8 allocations
+ * for each of their submissions get through after 4 at most; beyond that it is no longer what left last that is in the way, but what
+ * has come back. Any number gets through: a smaller one has others wait for that lock more often, a larger one moves more in vain before.
+ */
 enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)

@@ -45,3 +45,26 @@ void vmm_account_refund(struct vmm_account *account, uint64_t bytes)
 	if (account)
 		vmm_assert(atomic_fetch_sub(&account->bytes, bytes) >= bytes);
 }
+
+bool vmm_account_take_event(struct vmm_account *account)
+{
+	if (!account)
+		return true;
+	uint32_t before = atomic_fetch_add(&account->events, 1);
+
+	if (!account->events_limit || before < account->events_limit) {
+		(void)vmm_account_get(account);
+		return true;
+	}
+	atomic_fetch_sub(&account->events, 1);
+	atomic_fetch_add(&account->refused, 1);
+	return false;
+}
+
+void vmm_account_put_event(struct vmm_account *account)
+{
+	if (!account)
+		return;
+	vmm_assert(atomic_fetch_sub(&account->events, 1) > 0);
+	vmm_account_put(account);
+}

@@ -237,6 +237,9 @@ struct vmm_account {
 	_Atomic uint32_t refused; /* charges */
 	_Atomic uint64_t bytes;
 	uint64_t limit_bytes; /* 0: none; constant */
+	/* Descriptors of its own that are kept for it beside handles: events of waits. */
+	_Atomic uint32_t events;
+	uint32_t events_limit; /* 0: none; constant once it has handles */
 };
 struct vmm_account *vmm_account_create(uint64_t limit_bytes); /* NULL: no memory */
 /* All of them take NULL, of a process that nobody counts for. */
@@ -245,6 +248,9 @@ void vmm_account_put(struct vmm_account *account);
 /* False: it would be beyond the limit, and is not charged. */
 bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CHECK;
 void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
+/* The same of an event; what is charged keeps the account, and putting it back puts that. */
+bool vmm_account_take_event(struct vmm_account *account) VMM_MUST_CHECK;
+void vmm_account_put_event(struct vmm_account *account);
 
 struct vmm_process {
 	_Atomic bool reserves;  /* memory of some adapter (PRI-14) */

@@ -56,16 +56,17 @@ vmm_status vmm_context_show(struct vmm_context *context)
 					 VMM_PAGE_SIZE);
 	uint64_t end = apart->patches_at +
 		       vmm_align_up((uint64_t)u->patch_count * sizeof(*u->patches), VMM_PAGE_SIZE);
-	if (!vmm_account_charge(process->account, end)) {
+	uint64_t charge = 2 * end; /* and the copy */
+	if (!vmm_account_charge(process->account, charge)) {
 		vmm_reason(
 			process->world->observe, VMM_NO_MEMORY, process->id, 0,
 			"buffers of %llu bytes for a context: process %u has as much system memory as it may",
-			(unsigned long long)end, process->id);
+			(unsigned long long)charge, process->id);
 		vmm_free(apart);
 		return VMM_NO_MEMORY;
 	}
 	apart->account = process->account;
-	apart->charged_bytes = end;
+	apart->charged_bytes = charge;
 	vmm_status status = show(process->world->os, process->viewer, end, apart);
 	if (!vmm_ok(status)) {
 		release(apart);

@@ -9,8 +9,35 @@
  */
 #include "sched/sched_private.h"
 
+static uint32_t list_size(const struct vmm_context *context)
+{
+	return context->list_size > DXGK_PRESENT_MAX_INDEX ? context->list_size
+							   : DXGK_PRESENT_MAX_INDEX; /* DMA-32 */
+}
+
+/* What one costs its process: the buffer itself, and what is kept of its lists. */
+static bool charge(const struct vmm_context *context, struct vmm_dma *dma)
+{
+	const struct vmm_process *process = context->device->process;
+	uint64_t list = sizeof(*dma->list) + sizeof(*dma->instances) + sizeof(*dma->uses);
+	uint64_t bytes = sizeof(*dma) + vmm_align_up(context->dma_bytes, VMM_PAGE_SIZE) +
+			 context->dma_private_bytes + list_size(context) * list +
+			 (uint64_t)context->patch_size * sizeof(*dma->patches);
+
+	if (vmm_likely(vmm_account_charge(process->account, bytes))) {
+		dma->charged_bytes = bytes;
+		return true;
+	}
+	vmm_reason(
+		process->world->observe, VMM_NO_MEMORY, process->id, context->handle,
+		"a DMA buffer of %llu bytes with its lists: process %u has as much system memory as it may",
+		(unsigned long long)bytes, process->id);
+	return false;
+}
+
 static void dma_free(struct vmm_adapter *adapter, struct vmm_dma *dma)
 {
+	vmm_account_refund(dma->context->device->process->account, dma->charged_bytes);
 	vmm_paging_lock(adapter);
 	if (dma->place.segment) {
 		vmm_list_remove(&dma->mapped);
@@ -157,17 +184,17 @@ void vmm_dma_init_links(struct vmm_dma *dma)
 static struct vmm_dma *dma_create(struct vmm_context *context)
 {
 	struct vmm_dma *dma = vmm_calloc(1, sizeof(*dma));
-	uint32_t list_size = context->list_size > DXGK_PRESENT_MAX_INDEX
-				     ? context->list_size
-				     : DXGK_PRESENT_MAX_INDEX; /* DMA-32 */
+	uint32_t list = list_size(context);
 
-	if (!dma)
+	if (!dma || !charge(context, dma)) {
+		vmm_free(dma);
 		return NULL;
+	}
 	dma->context = context;
 	vmm_dma_init_links(dma);
-	dma->list = vmm_calloc(list_size, sizeof(*dma->list));
-	dma->instances = vmm_calloc(list_size, sizeof(struct vmm_instance *));
-	dma->uses = vmm_calloc(list_size, sizeof(*dma->uses));
+	dma->list = vmm_calloc(list, sizeof(*dma->list));
+	dma->instances = vmm_calloc(list, sizeof(struct vmm_instance *));
+	dma->uses = vmm_calloc(list, sizeof(*dma->uses));
 	if (context->patch_size)
 		dma->patches = vmm_calloc(context->patch_size, sizeof(*dma->patches));
 	dma->work.device = context->device;

@@ -92,6 +92,7 @@ struct vmm_dma {
 	bool pinned; /* with the miniport, or prepared and not retired; guarded by the state lock */
 	uint64_t mapped_by; /* paging packet that maps it */
 	void *private_data;
+	uint64_t charged_bytes; /* to the account of its context's process */
 	DXGK_ALLOCATIONLIST *list;
 	struct vmm_instance **instances; /* parallel to list; NULL for NULL entries */
 	uint8_t *uses;                   /* parallel to list: VMM_USE_* */

@@ -164,6 +164,7 @@ struct vmm_server_hooks {
 	/* A notice has been sent; no lock is held. */
 	void (*noticed)(void *context, struct vmm_os_viewer *viewer);
 	void *context;
+	int adopt_ms; /* how long a client may take to bring memory of its own along; 0: VMM_VIEWS_ADOPT_MS */
 };
 vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 				    const struct vidmm_server_options *options,

@@ -284,6 +284,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.unread_bytes = server->options.limits.unread_bytes,
 		.epoch = hello->flags & VMM_HELLO_WORDS ? server->epoch : -1,
 		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
+		.adopt_ms = server->hooks.adopt_ms ? server->hooks.adopt_ms : VMM_VIEWS_ADOPT_MS,
 		.shown = server->hooks.shown,
 		.shown_context = server->hooks.context,
 	};
@@ -302,6 +303,8 @@ static bool limit(struct vmm_session *session)
 
 	process->handles.limit = limits->handles;
 	process->account = vmm_account_create(limits->memory_bytes);
+	if (process->account)
+		process->account->events_limit = limits->handles;
 	return process->account;
 }
 
@@ -488,13 +491,17 @@ void vmm_session_end_all(struct vidmm_server *server, const char *why)
 
 /*
  * A first channel that nobody handles is left to its handler, who comes now and reads what was sent last. One inside a call has
- * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c.
+ * nobody: `inside` and `hung_up` are each set before the other is looked at, here and in request.c. The handler also comes when the view
+ * socket alone is closed, as nothing more is received on the channel: a farewell that was sent before is read first.
  */
 static void hung_up(struct vmm_session *session, bool view)
 {
 	atomic_store(&session->hung_up, true);
 	vmm_os_mutex_lock(&session->server->lock);
-	bool alone = view || (session->first && atomic_load(&session->first->inside));
+	struct vmm_channel *first = session->first;
+	bool alone = first ? atomic_load(&first->inside) != 0 : view;
+	if (view && !alone)
+		(void)!shutdown(first->fd, SHUT_RD);
 	vmm_os_mutex_unlock(&session->server->lock);
 	if (alone && view)
 		vmm_session_end(session, "has gone: its view socket is closed");

@@ -375,7 +375,7 @@ static bool await_answer(struct vmm_views *views, struct vmm_packet *packet,
 	struct pollfd come = {.fd = views->config.socket, .events = POLLIN};
 	const char *why = "is cut off: it does not answer for its memory";
 
-	if (poll(&come, 1, VMM_VIEWS_ADOPT_MS) > 0) {
+	if (poll(&come, 1, views->config.adopt_ms) > 0) {
 		enum vmm_received received = vmm_packet_receive(views->config.socket, packet);
 
 		if (received == VMM_RECEIVED_END) /* whoever looks after hang-ups says why */

@@ -14,9 +14,10 @@ struct vmm_range_heap;
 struct vmm_view_record;
 struct vmm_view_message;
 
-#define VMM_RANK_VIEWS     0xE000u /* after everything of the core's */
-#define VMM_RANK_ADOPT     3u    /* before everything: who waits for a client holds nothing else */
-#define VMM_VIEWS_ADOPT_MS 60000 /* how long a client may take to copy what it brings along */
+#define VMM_RANK_VIEWS 0xE000u /* after everything of the core's */
+#define VMM_RANK_ADOPT 3u      /* before everything: who waits for a client holds nothing else */
+#define VMM_VIEWS_ADOPT_MS \
+	60000 /* how long a client may take to copy what it brings along */
 
 struct vmm_views_config {
 	struct vmm_os *os;
@@ -25,8 +26,9 @@ struct vmm_views_config {
 	int epoll;         /* tells `data` when the socket can be written to again */
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
-	int epoch;  /* a descriptor of the host's epoch; -1: all locks come by messages */
-	bool alone; /* nobody stores while something moves: freezing needs nothing */
+	int adopt_ms; /* VMM_VIEWS_ADOPT_MS, or what a test says */
+	int epoch;    /* a descriptor of the host's epoch; -1: all locks come by messages */
+	bool alone;   /* nobody stores while something moves: freezing needs nothing */
 	/* Has each instruction executed that has been sent, with the lock; NULL: the client does. */
 	void (*shown)(void *context, struct vmm_os_viewer *viewer);
 	void *shown_context;

@@ -6,6 +6,7 @@
  */
 #include "serve/serve_private.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -245,6 +246,16 @@ static bool serve_message(struct vmm_worker *worker, struct vmm_channel *channel
 	return false;
 }
 
+/* Of a first channel at whose end nothing was said. It may be ours (hung_up in session.c): then the other side has it open still. */
+static const char *why_gone(const struct vmm_channel *channel)
+{
+	struct pollfd end = {.fd = channel->fd};
+
+	return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP)
+		       ? "has gone without a farewell"
+		       : "has gone: its view socket is closed";
+}
+
 /* False: the channel has come to its end. */
 static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
 {
@@ -270,7 +281,7 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 		return false;
 	default:
 		if (channel->session && channel->first)
-			vmm_session_end(channel->session, "has gone without a farewell");
+			vmm_session_end(channel->session, why_gone(channel));
 		return false;
 	}
 }

@@ -183,11 +183,11 @@ static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_d
 static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_device *device,
 			     uint64_t event)
 {
-	vmm_status status = vmm_os_event_open(event, &packet->wait.event);
+	vmm_status status = vmm_sync_keep_event(device, event, &packet->wait);
 
 	packet->has_event = vmm_ok(status);
-	if (vmm_ok(status))
-		return VMM_OK;
+	if (vmm_ok(status) || status == VMM_NO_MEMORY)
+		return status;
 	vmm_finding(device->adapter->observe, "MFN-32", device->process->id, 0,
 		    "EnqueueCpuEvent: %llu is not an event (eventfd)", (unsigned long long)event);
 	return VMM_INVALID_PARAMETER;
@@ -334,7 +334,7 @@ void vmm_sync_packet_clear(struct vmm_sync_packet *packet)
 		vmm_sync_put(packet->wait.nodes[i].object);
 	packet->wait.count = 0;
 	if (packet->has_event)
-		vmm_os_event_close(packet->wait.event);
+		vmm_sync_drop_event(&packet->wait);
 	packet->has_event = false;
 }
 

@@ -41,7 +41,13 @@ struct vmm_sync_wait {
 		*tellers;     /* counts those between the end and the return of `tell`; or NULL */
 	struct vmm_list link; /* with `tell`: in a list of its owner's, or of those to be told */
 	int event;
+	struct vmm_account *account; /* that the event is charged to; NULL: nobody counts */
 };
+
+/* wait.c: an event of the client's that is kept for a wait or a packet, and charged to its process. VMM_NO_MEMORY: it has too many. */
+vmm_status vmm_sync_keep_event(const struct vmm_device *device, uint64_t event,
+			       struct vmm_sync_wait *wait) VMM_MUST_CHECK;
+void vmm_sync_drop_event(const struct vmm_sync_wait *wait);
 
 /* A context, to what it can hold: mutexes. */
 struct vmm_sync_owner {

@@ -470,10 +470,35 @@ struct event_wait {
 	struct vmm_sync_node nodes[];
 };
 
+vmm_status vmm_sync_keep_event(const struct vmm_device *device, uint64_t event,
+			       struct vmm_sync_wait *wait)
+{
+	struct vmm_process *process = device->process;
+	vmm_status status = vmm_os_event_open(event, &wait->event);
+
+	if (!vmm_ok(status))
+		return status;
+	if (vmm_unlikely(!vmm_account_take_event(process->account))) {
+		vmm_reason(device->adapter->observe, VMM_NO_MEMORY, process->id, 0,
+			   "a wait with an event: process %u has %u of them, as many as it may",
+			   process->id, process->account->events_limit);
+		vmm_os_event_close(wait->event);
+		return VMM_NO_MEMORY;
+	}
+	wait->account = process->account;
+	return VMM_OK;
+}
+
+void vmm_sync_drop_event(const struct vmm_sync_wait *wait)
+{
+	vmm_os_event_close(wait->event);
+	vmm_account_put_event(wait->account);
+}
+
 static void free_event_wait(struct vmm_sync_wait *wait)
 {
 	put_objects(wait);
-	vmm_os_event_close(wait->event);
+	vmm_sync_drop_event(wait);
 	vmm_free(vmm_container_of(wait, struct event_wait, wait));
 }
 
@@ -487,12 +512,14 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 			       uint64_t event)
 {
 	vmm_status status = check_list(device->process, list);
+	struct vmm_sync_wait kept = {0};
 	struct event_wait *w;
-	int own;
 
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_os_event_open(event, &own);
+	status = vmm_sync_keep_event(device, event, &kept);
+	if (status == VMM_NO_MEMORY)
+		return status;
 	if (!vmm_ok(status)) {
 		vmm_finding(device->adapter->observe, "MFN-13", device->process->id, 0,
 			    "wait from the CPU: %llu is not an event (eventfd)",
@@ -501,18 +528,18 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 	}
 	w = vmm_calloc(1, sizeof(*w) + list->count * sizeof(w->nodes[0]));
 	if (!w) {
-		vmm_os_event_close(own);
+		vmm_sync_drop_event(&kept);
 		return VMM_NO_MEMORY;
 	}
+	w->wait = kept;
 	w->wait.nodes = w->nodes;
-	w->wait.event = own;
 	w->wait.tell = set_event;
 	vmm_list_init(&w->wait.link);
 	status = begin(device, &w->wait, list);
 	if (status == VMM_PENDING)
 		return VMM_OK; /* it may be over already */
 	if (vmm_ok(status))
-		vmm_os_event_set(own);
+		vmm_os_event_set(w->wait.event);
 	free_event_wait(&w->wait);
 	return status;
 }

@@ -48,14 +48,19 @@ static void log_line(void *context, const char *line)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void start(struct world *w)
+static void start_with(struct world *w, const struct client_options *adapter)
 {
 	const struct vidmm_server_options options = {
 		.struct_size = sizeof(options), .log = log_line, .log_context = w};
 
 	*w = (struct world){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	client_start(&w->host, &(struct client_options){.kind = VIDMM_HOST_LINUX});
+	client_start(&w->host, adapter);
 	assert_int_equal(vidmm_server_create(w->host.host, &options, &w->server), 0);
+}
+
+static void start(struct world *w)
+{
+	start_with(w, &(struct client_options){.kind = VIDMM_HOST_LINUX});
 }
 
 static void stop(struct world *w)
@@ -395,6 +400,296 @@ static void a_child_does_not_lock(void **state)
 	end(&w, &p);
 }
 
+/* ---- what ends them while a client locks by them ---- */
+
+/* A thread that locks by the word all the time, and counts in what it locks, until a lock fails or it is told to stop. */
+struct counter {
+	pthread_t thread;
+	struct program *p;
+	D3DKMT_HANDLE allocation;
+	_Atomic bool stop;
+	_Atomic uint32_t rounds;
+	HRESULT ended; /* of the call that failed */
+	bool torn;     /* what it wrote was not there */
+	bool blind;    /* it only locks: with the device the view ends, locked or not */
+};
+
+static void *count_in_it(void *argument)
+{
+	struct counter *c = argument;
+	void *data;
+
+	while (!atomic_load(&c->stop) && c->ended == S_OK) {
+		c->ended = try_lock(c->p, c->allocation, 0, &data);
+		if (c->ended != S_OK)
+			break;
+		volatile uint32_t *number = data;
+		if (!c->blind) {
+			c->torn |= *number != atomic_load(&c->rounds);
+			*number = atomic_load(&c->rounds) + 1;
+		}
+		atomic_fetch_add(&c->rounds, 1);
+		c->ended = unlock_times(c->p, c->allocation, 1);
+	}
+	return NULL;
+}
+
+static void count_begin(struct counter *c, struct program *p, bool blind)
+{
+	*c = (struct counter){.p = p, .allocation = allocate(p, 65536), .blind = blind};
+	assert_int_equal(pthread_create(&c->thread, NULL, count_in_it, c), 0);
+	while (atomic_load(&c->rounds) < 100)
+		sched_yield();
+}
+
+/* It gets on, and says how it ended. */
+static HRESULT count_end(struct counter *c, bool by_itself)
+{
+	uint32_t seen = atomic_load(&c->rounds);
+
+	while (!by_itself && atomic_load(&c->rounds) == seen)
+		sched_yield();
+	atomic_store(&c->stop, !by_itself);
+	pthread_join(c->thread, NULL);
+	assert_false(c->torn);
+	return c->ended;
+}
+
+static bool is_of_now(struct program *p, D3DKMT_HANDLE allocation)
+{
+	return atomic_load(&word_of(p, allocation)->epoch) ==
+	       atomic_load(&p->connection->epoch->epoch);
+}
+
+static void *lock_and_count(void *argument)
+{
+	struct counter *c = argument;
+
+	c->ended = try_lock(c->p, c->allocation, 0, NULL);
+	return NULL;
+}
+
+/* Is there a call that waits? */
+static void await_inside(struct world *w)
+{
+	struct vidmm_client_info info;
+
+	do {
+		assert_int_equal(vidmm_server_clients(w->server, &info, 1), 1);
+		sched_yield();
+	} while (info.requests_in_flight == 0);
+}
+
+/* PAG-28: a word of before says nothing; who locks waits until there is power, and finds its bytes. */
+static void nothing_is_locked_without_power(void **state)
+{
+	struct world w;
+	struct program p;
+	struct counter waiting = {.p = &p, .ended = -1};
+
+	(void)state;
+	waiting.allocation = begin(&w, &p);
+	lock(&p, waiting.allocation)[0] = 4711;
+	unlock(&p, waiting.allocation);
+	unlock(&p, waiting.allocation);
+	assert_true(is_of_now(&p, waiting.allocation));
+	assert_int_equal(
+		vidmm_adapter_set_power(w.host.adapter, VIDMM_POWER_D3, VIDMM_SLEEP_STANDBY), 0);
+	assert_false(is_of_now(&p, waiting.allocation));
+	assert_int_equal(pthread_create(&waiting.thread, NULL, lock_and_count, &waiting), 0);
+	await_inside(&w);
+	assert_int_equal(vidmm_adapter_set_power(w.host.adapter, VIDMM_POWER_D0, 0), 0);
+	pthread_join(waiting.thread, NULL);
+	assert_int_equal(waiting.ended, S_OK);
+	uint64_t before = requests(&w);
+	assert_int_equal(lock(&p, waiting.allocation)[0], 4711);
+	assert_int_equal(requests(&w), before);
+	end(&w, &p);
+}
+
+static void power_goes_while_words_are_locked(void **state)
+{
+	struct world w;
+	struct program p;
+	struct counter c;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	count_begin(&c, &p, false);
+	for (uint32_t i = 0; i < 20; i++) {
+		uint32_t sleep = i % 2 ? VIDMM_SLEEP_STANDBY : VIDMM_SLEEP_HIBERNATE;
+
+		assert_int_equal(vidmm_adapter_set_power(w.host.adapter, VIDMM_POWER_D3, sleep), 0);
+		assert_int_equal(vidmm_adapter_set_power(w.host.adapter, VIDMM_POWER_D0, 0), 0);
+	}
+	assert_int_equal(count_end(&c, false), S_OK);
+	end(&w, &p);
+}
+
+/* The engine never finishes it. */
+static void hang(struct program *p)
+{
+	const struct softgpu_command command = {SOFTGPU_HANG, 0, sizeof(command)};
+	struct client_device device = {.cb = p->cb, .handle = p->handle};
+	struct client_context context;
+
+	client_context(&device, 0, &context);
+	client_command(&context, &command, sizeof(command));
+	client_submit(&context);
+}
+
+/* TDR-07, TDR-10: with the engine alone, only who hangs is lost; with the adapter everybody is. No word goes past that. */
+static void a_reset_ends_words(bool whole)
+{
+	const struct vidmm_registry_value registry[] = {{"PerEngineTdr", whole ? 0 : 1}};
+	/* Nothing is submitted but what hangs. */
+	const struct vidmm_tdr_options tdr = {3, 100, 60000, 60000, VIDMM_TDR_LIMIT_MAX, 2};
+	struct world w;
+	struct program bad, other;
+	struct counter c, beside;
+
+	start_with(&w, &(struct client_options){.kind = VIDMM_HOST_LINUX,
+						.tdr = &tdr,
+						.registry = registry,
+						.registry_count = 1});
+	come(&bad, &w);
+	come(&other, &w);
+	count_begin(&c, &bad, false);
+	count_begin(&beside, &other, false);
+	hang(&bad);
+	assert_int_equal(count_end(&c, true), D3DDDIERR_DEVICEREMOVED);
+	assert_int_equal(count_end(&beside, whole), whole ? D3DDDIERR_DEVICEREMOVED : S_OK);
+	/* The next device has words that say something. */
+	vidmm_remote_device_destroy(bad.device);
+	assert_int_equal(vidmm_remote_device_create(bad.connection, 0, &bad.device), 0);
+	bad.handle = vidmm_remote_device_handle(bad.device);
+	D3DKMT_HANDLE again = allocate(&bad, 65536);
+	(void)lock(&bad, again);
+	assert_true(is_of_now(&bad, again));
+	client_forget(&w.host);
+	go(&bad);
+	go(&other);
+	stop(&w);
+}
+
+static void a_reset_of_an_engine_ends_words(void **state)
+{
+	(void)state;
+	a_reset_ends_words(false);
+}
+
+static void a_reset_of_the_adapter_ends_words(void **state)
+{
+	(void)state;
+	a_reset_ends_words(true);
+}
+
+struct kmt_counter {
+	pthread_t thread;
+	struct program *p;
+	D3DKMT_HANDLE device, allocation;
+	_Atomic uint32_t rounds;
+	NTSTATUS ended;
+};
+
+static void *count_through_kmt(void *argument)
+{
+	struct kmt_counter *c = argument;
+	D3DKMT_LOCK lock = {.hDevice = c->device, .hAllocation = c->allocation};
+	const D3DKMT_UNLOCK unlock = {
+		.hDevice = c->device, .NumAllocations = 1, .phAllocations = &c->allocation};
+
+	(void)vidmm_connection_enter(c->p->connection);
+	while ((c->ended = D3DKMTLock(&lock)) == STATUS_SUCCESS) {
+		atomic_fetch_add(&c->rounds, 1);
+		if (!NT_SUCCESS(D3DKMTUnlock(&unlock)))
+			break;
+	}
+	(void)vidmm_connection_enter(NULL);
+	return NULL;
+}
+
+static void kmt_begin(struct kmt_counter *c, struct program *p)
+{
+	struct softgpu_allocation spec = {.version = SOFTGPU_ALLOCATION_VERSION,
+					  .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					  .size_bytes = 65536};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_ADAPTERINFO adapter;
+	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 1, .pAdapters = &adapter};
+
+	*c = (struct kmt_counter){.p = p};
+	assert_int_equal(D3DKMTEnumAdapters2(&list), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE device = {.hAdapter = adapter.hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	D3DKMT_CREATEALLOCATION create = {
+		.hDevice = device.hDevice, .NumAllocations = 1, .pAllocationInfo = &info};
+	assert_int_equal(D3DKMTCreateAllocation(&create), STATUS_SUCCESS);
+	c->device = device.hDevice;
+	c->allocation = info.hAllocation;
+	assert_int_equal(pthread_create(&c->thread, NULL, count_through_kmt, c), 0);
+	while (atomic_load(&c->rounds) < 100)
+		sched_yield();
+}
+
+/* TDRS-15 */
+static void a_device_marked_as_in_error_is_not_locked(void **state)
+{
+	struct world w;
+	struct program p;
+	struct kmt_counter c;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	(void)vidmm_connection_enter(p.connection);
+	kmt_begin(&c, &p);
+	D3DKMT_MARKDEVICEASERROR mark = {.hDevice = c.device,
+					 .Reason = D3DKMT_DEVICE_ERROR_REASON_GENERIC};
+	assert_int_equal(D3DKMTMarkDeviceAsError(&mark), STATUS_SUCCESS);
+	pthread_join(c.thread, NULL);
+	assert_int_equal(c.ended, STATUS_DEVICE_REMOVED);
+	(void)vidmm_connection_enter(NULL);
+	end(&w, &p);
+}
+
+/* PNP-08 */
+static void a_removal_ends_words(void **state)
+{
+	struct world w;
+	struct program p;
+	struct counter c;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	count_begin(&c, &p, false);
+	assert_int_equal(vidmm_adapter_remove(w.host.adapter, VIDMM_REMOVAL_PNP), 0);
+	assert_int_equal(count_end(&c, true), D3DDDIERR_DEVICEREMOVED);
+	end(&w, &p);
+}
+
+/* PNP-02: devices end with it. */
+static void a_stop_ends_words(void **state)
+{
+	struct world w;
+	struct program p;
+	struct counter c;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	count_begin(&c, &p, true);
+	vidmm_adapter_stop(w.host.adapter);
+	w.host.adapter = NULL;
+	HRESULT ended = count_end(&c, true);
+	assert_true(ended == D3DDDIERR_DEVICEREMOVED || ended == E_INVALIDARG);
+	assert_int_equal(try_lock(&p, c.allocation, 0, NULL), E_INVALIDARG);
+	end(&w, &p);
+}
+
 /* ---- lies ---- */
 
 /* It was locked once less than was said, which is found when the client may be cut off already. */
@@ -540,6 +835,13 @@ int main(void)
 		cmocka_unit_test(a_removed_adapter_is_not_locked),
 		cmocka_unit_test(threads_lock_while_words_are_shut),
 		cmocka_unit_test(a_child_does_not_lock),
+		cmocka_unit_test(nothing_is_locked_without_power),
+		cmocka_unit_test(power_goes_while_words_are_locked),
+		cmocka_unit_test(a_reset_of_an_engine_ends_words),
+		cmocka_unit_test(a_reset_of_the_adapter_ends_words),
+		cmocka_unit_test(a_device_marked_as_in_error_is_not_locked),
+		cmocka_unit_test(a_removal_ends_words),
+		cmocka_unit_test(a_stop_ends_words),
 		cmocka_unit_test(garbage_ends_its_client_alone),
 		cmocka_unit_test(a_hole_is_garbage),
 		cmocka_unit_test(a_number_that_is_none_harms_nobody),

@@ -203,6 +203,7 @@ static void add_up(struct beside *b, const struct hostile *hostile)
 	b->done += hostile->done;
 	b->refusals += hostile->refusals;
 	b->mapped += hostile->mapped;
+	b->scribbled += hostile->scribbled;
 }
 
 void beside_run(struct beside *b, const uint8_t *script, size_t bytes)

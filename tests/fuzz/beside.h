@@ -23,7 +23,7 @@ struct neighbour {
 struct beside {
 	struct neighbour honest;
 	/* What came of all scripts. */
-	uint64_t scripts, welcomes, requests, answers, done, refusals, mapped;
+	uint64_t scripts, welcomes, requests, answers, done, refusals, mapped, scribbled;
 	const char *wrong; /* the first thing that must not be */
 };
 

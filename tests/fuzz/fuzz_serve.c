@@ -146,10 +146,11 @@ int main(int count, char **arguments)
 	beside_end(&f.beside);
 	for (uint32_t i = 0; i < f.corpus_count; i++)
 		free(f.corpus[i]);
-	printf("%s 1 - %llu scripts: %llu welcomes, %llu requests, %llu answers, %llu calls done, %llu refused, %llu objects mapped\n",
+	printf("%s 1 - %llu scripts: %llu welcomes, %llu requests, %llu answers, %llu calls done, %llu refused, %llu objects mapped, %llu words written\n",
 	       b->wrong ? "not ok" : "ok", (unsigned long long)b->scripts,
 	       (unsigned long long)b->welcomes, (unsigned long long)b->requests,
 	       (unsigned long long)b->answers, (unsigned long long)b->done,
-	       (unsigned long long)b->refusals, (unsigned long long)b->mapped);
+	       (unsigned long long)b->refusals, (unsigned long long)b->mapped,
+	       (unsigned long long)b->scribbled);
 	return b->wrong ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_serve_guided: the scripts of fuzz_serve.c, as libFuzzer finds them by what they reach. Built with -Dguided=true (`./x build fuzz`), run by
- * `./x fuzz`. Scripts are changed by steps (hostile_mutate.c), and now and then by libFuzzer's own means.
+ * fuzz_serve_guided: the scripts of fuzz_serve.c, as libFuzzer finds them by what they reach. Built for it with -Dguided=true (`./x build fuzz`), run by
+ * `./x fuzz`; in other builds guided_main.c runs it over its seeds. Scripts are changed by steps (hostile_mutate.c), and now and then by libFuzzer's own means.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,19 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8
 				 size_t size2, uint8_t *out, size_t max_out_size,
 				 unsigned int seed);
 
+static struct beside beside;
+
+static void end(void)
+{
+	beside_end(&beside);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct beside beside;
-
-	if (!beside.honest.generation)
+	if (!beside.honest.generation) {
 		beside_begin(&beside);
+		(void)atexit(end);
+	}
 	beside_run(&beside, data, size);
 	if (beside.wrong) {
 		fprintf(stderr, "not true: %s\n", beside.wrong);

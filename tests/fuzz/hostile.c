@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/lock_word.h"
 #include "hostile.h"
 #include "wire/protocol.h"
 
@@ -100,6 +101,20 @@ static void take_descriptor(struct hostile *h, int fd, bool keep)
 	h->draw.descriptor_count = h->descriptor_count;
 }
 
+/* The epoch is to be read alone; the table is the client's to write to, and the host's to survive that. */
+static void look_at_words(struct hostile *h, const struct vmm_message_words *message, int fd)
+{
+	bool table = message->what == VMM_WORDS_TABLE;
+
+	look_at_object(h, fd, table);
+	if (!table)
+		return;
+	void *words = mmap(NULL, sizeof(struct vmm_lock_words), PROT_READ | PROT_WRITE, MAP_SHARED,
+			   fd, 0);
+	if (words != MAP_FAILED)
+		hostile_words_take(h, words);
+}
+
 static void look_at_message(struct hostile *h, struct hostile_connection *c, const void *message,
 			    size_t bytes, const int *fds, uint32_t fd_count)
 {
@@ -129,6 +144,9 @@ static void look_at_message(struct hostile *h, struct hostile_connection *c, con
 		view = true;
 		writable = ((const struct vmm_message_view *)message)->writable != 0;
 	}
+	if (bytes >= sizeof(struct vmm_message_words) && head->kind == VMM_MESSAGE_WORDS &&
+	    fd_count == 1)
+		look_at_words(h, message, fds[0]);
 	for (uint32_t i = 0; i < fd_count; i++) {
 		if (view || head->bytes > VMM_PROTOCOL_INLINE_MAX)
 			look_at_object(h, fds[i], writable || !view);
@@ -303,6 +321,7 @@ static void hello(struct hostile *h, struct hostile_connection *c, uint32_t vari
 		.version = VMM_PROTOCOL_VERSION,
 		.window_address = WINDOW_ADDRESS,
 		.window_bytes = WINDOW_BYTES,
+		.flags = variant & 16 ? VMM_HELLO_WORDS : variant >> 7,
 		.name = "hostile",
 	};
 	size_t bytes = sizeof(m);
@@ -438,6 +457,13 @@ static void scribble(struct hostile *h)
 	}
 }
 
+static void scribble_words(struct hostile *h)
+{
+	uint32_t times = byte(h), way = byte(h);
+
+	hostile_words(h, times, way, byte(h) & 1);
+}
+
 static void close_something(struct hostile *h, struct hostile_connection *c)
 {
 	switch (byte(h) % 4) {
@@ -491,8 +517,10 @@ static void step(struct hostile *h)
 		connect_again(h, c);
 		break;
 	case 1:
-	case 2:
 		hello(h, c, byte(h));
+		break;
+	case 2:
+		scribble_words(h);
 		break;
 	case 3:
 		join(h, c);
@@ -544,6 +572,7 @@ static void begin_step(struct hostile *h)
 
 static void close_all(struct hostile *h)
 {
+	hostile_words_forget(h);
 	for (uint32_t i = 0; i < HOSTILE_CONNECTIONS; i++) {
 		hostile_drain(h, &h->connections[i]);
 		drop(&h->connections[i]);

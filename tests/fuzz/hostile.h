@@ -60,10 +60,12 @@ struct hostile {
 	uint32_t descriptor_count;
 	struct hostile_view views[HOSTILE_VIEWS]; /* what it may write to */
 	uint32_t view_count;
+	void *words;                         /* its table of lock words; NULL: none yet */
+	struct hostile_scribbler *scribbler; /* a thread that writes into it; NULL: none */
 	uint64_t tag;
 	const char *wrong; /* what the host did that it must not */
 	/* What came of it, for whoever wants to know whether the script gets anywhere. */
-	uint64_t welcomes, requests, answers, done, refusals, mapped;
+	uint64_t welcomes, requests, answers, done, refusals, mapped, scribbled;
 };
 
 /* Runs a script on a server, to its end; every socket of the client is closed then. */
@@ -75,6 +77,13 @@ void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what
 /* Any operation, or a certain one, with an argument drawn from the table; nobody waits for its answer. */
 void hostile_draw(struct hostile *h, struct hostile_connection *c);
 void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which);
+
+/* hostile_words.c: its table of lock words, a mapping of its own of the size of struct vmm_lock_words */
+void hostile_words_take(struct hostile *h, void *words);
+/* Writes into it so often, in one way or any; or, from now until the next time, with a thread while other steps are done. */
+void hostile_words(struct hostile *h, uint32_t times, uint32_t way, bool meanwhile);
+void hostile_words_stop(struct hostile *h);
+void hostile_words_forget(struct hostile *h);
 
 /* hostile_mutate.c: changes a script by whole steps and within one; the new length, at most `room`. */
 size_t hostile_mutate(struct draw *draw, uint8_t *script, size_t bytes, size_t room);

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "serve/serve_private.h"
+
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -30,9 +32,10 @@ static void note_line(void *context, const char *line)
 	pthread_mutex_unlock(&served->lock);
 }
 
-void served_start(struct served *served, const struct vidmm_client_limits *limits,
-		  uint32_t clients_max)
+void served_start_with(struct served *served, const struct vidmm_client_limits *limits,
+		       uint32_t clients_max, int adopt_ms)
 {
+	const struct vmm_server_hooks hooks = {.adopt_ms = adopt_ms};
 	const struct client_options options = {.kind = VIDMM_HOST_LINUX, .vram_bytes = 4 * MIB};
 	struct vidmm_server_options server = {
 		.struct_size = sizeof(server),
@@ -47,7 +50,14 @@ void served_start(struct served *served, const struct vidmm_client_limits *limit
 	if (limits)
 		server.limits = *limits;
 	client_start(&served->client, &options);
-	assert_int_equal(vidmm_server_create(served->client.host, &server, &served->server), 0);
+	assert_int_equal(
+		vmm_server_create_hooked(served->client.host, &server, &hooks, &served->server), 0);
+}
+
+void served_start(struct served *served, const struct vidmm_client_limits *limits,
+		  uint32_t clients_max)
+{
+	served_start_with(served, limits, clients_max, 0);
 }
 
 void served_stop(struct served *served)

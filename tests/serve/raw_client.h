@@ -28,6 +28,9 @@ struct served {
 
 void served_start(struct served *served, const struct vidmm_client_limits *limits,
 		  uint32_t clients_max);
+/* With another limit than a minute for what a client says of its own memory; 0: that. */
+void served_start_with(struct served *served, const struct vidmm_client_limits *limits,
+		       uint32_t clients_max, int adopt_ms);
 /* Nobody is connected any more; nothing was found that the test did not forget. */
 void served_stop(struct served *served);
 /* Waits until a line with this in it has been logged. */

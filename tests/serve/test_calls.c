@@ -245,6 +245,27 @@ static void alf_11_memory_of_a_clients_is_looked_at(void **state)
 	served_stop(&served);
 }
 
+/* nobody waits for a client for ever, and nobody but its own call for as long as that. */
+static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
+{
+	struct vmm_message_adopt adopt;
+	struct served served;
+	struct raw raw, other;
+
+	(void)state;
+	served_start_with(&served, NULL, 0, 1);
+	raw_open(&other, &served, "other");
+	raw_open(&raw, &served, "silent");
+	ask_for_heap(&raw, raw_device(&raw), &adopt);
+	served_await(&served, "is cut off: it does not answer for its memory");
+	raw_expect_end(raw.channel);
+	served_await_clients(&served, 1);
+	(void)raw_device(&other);
+	raw_close(&raw);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
 static void who_answers_another_question_is_cut_off(void **state)
 {
 	struct vmm_message_adopt adopt;
@@ -284,6 +305,7 @@ int main(void)
 		cmocka_unit_test(long_requests_and_answers_go_in_memory),
 		cmocka_unit_test(an_nt_handle_is_a_descriptor),
 		cmocka_unit_test(alf_11_memory_of_a_clients_is_looked_at),
+		cmocka_unit_test(who_does_not_answer_for_its_memory_is_cut_off),
 		cmocka_unit_test(who_answers_another_question_is_cut_off),
 	};
 

@@ -2,6 +2,7 @@
 /* Clients that go while calls of theirs wait, and a host that goes while clients wait: nobody else notices, and nobody waits for ever. */
 #include "raw_client.h"
 
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -202,6 +203,111 @@ static void a_client_goes_before_its_welcome(void **state)
 	served_stop(&served);
 }
 
+static void set_power(struct served *served, uint32_t state)
+{
+	assert_int_equal(
+		vidmm_adapter_set_power(served->client.adapter, state, VIDMM_SLEEP_STANDBY), 0);
+}
+
+static uint64_t allocations(struct served *served)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+
+	vidmm_adapter_statistics(served->client.adapter, &statistics);
+	return statistics.allocations;
+}
+
+/*
+ * What a dead client had waits for power; nobody else waits for it, and then it goes. Whoever calls meanwhile waits for power himself; who does
+ * not need the adapter is served.
+ */
+static void a_client_dies_while_the_adapter_sleeps(void **state)
+{
+	struct served served;
+	struct raw raw, other, third;
+	struct client_context c;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&other, &served, "other");
+	D3DKMT_HANDLE alive = raw_device(&other);
+	D3DKMT_HANDLE kept = raw_allocate(&other, alive, 64 * KIB);
+	void *data;
+	assert_int_equal(raw_lock(&other, alive, kept, &data), 0);
+	memset(data, 0x5A, 64 * KIB);
+	uint64_t before = allocations(&served);
+	raw_open(&raw, &served, "dying");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
+	raw_context(&raw, device, &c);
+	client_fill(&c, allocation, 64 * KIB, 7);
+	raw_render(&raw, &c);
+	set_power(&served, VIDMM_POWER_D3);
+	raw_close(&raw); /* it is inside nothing */
+	served_await(&served, "has gone");
+	/* Who comes and goes, and who has no need of the adapter, gets on. */
+	raw_open(&third, &served, "third");
+	(void)raw_mutex(&third, NULL);
+	raw_farewell(&third);
+	const D3DKMT_LOCK lock = {.hDevice = alive, .hAllocation = kept};
+	raw_ask(&other, other.channel, "D3DKMTLock", &lock);
+	served_await_inside(&served, 1);
+	set_power(&served, VIDMM_POWER_D0);
+	assert_int_equal(raw_await(other.channel), STATUS_SUCCESS);
+	while (allocations(&served) != before) /* it is closed when the GPU is done with it */
+		sched_yield();
+	served_await_clients(&served, 1);
+	for (uint32_t i = 0; i < 64 * KIB; i++)
+		assert_int_equal(((uint8_t *)data)[i], 0x5A);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
+/* How a client goes is what it said last, whichever of its sockets is seen closed first. */
+static void who_says_farewell_has_gone_no_other_way(void **state)
+{
+	const struct vmm_message_head farewell = {.magic = VMM_PROTOCOL_MAGIC,
+						  .kind = VMM_MESSAGE_FAREWELL};
+	struct served served;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	for (uint32_t i = 0; i < 300; i++) {
+		struct raw raw;
+
+		raw_open(&raw, &served, "polite");
+		assert_true(raw_send(raw.channel, &farewell, sizeof(farewell), NULL, 0, NULL, 0));
+		close(raw.view);
+		raw.view = -1;
+		raw_close(&raw);
+	}
+	served_await_clients(&served, 0);
+	served_await_lines(&served, 600);
+	pthread_mutex_lock(&served.lock);
+	for (uint32_t i = 0; i < SERVED_LINES; i++)
+		assert_null(strstr(served.line[i], "gone:"));
+	pthread_mutex_unlock(&served.lock);
+	served_stop(&served);
+}
+
+/* Without its view socket a client cannot be told anything: it goes, also if it is silent. */
+static void a_closed_view_socket_is_the_end(void **state)
+{
+	struct served served;
+	struct raw raw;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "half");
+	close(raw.view);
+	raw.view = -1;
+	served_await(&served, "has gone: its view socket is closed");
+	raw_expect_end(raw.channel);
+	served_await_clients(&served, 0);
+	raw_close(&raw);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +319,9 @@ int main(void)
 		cmocka_unit_test(the_host_ends_with_clients_inside_calls),
 		cmocka_unit_test(a_client_asks_and_goes_at_once),
 		cmocka_unit_test(a_client_goes_before_its_welcome),
+		cmocka_unit_test(a_client_dies_while_the_adapter_sleeps),
+		cmocka_unit_test(who_says_farewell_has_gone_no_other_way),
+		cmocka_unit_test(a_closed_view_socket_is_the_end),
 	};
 
 	return cmocka_run_group_tests_name("serve: death", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -604,6 +605,119 @@ static void memory_has_a_limit(void **state)
 	end(&s);
 }
 
+static uint64_t memory_of(struct scene *s)
+{
+	struct vidmm_client_info info[2];
+
+	assert_int_equal(vidmm_server_clients(s->served.server, info, 2), 2);
+	return info[1].memory_bytes;
+}
+
+/* A context, and something that it runs; what the client has of the host's memory after each. */
+static NTSTATUS run_something(struct scene *s, uint64_t limit, uint64_t bytes[2])
+{
+	const struct vidmm_client_limits limits = {.memory_bytes = limit};
+	struct client_context c;
+	struct raw raw;
+
+	begin(s, &limits, 0);
+	raw_open(&raw, &s->served, "renders");
+	raw_context(&raw, raw_device(&raw), &c);
+	bytes[0] = memory_of(s);
+	client_stall(&c, 1);
+	D3DKMT_RENDER args = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c.c.hContext,
+			      .CommandLength = c.command_bytes};
+	NTSTATUS status = raw_call(&raw, "D3DKMTRender", &args);
+	bytes[1] = memory_of(s);
+	if (!NT_SUCCESS(status))
+		served_await(&s->served, "it has as much as it may");
+	raw_farewell(&raw);
+	end(s);
+	return status;
+}
+
+/* So is that of DMA buffers, with their lists, and of what a client's buffers are copied to. */
+static void buffers_are_charged(void **state)
+{
+	const uint64_t least = 256 * KIB; /* softgpu's DMA buffer */
+	struct scene s;
+	uint64_t bytes[2], again[2];
+
+	(void)state;
+	assert_int_equal(run_something(&s, 0, bytes), STATUS_SUCCESS);
+	assert_true(bytes[0] >= 2 * least && bytes[1] >= bytes[0] + least);
+	assert_int_equal(run_something(&s, bytes[1] - 1, again), STATUS_INSUFFICIENT_RESOURCES);
+	assert_true(again[0] == bytes[0] && again[1] == bytes[0]);
+	assert_int_equal(run_something(&s, bytes[1], again), STATUS_SUCCESS);
+}
+
+/* An event behind all that the context has queued. */
+static NTSTATUS queue_event(struct raw *raw, const struct client_context *c, int event)
+{
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+		.Flags.EnqueueCpuEvent = 1,
+		.CpuEventHandle = (HANDLE)(intptr_t)event};
+
+	return raw_call(raw, "D3DKMTSignalSynchronizationObject2", &signal);
+}
+
+/* Each event that waits keeps a descriptor of the client's in the host: there are as many as it may have handles. */
+static void events_have_a_limit(void **state)
+{
+	enum { LIMIT = 40 };
+	const struct vidmm_client_limits limits = {.handles = LIMIT};
+	struct client_context held, other;
+	struct scene s;
+	struct raw raw;
+	uint64_t told = 0;
+	NTSTATUS status;
+
+	(void)state;
+	begin(&s, &limits, 0);
+	const int event = eventfd(0, EFD_CLOEXEC);
+	raw_open(&raw, &s.served, "waits");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	raw_context(&raw, device, &held);
+	raw_context(&raw, device, &other);
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {.hDevice = device,
+						      .Info = {.Type = D3DDDI_FENCE}};
+	assert_int_equal(raw_call(&raw, "D3DKMTCreateSynchronizationObject2", &create),
+			 STATUS_SUCCESS);
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)held.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = {create.hSyncObject},
+		.Fence.FenceValue = 1};
+	assert_int_equal(raw_call(&raw, "D3DKMTWaitForSynchronizationObject2", &wait),
+			 STATUS_SUCCESS);
+	for (uint32_t i = 0; i < LIMIT; i++)
+		assert_int_equal(queue_event(&raw, &held, event), STATUS_SUCCESS);
+	assert_int_equal(queue_event(&raw, &held, event), STATUS_INSUFFICIENT_RESOURCES);
+	served_await(&s.served, "it has as much as it may");
+	/* What has ended does not count any more. */
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)other.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = {create.hSyncObject},
+		.Fence.FenceValue = 1};
+	assert_int_equal(raw_call(&raw, "D3DKMTSignalSynchronizationObject2", &signal),
+			 STATUS_SUCCESS);
+	while (told < LIMIT) {
+		eventfd_t times;
+
+		assert_int_equal(eventfd_read(event, &times), 0);
+		told += times;
+	}
+	/* The last is told before it is given back. */
+	while ((status = queue_event(&raw, &held, event)) == STATUS_INSUFFICIENT_RESOURCES)
+		sched_yield();
+	assert_int_equal(status, STATUS_SUCCESS);
+	close(event);
+	raw_farewell(&raw);
+	end(&s);
+}
+
 /* ---- the list ---- */
 
 static void the_list_of_clients_is_asked_for_over_the_socket(void **state)
@@ -650,6 +764,8 @@ int main(void)
 		cmocka_unit_test(clients_have_a_limit),
 		cmocka_unit_test(handles_have_a_limit),
 		cmocka_unit_test(memory_has_a_limit),
+		cmocka_unit_test(buffers_are_charged),
+		cmocka_unit_test(events_have_a_limit),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 

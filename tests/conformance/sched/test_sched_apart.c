@@ -43,6 +43,25 @@ static void lock_05_a_lock_of_who_is_gone_comes_back(void **state)
 	world_stop(&w);
 }
 
+/* it may be written to what others share; nothing says that the miniport can do without it. */
+static void q_140_what_who_is_gone_has_queued_is_finished(void **state)
+{
+	enum { COUNT = 6 }; /* more than the GPU has at once */
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = world_allocate(&w, 64 * KIB, WORLD_MEMORY);
+	for (uint32_t i = 0; i < COUNT; i++)
+		world_submit_write(&w.context, a, 4 * i, 0x1000 + i);
+	assert_true(world_render_submits(&w) < COUNT);
+	apart_abandon(w.device.process);
+	world_run(&w);
+	assert_int_equal(world_render_submits(&w), COUNT);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(world_word(&w, a, 4 * i), 0x1000 + i);
+	world_stop(&w);
+}
+
 /* What the miniport reads is not what the client can still write to. */
 static void dma_14_the_miniport_gets_a_copy(void **state)
 {
@@ -268,6 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(lock_05_a_lock_of_who_is_gone_comes_back),
+		ON_BOTH(q_140_what_who_is_gone_has_queued_is_finished),
 		ON_BOTH(dma_14_the_miniport_gets_a_copy),
 		ON_SIM(spl_13_a_place_that_is_still_read_is_not_given_back),
 		ON_BOTH(spl_13_of_a_place_the_part_of_others_is_waited_for),

@@ -7,10 +7,12 @@ arguments: step() in tests/fuzz/hostile.c."""
 import os
 import sys
 
-KINDS = {'connect': 0, 'hello': 1, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
+KINDS = {'connect': 0, 'hello': 1, 'words': 2, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
          'drain': 15}
 # What a client does well: hello, a device, one of D3DKMT's.
 OPEN = 'hello:15 deep:0'
+# The same, with lock words; `words`: how often, how (9: any way), 1: by a thread, meanwhile
+WORDS = 'hello:31 deep:0 deep:0 deep:1 deep:1#3 deep:1#6 deep:1#9 deep:1#11 deep:1 deep:3 deep:3#2 deep:3#3 deep:3#4 deep:3#6 deep:3#7'
 # `deep`: 0 context 1 allocation 17 shared 3 lock 5 unlock 6 render 8 fence 9 . 25 wait for ever 10 open a descriptor 11 open what is shared
 OPERATIONS = 95  # of src/wire/operations.tsv; which one it is goes round
 
@@ -41,6 +43,13 @@ ten-descriptors: {OPEN} lying:0:0:0:1:9:15
 too-many-handles: {OPEN} {"deep:1 " * 60}
 twelve-descriptors-for-a-stranger: lying:1:0:1:11
 unsealed-payload: {OPEN} lying:16:1:0:17:20 lying:17:1:17:20 lying:24:3:3:20
+words-are-anything: {WORDS} words:200:9 deep:3#2 deep:5#11 deep:3#3 deep:6 deep:3#4 drain
+words-are-holes: {WORDS} words:1:6 deep:3#2 deep:5#11 drain
+words-are-numbers: {WORDS} words:40:2 4*deep:5#11 4*deep:5#17 4*deep:3#3 deep:6#1 words:40:7 deep:5#18 deep:6#2 drain
+words-are-openings: {WORDS} words:60:3 deep:3#2 words:60:4 deep:3#3 words:3:5 deep:5#11
+words-meanwhile: {WORDS} words:0:0:1 8*deep:3#2 8*deep:5#11 4*deep:3#3 deep:6#1 deep:1#3 4*deep:3#7 8*deep:5#19 deep:6#2 8*deep:5#20 drain
+words-meanwhile-and-dies: {WORDS} words:0:0:1 4*deep:3#2 4*deep:5#11 close:0 hello@1:31 deep@1:0 deep@1:1 deep@1:3
+words-of-another: {WORDS} words:20:1 hello@1:31 deep@1:0 deep@1:0 deep@1:1 deep@1:3 words:200:9 deep@1:3 deep:5#11
 well-behaved: {OPEN} deep:0 deep:1 deep:1 deep:1 deep:3 deep:3 deep:3 deep:6 deep:5 deep:5 deep:8 deep:10 drain tell:1
 '''
 
