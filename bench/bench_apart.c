@@ -328,6 +328,18 @@ static void play(const char *path, const int *nt)
 	}
 }
 
+static void fence_run(void *state, uint64_t steps)
+{
+	struct fence_turns *t = state;
+
+	(void)vidmm_connection_enter(t->player.connection);
+	for (uint64_t i = 0; i < steps; i++) {
+		signal_fence(&t->player, 0, ++t->turn);
+		wait_for_fence(&t->player, 1, t->turn);
+	}
+	(void)vidmm_connection_enter(NULL);
+}
+
 static void *fence_setup(const struct bench_case *self)
 {
 	struct fence_turns *t = calloc(1, sizeof(*t));
@@ -347,19 +359,9 @@ static void *fence_setup(const struct bench_case *self)
 	close(nt[0]);
 	close(nt[1]);
 	(void)vidmm_connection_enter(NULL);
+	/* The first turn waits until the other program has come, and both are given the pages; how many make a round is not guessed from that. */
+	fence_run(t, 16);
 	return t;
-}
-
-static void fence_run(void *state, uint64_t steps)
-{
-	struct fence_turns *t = state;
-
-	(void)vidmm_connection_enter(t->player.connection);
-	for (uint64_t i = 0; i < steps; i++) {
-		signal_fence(&t->player, 0, ++t->turn);
-		wait_for_fence(&t->player, 1, t->turn);
-	}
-	(void)vidmm_connection_enter(NULL);
 }
 
 static void fence_teardown(void *state)
@@ -380,8 +382,8 @@ BENCH(.name = "apart.relay", .setup = relay_setup, .run = relay_run, .teardown =
 BENCH(.name = "apart.relay_2", .setup = relay_setup, .run = relay_run, .teardown = relay_teardown,
       .threads = 2, .parameter = 1, .peer = "apart.bare_2");
 BENCH(.name = "apart.fence", .setup = fence_setup, .run = fence_run, .teardown = fence_teardown,
-      .peer = "apart.bare");
+      .peer = "apart.bare", .ratio_max = 1.25);
 BENCH(.name = "apart.bare_2", .setup = bare_setup, .run = bare_run, .teardown = bare_teardown,
       .threads = 2, .parameter = 1);
 BENCH(.name = "apart.fence_2", .setup = fence_setup, .run = fence_run, .teardown = fence_teardown,
-      .threads = 2, .parameter = 1, .peer = "apart.bare_2");
+      .threads = 2, .parameter = 1, .peer = "apart.bare_2", .ratio_max = 1.25);

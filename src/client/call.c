@@ -243,6 +243,7 @@ vmm_status vmm_client_call(struct vidmm_connection *connection, uint32_t operati
 		forget_values(connection);
 		status = attempt(connection, channel, operation, device, argument, result);
 	}
+	vmm_client_forget_ended(connection, operation, argument);
 	keep_buffers(channel);
 	vmm_client_put_channel(connection, channel);
 	pthread_setcancelstate(cancel, &cancel);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/lock_word.h"
 #include "client/client.h"
 #include "packet/packet.h"
 #include "wire_table.h"
@@ -34,6 +35,7 @@ struct vmm_notice {
 };
 
 #define VMM_CLIENT_VALUES 1024u
+#define VMM_CLIENT_FENCES 256u
 
 struct vidmm_connection {
 	/* Constant. */
@@ -74,6 +76,14 @@ struct vidmm_connection {
 	/* Locks without a message; NULL: the host has given no such memory. The epoch is there before them. */
 	_Atomic(struct vmm_lock_words *) words;
 	const struct vmm_lock_epoch *epoch;
+
+	/* Fences in the program's own hands (fences.c). The lock guards what follows. */
+	pthread_mutex_t fence_lock;
+	pthread_cond_t fences_left;
+	struct vmm_client_fence *fences[VMM_CLIENT_FENCES];
+	uint32_t fence_users;   /* threads that look at one, or sleep */
+	uint64_t fences_forgot; /* counts */
+	_Atomic bool no_fences; /* the host gives none */
 
 	/* What objects take, as far as it was asked: the handle, and 1 more than enum vmm_wire_values. */
 	_Atomic uint64_t values[VMM_CLIENT_VALUES];
@@ -150,6 +160,29 @@ bool vmm_client_take_words(struct vidmm_connection *connection,
 			   const struct vmm_message_words *message, int fd);
 void vmm_client_say_executed(struct vidmm_connection *connection, uint64_t number);
 void vmm_client_forget_words(struct vidmm_connection *connection);
+
+/* An opening says something in its own epoch, and as long as there is a host. */
+static inline bool vmm_client_is_epoch(const struct vidmm_connection *connection, uint64_t epoch)
+{
+	const struct vmm_lock_epoch *host = connection->epoch;
+
+	return epoch == atomic_load_explicit(&host->epoch, memory_order_acquire) &&
+	       !(atomic_load_explicit(&host->keeper, memory_order_relaxed) & VMM_LOCK_HOST_GONE);
+}
+
+/* ---- fences.c ---- */
+/* False: the host is to be asked, and nothing has happened that it would not do. */
+bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+		       uint64_t value, int32_t *result);
+bool vmm_client_wait(struct vidmm_connection *connection, uint32_t device, uint32_t handle,
+		     uint64_t value, int32_t *result);
+/* Behind a call: what it has ended is asked for again. */
+void vmm_client_forget_ended(struct vidmm_connection *connection, uint32_t operation,
+			     const void *argument);
+/* The connection is lost, or ends: whoever sleeps comes out. */
+void vmm_client_wake_fences(struct vidmm_connection *connection);
+/* Then: nobody is there any more when it returns. */
+void vmm_client_finish_fences(struct vidmm_connection *connection);
 
 /* ---- notice.c ---- */
 void vmm_client_take_notice(struct vidmm_connection *connection,

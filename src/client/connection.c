@@ -98,6 +98,7 @@ void vmm_client_lose(struct vidmm_connection *connection)
 		shutdown(connection->view_socket, SHUT_RDWR);
 	if (connection->first)
 		shutdown(connection->first->fd, SHUT_RDWR);
+	vmm_client_wake_fences(connection);
 }
 
 static void destroy(struct vidmm_connection *connection)
@@ -119,7 +120,10 @@ static void destroy(struct vidmm_connection *connection)
 	vmm_packet_finish(&connection->view_packet);
 	vmm_client_forget_notices(connection);
 	vmm_client_window_release(connection);
+	vmm_client_finish_fences(connection);
 	vmm_client_forget_words(connection);
+	pthread_mutex_destroy(&connection->fence_lock);
+	pthread_cond_destroy(&connection->fences_left);
 	pthread_mutex_destroy(&connection->pool_lock);
 	pthread_mutex_destroy(&connection->view_lock);
 	pthread_mutex_destroy(&connection->notice_lock);
@@ -221,6 +225,8 @@ static struct vidmm_connection *create(const struct vmm_client_options *options)
 	pthread_mutex_init(&connection->view_lock, NULL);
 	pthread_mutex_init(&connection->notice_lock, NULL);
 	pthread_cond_init(&connection->notice_done, NULL);
+	pthread_mutex_init(&connection->fence_lock, NULL);
+	pthread_cond_init(&connection->fences_left, NULL);
 	vmm_list_init(&connection->notices);
 	vmm_list_init(&connection->registrations);
 	connection->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);

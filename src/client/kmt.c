@@ -106,6 +106,34 @@ static NTSTATUS unlock2(struct vidmm_connection *connection, D3DKMT_UNLOCK2 *arg
 	return call(connection, VMM_WIRE_D3DKMTUnlock2, args);
 }
 
+/* ---- fences: likewise ---- */
+
+static NTSTATUS signal_fence(struct vidmm_connection *connection,
+			     D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	int32_t result;
+
+	if (args && args->ObjectCount == 1 && !args->Flags.Value && args->ObjectHandleArray &&
+	    args->FenceValueArray &&
+	    vmm_client_signal(connection, args->hDevice, *args->ObjectHandleArray,
+			      *args->FenceValueArray, &result))
+		return result;
+	return call(connection, VMM_WIRE_D3DKMTSignalSynchronizationObjectFromCpu, args);
+}
+
+static NTSTATUS wait_for_fence(struct vidmm_connection *connection,
+			       D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU *args)
+{
+	int32_t result;
+
+	if (args && args->ObjectCount == 1 && !args->Flags.Value && !args->hAsyncEvent &&
+	    args->ObjectHandleArray && args->FenceValueArray &&
+	    vmm_client_wait(connection, args->hDevice, *args->ObjectHandleArray,
+			    *args->FenceValueArray, &result))
+		return result;
+	return call(connection, VMM_WIRE_D3DKMTWaitForSynchronizationObjectFromCpu, args);
+}
+
 vmm_status vmm_client_d3dkmt(struct vidmm_connection *connection, uint32_t operation,
 			     void *argument)
 {
@@ -118,6 +146,10 @@ vmm_status vmm_client_d3dkmt(struct vidmm_connection *connection, uint32_t opera
 		return lock2(connection, argument);
 	case VMM_WIRE_D3DKMTUnlock2:
 		return unlock2(connection, argument);
+	case VMM_WIRE_D3DKMTSignalSynchronizationObjectFromCpu:
+		return signal_fence(connection, argument);
+	case VMM_WIRE_D3DKMTWaitForSynchronizationObjectFromCpu:
+		return wait_for_fence(connection, argument);
 	case VMM_WIRE_D3DKMTRegisterTrimNotification:
 		return register_trim(connection, operation, argument);
 	case VMM_WIRE_D3DKMTUnregisterTrimNotification:

@@ -8,23 +8,11 @@
 
 #include <sys/mman.h>
 
-#include "base/lock_word.h"
-
 static struct vmm_lock_words *words_of(struct vidmm_connection *connection)
 {
 	return vmm_client_lost(connection)
 		       ? NULL /* and in a child of fork() they are the parent's */
 		       : atomic_load_explicit(&connection->words, memory_order_acquire);
-}
-
-/* An opening says something in its own epoch, and as long as there is a host. */
-static bool is_valid(const struct vidmm_connection *connection, const struct vmm_lock_word *place)
-{
-	const struct vmm_lock_epoch *host = connection->epoch;
-
-	return atomic_load_explicit(&place->epoch, memory_order_relaxed) ==
-		       atomic_load_explicit(&host->epoch, memory_order_acquire) &&
-	       !(atomic_load_explicit(&host->keeper, memory_order_relaxed) & VMM_LOCK_HOST_GONE);
 }
 
 /* Does the word, as it is open now, say that this lock has nothing to do but to count? */
@@ -34,7 +22,8 @@ static bool may_lock(struct vidmm_connection *connection, const struct vmm_lock_
 	bool wddm2 = atomic_load_explicit(&place->wddm2, memory_order_relaxed);
 
 	return atomic_load_explicit(&place->device, memory_order_relaxed) == lock->device &&
-	       is_valid(connection, place) &&
+	       vmm_client_is_epoch(connection,
+				   atomic_load_explicit(&place->epoch, memory_order_relaxed)) &&
 	       atomic_load_explicit(&place->views, memory_order_relaxed) <=
 		       atomic_load_explicit(&connection->views, memory_order_acquire) &&
 	       (lock->lock2 ? wddm2 && !lock->flags
@@ -74,7 +63,8 @@ bool vmm_client_unlock(struct vidmm_connection *connection, uint32_t device, uin
 	uint64_t word = atomic_load_explicit(&place->word, memory_order_acquire);
 	while (vmm_lock_word_is_open_for(word, handle) && (word & VMM_LOCK_WORD_LOCKS_MAX)) {
 		if (atomic_load_explicit(&place->device, memory_order_relaxed) != device ||
-		    !is_valid(connection, place))
+		    !vmm_client_is_epoch(connection,
+					 atomic_load_explicit(&place->epoch, memory_order_relaxed)))
 			return false;
 		if (atomic_compare_exchange_weak_explicit(&place->word, &word, word - 1,
 							  memory_order_acq_rel,

@@ -6,6 +6,45 @@
 
 _Static_assert(VMM_LOCK_HOST_GONE == VMM_OS_KEEPER_GONE, "one mark");
 
+/* The keeper's thread: whoever goes on to the next epoch may hold any lock. */
+static void wake_sleepers(void *context)
+{
+	struct vmm_world *world = context;
+	struct vmm_list *link;
+
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_list_for_each (link, &world->epoch_sleepers) {
+		const struct vmm_epoch_sleepers *sleepers =
+			vmm_container_of(link, struct vmm_epoch_sleepers, link);
+
+		atomic_fetch_add(sleepers->turns, 1);
+		vmm_os_wake_elsewhere(sleepers->turns);
+	}
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
+
+void vmm_world_tell_sleepers(struct vmm_world *world)
+{
+	vmm_os_keeper_tell(world->keeper);
+}
+
+void vmm_world_add_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers)
+{
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_assert(world->keeper);
+	vmm_list_push_back(&world->epoch_sleepers, &sleepers->link);
+	atomic_fetch_add(&world->epoch_sleeper_count, 1);
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
+
+void vmm_world_remove_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers)
+{
+	vmm_os_mutex_lock(&world->shared_lock);
+	vmm_list_remove(&sleepers->link);
+	atomic_fetch_sub(&world->epoch_sleeper_count, 1);
+	vmm_os_mutex_unlock(&world->shared_lock);
+}
+
 static vmm_status make_page(struct vmm_world *world)
 {
 	struct vmm_os_keeper *keeper;
@@ -16,7 +55,7 @@ static vmm_status make_page(struct vmm_world *world)
 		return status;
 	vmm_os_memory_set_whole(&page);
 	struct vmm_lock_epoch *shared = (void *)page.base;
-	status = vmm_os_keeper_start(world->os, &shared->keeper, &keeper);
+	status = vmm_os_keeper_start(world->os, &shared->keeper, wake_sleepers, world, &keeper);
 	if (!vmm_ok(status)) {
 		vmm_os_memory_destroy(&page);
 		return status;
@@ -48,12 +87,14 @@ vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd)
 void vmm_world_epoch_init(struct vmm_world *world)
 {
 	atomic_store(&world->own_epoch, 0);
+	vmm_list_init(&world->epoch_sleepers);
 	atomic_store(&world->epoch, &world->own_epoch);
 }
 
 void vmm_world_epoch_finish(struct vmm_world *world)
 {
 	atomic_store(&world->epoch, &world->own_epoch);
+	atomic_store(&world->epoch_sleeper_count, 0); /* of a world that was abandoned */
 	if (!world->epoch_page.base)
 		return;
 	vmm_os_keeper_stop(world->keeper);

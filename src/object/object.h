@@ -73,7 +73,9 @@ struct vmm_world {
 	_Atomic(_Atomic uint64_t *) epoch;
 	_Atomic uint64_t own_epoch;
 	struct vmm_os_memory epoch_page; /* a struct vmm_lock_epoch; then there is a keeper */
-	struct vmm_os_keeper *keeper;
+	struct vmm_os_keeper *keeper;    /* constant as long as anybody sleeps elsewhere */
+	struct vmm_list epoch_sleepers;  /* shared lock */
+	_Atomic uint32_t epoch_sleeper_count;
 };
 
 /* ---- epoch.c: what clients in other address spaces may do without asking (docs/adr/0002-locks-without-a-message.md) ---- */
@@ -81,6 +83,14 @@ void vmm_world_epoch_init(struct vmm_world *world);
 void vmm_world_epoch_finish(struct vmm_world *world);
 /* A descriptor of the page, a struct vmm_lock_epoch, to be read alone; the caller's. Linux. */
 vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd) VMM_MUST_CHECK;
+/* A word on which clients sleep who are to look at the epoch when it has changed. It must have been shared. */
+struct vmm_epoch_sleepers {
+	struct vmm_list link;
+	_Atomic uint32_t *turns; /* raised before they are woken */
+};
+void vmm_world_add_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers);
+void vmm_world_remove_sleepers(struct vmm_world *world, struct vmm_epoch_sleepers *sleepers);
+void vmm_world_tell_sleepers(struct vmm_world *world);
 static inline uint64_t vmm_world_epoch(struct vmm_world *world)
 {
 	return atomic_load(atomic_load(&world->epoch));
@@ -92,6 +102,8 @@ static inline uint64_t vmm_world_epoch(struct vmm_world *world)
 static inline void vmm_world_next_epoch(struct vmm_world *world)
 {
 	atomic_fetch_add(atomic_load_explicit(&world->epoch, memory_order_acquire), 1);
+	if (vmm_unlikely(atomic_load(&world->epoch_sleeper_count)))
+		vmm_world_tell_sleepers(world);
 }
 
 /* So far ahead of the oldest packet that is not complete, others' completion is noted; further on one has to look. */

@@ -119,13 +119,18 @@ struct vmm_os_thread *vmm_os_thread_self(struct vmm_os *os);
 const char *vmm_os_thread_name(const struct vmm_os_thread *thread);
 /*
  * Linux: the word is not 0, and has VMM_OS_KEEPER_GONE set as soon as this process is no more, however it ended, or the keeper was stopped. It
- * may lie in memory that other processes see: nobody hears of the end before. A thread that waits is all it takes.
+ * may lie in memory that other processes see: nobody hears of the end before. A thread that waits is all it takes; on the side it
+ * calls `told`, with no lock held, at least once after each vmm_os_keeper_tell, which waits for nothing.
  */
 #define VMM_OS_KEEPER_GONE 0x40000000u
 struct vmm_os_keeper;
 vmm_status vmm_os_keeper_start(struct vmm_os *os, _Atomic uint32_t *word,
+			       void (*told)(void *context), void *context,
 			       struct vmm_os_keeper **keeper) VMM_MUST_CHECK;
+void vmm_os_keeper_tell(struct vmm_os_keeper *keeper);
 void vmm_os_keeper_stop(struct vmm_os_keeper *keeper);
+/* Linux: who sleeps on the word by a futex, in whatever process maps its memory. */
+void vmm_os_wake_elsewhere(_Atomic uint32_t *word);
 /*
  * Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of
  * `object`.
@@ -347,6 +352,14 @@ vmm_status vmm_os_view_map_read_only(struct vmm_os_view *view,
  * that is to be read alone.
  */
 vmm_status vmm_os_memory_read_only(const struct vmm_os_memory *memory, int *fd) VMM_MUST_CHECK;
+/*
+ * From now on whoever gets a view of the whole object to read is somebody who may also write to it, as long as that is not withdrawn: he may
+ * have a descriptor for it. Those who have one then keep what they have mapped, and nobody else gets one.
+ */
+void vmm_os_memory_offer(const struct vmm_os_memory *memory);
+void vmm_os_memory_withdraw(const struct vmm_os_memory *memory);
+/* VMM_NOT_SUPPORTED: it is not offered. The caller's. */
+vmm_status vmm_os_memory_writable(const struct vmm_os_memory *memory, int *fd) VMM_MUST_CHECK;
 void vmm_os_view_unmap(struct vmm_os_view *view); /* back to reserved, inaccessible */
 void vmm_os_view_release(struct vmm_os_view *view);
 /*

@@ -15,7 +15,9 @@ struct vmm_os_keeper {
 	struct vmm_os *os;
 	struct vmm_os_thread *thread;
 	_Atomic uint32_t *word;
-	_Atomic uint32_t started, stop;
+	_Atomic uint32_t started, stop, turn; /* turn: raised by both of its callers */
+	void (*told)(void *context);
+	void *context;
 	struct robust_list_head head;
 	struct robust_list entry;
 };
@@ -34,14 +36,20 @@ static void keep(void *argument)
 	atomic_store(keeper->word, (uint32_t)syscall(SYS_gettid));
 	atomic_store(&keeper->started, 1);
 	vmm_os_wake(keeper->os, &keeper->started, UINT32_MAX);
-	while (!atomic_load(&keeper->stop))
-		(void)!vmm_os_wait(keeper->os, &keeper->stop, 0, VMM_OS_FOREVER,
-				   "end of the process", 0);
+	while (!atomic_load(&keeper->stop)) {
+		uint32_t turn = atomic_load(&keeper->turn);
+
+		keeper->told(keeper->context);
+		if (!atomic_load(&keeper->stop))
+			(void)!vmm_os_wait(keeper->os, &keeper->turn, turn, VMM_OS_FOREVER,
+					   "end of the process", 0);
+	}
 	atomic_store(keeper->word, VMM_OS_KEEPER_GONE);
 	vmm_assert(syscall(SYS_set_robust_list, before, length) == 0);
 }
 
 vmm_status vmm_os_keeper_start(struct vmm_os *os, _Atomic uint32_t *word,
+			       void (*told)(void *context), void *context,
 			       struct vmm_os_keeper **result)
 {
 	struct vmm_os_keeper *keeper = vmm_calloc(1, sizeof(*keeper));
@@ -51,6 +59,8 @@ vmm_status vmm_os_keeper_start(struct vmm_os *os, _Atomic uint32_t *word,
 		return VMM_NO_MEMORY;
 	keeper->os = os;
 	keeper->word = word;
+	keeper->told = told;
+	keeper->context = context;
 	vmm_status status = vmm_os_thread_create(os, "keeper", keep, keeper, &keeper->thread);
 	if (!vmm_ok(status)) {
 		vmm_free(keeper);
@@ -62,10 +72,16 @@ vmm_status vmm_os_keeper_start(struct vmm_os *os, _Atomic uint32_t *word,
 	return VMM_OK;
 }
 
+void vmm_os_keeper_tell(struct vmm_os_keeper *keeper)
+{
+	atomic_fetch_add(&keeper->turn, 1);
+	vmm_os_wake(keeper->os, &keeper->turn, UINT32_MAX);
+}
+
 void vmm_os_keeper_stop(struct vmm_os_keeper *keeper)
 {
 	atomic_store(&keeper->stop, 1);
-	vmm_os_wake(keeper->os, &keeper->stop, UINT32_MAX);
+	vmm_os_keeper_tell(keeper);
 	vmm_os_thread_join(keeper->thread);
 	vmm_free(keeper);
 }

@@ -159,3 +159,8 @@ void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word, uint32_t
 	pthread_mutex_unlock(&bucket->lock);
 	wake_all(woken, set);
 }
+
+void vmm_os_wake_elsewhere(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}

@@ -131,24 +131,59 @@ vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 	return status;
 }
 
-vmm_status vmm_os_memory_read_only(const struct vmm_os_memory *memory, int *result)
+static vmm_status open_again(const struct vmm_os_memory *memory, int how, int *result)
 {
 	char name[32];
 
 	vmm_assert(memory->record->whole && !memory->record->foreign);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory->fd);
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return VMM_NO_MEMORY;
-	/* Our own mapping is older. */
-	if (!(fcntl(memory->fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) &&
-	    (fcntl(memory->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) ||
-	     !vmm_os_seal_size(memory->fd))) {
+	*result = open(name, how | O_CLOEXEC);
+	return *result < 0 ? VMM_NO_MEMORY : VMM_OK;
+}
+
+/* Our own mapping is older. */
+static bool seal(const struct vmm_os_memory *memory)
+{
+	const int size = F_SEAL_SHRINK | F_SEAL_GROW;
+
+	if (atomic_load(&memory->record->offered))
+		return fcntl(memory->fd, F_ADD_SEALS, size) == 0;
+	return (fcntl(memory->fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE) ||
+	       (fcntl(memory->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0 &&
+		vmm_os_seal_size(memory->fd));
+}
+
+vmm_status vmm_os_memory_read_only(const struct vmm_os_memory *memory, int *result)
+{
+	int fd;
+	vmm_status status = open_again(memory, O_RDONLY, &fd);
+
+	if (!vmm_ok(status))
+		return status;
+	if (!seal(memory)) {
 		close(fd);
 		return VMM_NOT_SUPPORTED;
 	}
 	*result = fd;
 	return VMM_OK;
+}
+
+void vmm_os_memory_offer(const struct vmm_os_memory *memory)
+{
+	atomic_store(&memory->record->offered, true);
+}
+
+void vmm_os_memory_withdraw(const struct vmm_os_memory *memory)
+{
+	atomic_store(&memory->record->offered, false);
+}
+
+vmm_status vmm_os_memory_writable(const struct vmm_os_memory *memory, int *result)
+{
+	/* The size before anybody has it, or an access of ours could fault. */
+	if (!atomic_load(&memory->record->offered) || !seal(memory))
+		return VMM_NOT_SUPPORTED;
+	return open_again(memory, O_RDWR, result);
 }
 
 static vmm_status map_read_only_for_viewer(const struct vmm_os_view *view,

@@ -109,3 +109,31 @@ int32_t vmm_serve_sync_values(struct vmm_session *session, struct vmm_wire_sync_
 		(uint32_t)vmm_sync_values_of(vidmm_core_process(session->process), args->handle);
 	return VMM_OK;
 }
+
+int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_words *args)
+{
+	struct vmm_sync_words words;
+
+	args->page = NULL;
+	args->epoch = 0;
+	args->adapter = 0;
+	args->words = VMM_WIRE_WORDS_NEVER;
+	/* Without the epoch in view a client may do nothing unasked. */
+	if (!vmm_views_share_words(&session->views))
+		return VMM_OK;
+	args->words = VMM_WIRE_WORDS_NOT_NOW;
+	if (vmm_sync_give_words(vidmm_core_process(session->process), args->device, args->handle,
+				&words)) {
+		args->words = VMM_WIRE_WORDS_GIVEN;
+		args->page = (void *)(intptr_t)words.fd;
+	}
+	args->epoch = words.epoch;
+	args->adapter = words.adapter;
+	return VMM_OK;
+}
+
+int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_sync_told *args)
+{
+	vmm_sync_told(vidmm_core_process(session->process), args->handle);
+	return VMM_OK;
+}

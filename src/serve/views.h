@@ -69,6 +69,8 @@ void vmm_views_end(struct vmm_views *views, const char *why);
 /* A message WORDS, with the lock. */
 void vmm_views_send_words_locked(struct vmm_views *views, uint32_t what, uint32_t length, int fd);
 /* ---- words.c: operations of a viewer ---- */
+/* Has the client the epoch in view, or will it before it hears of anything else? */
+bool vmm_views_share_words(struct vmm_views *views);
 struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t handle);
 void vmm_views_give_word_back(struct vmm_os_viewer *viewer, struct vmm_lock_word *word);
 void vmm_views_finish_words(struct vmm_views *views);

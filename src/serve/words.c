@@ -54,6 +54,16 @@ static void share_words_locked(struct vmm_views *views)
 	views->config.epoch = -1; /* there is no second try */
 }
 
+bool vmm_views_share_words(struct vmm_views *views)
+{
+	vmm_os_mutex_lock(&views->lock);
+	if (!views->words && views->config.epoch >= 0)
+		share_words_locked(views);
+	bool shared = views->words;
+	vmm_os_mutex_unlock(&views->lock);
+	return shared;
+}
+
 struct vmm_lock_word *vmm_views_take_word(struct vmm_os_viewer *viewer, uint32_t handle)
 {
 	struct vmm_views *views = of(viewer);

@@ -30,6 +30,7 @@ void vmm_sync_lose_device(struct vmm_device *device)
 			if (!all || !is_poisoned(sync))
 				continue;
 			vmm_sync_raise_to_maximum_locked(sync->object);
+			vmm_sync_tell_clients(sync->object);
 			all = vmm_sync_deliver_locked(sync->object, &batch);
 		}
 		vmm_os_mutex_unlock(&world->sync_lock);

@@ -118,6 +118,7 @@ void vmm_sync_put(struct vmm_sync_object *object)
 	vmm_assert(!object->heap && vmm_list_empty(&object->queue));
 	if (object->type == VMM_SYNC_PERIODIC_MONITORED_FENCE)
 		vmm_sync_end_periodic(object);
+	vmm_sync_end_words(object);
 	vmm_sync_slot_give(object->world, &object->slot);
 	if (object->event >= 0)
 		vmm_os_event_close(object->event);
@@ -203,6 +204,7 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 	}
 	object->event = event;
 	set_state(object, request);
+	vmm_sync_offer(object);
 	return object;
 }
 
@@ -210,6 +212,8 @@ static struct vmm_sync_object *make_object(struct vmm_device *device,
 static vmm_status map_own(struct vmm_sync *sync)
 {
 	struct vmm_sync_object *object = sync->object;
+
+	vmm_sync_withdraw(sync);
 	vmm_status status = vmm_os_view_reserve_for(object->world->os, sync->process->viewer,
 						    VMM_PAGE_SIZE, &sync->view);
 
@@ -230,7 +234,7 @@ static bool is_devices(const struct vmm_sync_object *object)
 /* MFN-04, SFL-20, SFL-22, SHR-16: of a private fence the page has one, of others each opening. */
 static vmm_status give_gpu_address(struct vmm_sync *sync)
 {
-	const struct vmm_sync_object *object = sync->object;
+	struct vmm_sync_object *object = sync->object;
 	vmm_status status = VMM_OK;
 
 	if (!object->slot.page || !sync->device ||
@@ -238,9 +242,11 @@ static vmm_status give_gpu_address(struct vmm_sync *sync)
 		return VMM_OK;
 	if (!(object->flags & VMM_SYNC_SHARED))
 		sync->gpu_address = object->slot.page->gpu_address;
-	else
+	else {
+		vmm_sync_shut_words(object);
 		status = vmm_sync_page_show(sync->device, object->slot.page, VMM_PAGE_SIZE,
 					    &sync->gpu_address);
+	}
 	if (vmm_ok(status))
 		sync->gpu_address += object->slot.offset;
 	return status;
@@ -429,6 +435,7 @@ void vmm_sync_end(struct vmm_sync *sync)
 		vmm_os_mutex_unlock(lock);
 		vmm_sync_batch_flush(&batch);
 	} while (!all);
+	vmm_sync_end_opening_words(sync, unwait);
 	if (object->flags & VMM_SYNC_NT_SECURITY)
 		vmm_nt_collect(object->world);
 	vmm_os_view_release(&sync->view);

@@ -112,6 +112,19 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 /* What the union of a call with that first object is (SYN-30, SYN-32). No live object: VMM_SYNC_VALUES_NONE. */
 enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };
 enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle);
+/*
+ * words.c: may the client signal and wait for the device's opening in the fence's own page (base/fence_word.h)? epoch: for how long the answer,
+ * whatever it is, holds. True: fd is a descriptor of the page that can be written to, and the caller's.
+ */
+struct vmm_sync_words {
+	uint64_t epoch;
+	uint32_t adapter; /* luid of the device's */
+	int fd;
+};
+bool vmm_sync_give_words(struct vmm_process *process, uint32_t device, uint32_t handle,
+			 struct vmm_sync_words *words);
+/* A client has raised the value of an opening of its in the page, and the host has waits. */
+void vmm_sync_told(struct vmm_process *process, uint32_t handle);
 /* Does the union of the call, whose handles and count are known, point to a value for each object? */
 bool vmm_sync_union_is_array(struct vmm_process *process,
 			     const struct vmm_sync_packet_request *request);

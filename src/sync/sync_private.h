@@ -2,6 +2,7 @@
 #ifndef VMM_SYNC_SYNC_PRIVATE_H
 #define VMM_SYNC_SYNC_PRIVATE_H
 
+#include "base/fence_word.h"
 #include "sync/packet.h"
 #include "sync/sync.h"
 
@@ -48,13 +49,18 @@ struct vmm_sync_object {
 	/* Fences. The word is what clients read. */
 	struct vmm_sync_slot slot;
 	_Atomic uint64_t *word;
-	bool narrow;              /* of 32 bits (MFN-06): the lower half of the word */
-	_Atomic uint64_t last;    /* narrow: what was stored, in 64 bits */
-	_Atomic uint64_t step;    /* otherwise: by how much a signal raised it; a guess, never 0 */
-	_Atomic bool at_maximum;  /* narrow: it is larger than all (TDRS-02) */
-	_Atomic uint32_t waiters; /* nodes in the heap, and who is about to be one */
+	bool narrow;             /* of 32 bits (MFN-06): the lower half of the word */
+	_Atomic uint64_t last;   /* narrow: what was stored, in 64 bits */
+	_Atomic uint64_t step;   /* otherwise: by how much a signal raised it; a guess, never 0 */
+	_Atomic bool at_maximum; /* narrow: it is larger than all (TDRS-02) */
+	_Atomic uint32_t
+		waiters; /* nodes in the heap, and who is about to be one; and 1 for clients that have the page */
 	struct vmm_sync_node *heap; /* guarded by the sync lock */
 	struct vmm_list awaited;    /* in world->sync_awaited while there are any; likewise */
+	/* words.c: the page, when clients signal and wait in it (docs/adr/0003-fences-without-a-message.md). Set once, by the sync lock. */
+	_Atomic(struct vmm_fence_page *) page;
+	struct vmm_epoch_sleepers sleepers;
+	bool seen_by_gpu; /* some GPU stores to it, and tells nobody; sync lock */
 	/* All other types: vmm_sync_node.link of who waits, oldest first; in the list of its owner (type.h). Sync lock. */
 	struct vmm_list queue, held;
 	_Atomic uint64_t value; /* the word of a fence that has no page (FEN-04) */
@@ -175,6 +181,29 @@ static inline bool vmm_sync_raise(struct vmm_sync_object *object, uint64_t value
 void vmm_sync_raise_by_locked(struct vmm_sync_object *object, uint32_t count);
 /* TDRS-01, TDRS-02 */
 void vmm_sync_raise_to_maximum_locked(struct vmm_sync_object *object);
+
+/* ---- fences in the hands of clients (words.c) ---- */
+
+/* An object that nobody knows yet: may clients have its page? */
+void vmm_sync_offer(const struct vmm_sync_object *object);
+/* An opening that nobody knows yet, before its client has a view: whoever may not signal must not be able to. */
+void vmm_sync_withdraw(const struct vmm_sync *sync);
+/* Wakes clients that sleep, to look again. Any lock. */
+void vmm_sync_tell_clients(struct vmm_sync_object *object);
+/* From now on clients signal it and wait for it by messages. */
+void vmm_sync_shut_words(struct vmm_sync_object *object);
+/* The end of an opening: ends waits, and does what a client that is no more has left undone. */
+void vmm_sync_end_opening_words(const struct vmm_sync *sync, bool unwait);
+void vmm_sync_end_words(struct vmm_sync_object *object);
+/* One wait in the host more, or less. Sync lock held. */
+static inline void vmm_sync_count_waiter(struct vmm_sync_object *object, uint32_t more)
+{
+	struct vmm_fence_page *page = atomic_load_explicit(&object->page, memory_order_relaxed);
+
+	atomic_fetch_add(&object->waiters, more);
+	if (vmm_unlikely(page != NULL))
+		atomic_fetch_add(&page->awaited, more);
+}
 
 /* ---- what takes no lock (quick.c) ---- */
 

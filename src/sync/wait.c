@@ -45,9 +45,9 @@ static void begin_node(struct vmm_sync_node *node)
 	struct vmm_sync_object *object = node->object;
 
 	count_awaited(object->world, 1);
-	atomic_fetch_add(&object->waiters, 1);
+	vmm_sync_count_waiter(object, 1);
 	if (vmm_sync_reached(object, node->value)) {
-		atomic_fetch_sub(&object->waiters, 1);
+		vmm_sync_count_waiter(object, UINT32_MAX);
 		count_awaited(object->world, UINT32_MAX);
 	} else {
 		stand_in(node);
@@ -59,7 +59,7 @@ static void take_out(struct vmm_sync_node *node)
 	struct vmm_sync_object *object = node->object;
 
 	vmm_sync_heap_remove(&object->heap, node);
-	atomic_fetch_sub(&object->waiters, 1);
+	vmm_sync_count_waiter(object, UINT32_MAX);
 	count_awaited(object->world, UINT32_MAX);
 	node->wait->missing--;
 	note_awaited(object);
@@ -164,9 +164,8 @@ bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_bat
 {
 	if (!object->heap)
 		return deliver_queue(object, batch);
-	uint64_t value = vmm_sync_value(object);
-
-	while (object->heap && object->heap->value <= value) {
+	/* Looked at each time: a wait for many of which another was rewound stands in again, and may be for a value that has gone. */
+	while (object->heap && vmm_sync_reached(object, object->heap->value)) {
 		struct vmm_sync_node *node = object->heap;
 
 		if (batch->count == VMM_SYNC_BATCH)
@@ -183,6 +182,7 @@ void vmm_sync_deliver(struct vmm_sync_object *object)
 	struct vmm_sync_batch batch;
 	bool all;
 
+	vmm_sync_tell_clients(object);
 	vmm_sync_batch_init(&batch, object->world->os);
 	do {
 		vmm_os_mutex_lock(&object->world->sync_lock);

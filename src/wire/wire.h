@@ -62,6 +62,17 @@ struct vmm_wire_sync_values {
 	uint32_t handle;
 	uint32_t values; /* out: enum vmm_wire_values; none also for what is no object */
 };
+enum vmm_wire_words { VMM_WIRE_WORDS_NEVER, VMM_WIRE_WORDS_NOT_NOW, VMM_WIRE_WORDS_GIVEN };
+struct vmm_wire_sync_words {
+	uint32_t device, handle;
+	uint64_t epoch;   /* out: as long as it is the host's, the answer holds */
+	void *page;       /* out: GIVEN: a descriptor of the fence's page (base/fence_word.h) */
+	uint32_t words;   /* out: enum vmm_wire_words */
+	uint32_t adapter; /* out: luid of the device's */
+};
+struct vmm_wire_sync_told {
+	uint32_t handle; /* its value was raised in the page, and the host waits for it */
+};
 
 struct vmm_wire_record;
 struct vmm_wire_operation {

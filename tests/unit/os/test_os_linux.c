@@ -321,15 +321,24 @@ static void settling_gives_up_on_a_thread_that_runs_and_runs(void **state)
 	vmm_os_thread_join(thread);
 }
 
+static void count_told(void *context)
+{
+	atomic_fetch_add((_Atomic uint32_t *)context, 1);
+}
+
 /* That it is marked when the process is killed: tests/apart, a lock behind the host's death. */
 static void a_keeper_marks_its_word_when_it_stops(void **state)
 {
-	_Atomic uint32_t word = 0;
+	_Atomic uint32_t word = 0, told = 0;
 	struct vmm_os_keeper *keeper;
 
-	assert_int_equal(vmm_os_keeper_start(*state, &word, &keeper), VMM_OK);
+	assert_int_equal(vmm_os_keeper_start(*state, &word, count_told, &told, &keeper), VMM_OK);
 	assert_true(atomic_load(&word) && !(atomic_load(&word) & VMM_OS_KEEPER_GONE));
 	vmm_os_settle(*state); /* it only waits */
+	uint32_t before = atomic_load(&told);
+	vmm_os_keeper_tell(keeper);
+	vmm_os_settle(*state);
+	assert_true(atomic_load(&told) > before);
 	vmm_os_keeper_stop(keeper);
 	assert_true(atomic_load(&word) & VMM_OS_KEEPER_GONE);
 }
