@@ -58,7 +58,7 @@ static vmm_status await_readers(struct vmm_memory *memory, const struct vmm_segm
 	bool stays;
 
 	for (; offset < end; offset += length) {
-		length = vmm_os_private_run(segment->cpu_memory, segment->cpu_offset + offset,
+		length = vmm_os_private_run(segment->bar, segment->cpu_offset + offset,
 					    end - offset, owner, &stays);
 		if (!stays)
 			last = vmm_max_u64(last, last_left(segment, offset, length));
