@@ -50,18 +50,6 @@ static void take_back(struct vmm_gate *gate)
 	gate->instance->gated = gate->open = gate->apart = false;
 }
 
-/* Q-110 for the last three. Looked at after the epoch: who changes any of it goes on to the next one behind that. */
-static bool may_lock_unseen(const struct vmm_device *device)
-{
-	const struct vmm_adapter *adapter = device->adapter;
-
-	return !atomic_load(&adapter->closed) && !atomic_load(&adapter->recovering) &&
-	       vmm_ok(vmm_device_answer(device)) && vmm_live_is_open(device->live) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_LOCK) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_UNLOCK) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_DOOR);
-}
-
 static struct vmm_lock_word *take_word(const struct vmm_ref *ref)
 {
 	struct vmm_os_viewer *viewer = ref->device->process->viewer;
@@ -295,7 +283,7 @@ static void open_apart(struct vmm_gate *gate, uint32_t locks)
 	struct vmm_os_viewer *viewer = device->process->viewer;
 	uint64_t epoch = vmm_world_epoch(device->process->world);
 
-	if (!may_lock_unseen(device))
+	if (!vmm_device_may_go_unseen(device, VIDMM_EVENT_LOCK, VIDMM_EVENT_UNLOCK))
 		return;
 	atomic_store_explicit(&word->epoch, epoch, memory_order_relaxed);
 	atomic_store_explicit(&word->address, (uint64_t)(uintptr_t)instance->view.address,

@@ -84,6 +84,17 @@ vmm_status vmm_world_share_epoch(struct vmm_world *world, int *fd)
 	return vmm_ok(status) ? vmm_os_memory_read_only(&world->epoch_page, fd) : status;
 }
 
+bool vmm_device_may_go_unseen(const struct vmm_device *device, uint32_t event, uint32_t other)
+{
+	const struct vmm_adapter *adapter = device->adapter;
+
+	return !atomic_load(&adapter->closed) && !atomic_load(&adapter->recovering) &&
+	       vmm_ok(vmm_device_answer(device)) && vmm_live_is_open(device->live) &&
+	       !vmm_observe_stamps(adapter->observe, event) &&
+	       !vmm_observe_stamps(adapter->observe, other) &&
+	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_DOOR);
+}
+
 void vmm_world_epoch_init(struct vmm_world *world)
 {
 	atomic_store(&world->own_epoch, 0);

@@ -817,6 +817,12 @@ static inline bool vmm_allocation_is_shown(const struct vmm_allocation *allocati
 	return vmm_unlikely(atomic_load_explicit(&allocation->shown, memory_order_relaxed) != 0);
 }
 
+/*
+ * May a client do by itself what comes to these two events or to a door call (epoch.c)? Not while somebody listens (Q-110, Q-130). Looked
+ * at after the epoch: who changes any of it goes on to the next one behind that.
+ */
+bool vmm_device_may_go_unseen(const struct vmm_device *device, uint32_t event, uint32_t other);
+
 /* What calls on a device in error answer, its adapter being there (TDR-07, TDR-19). */
 static inline vmm_status vmm_device_answer(const struct vmm_device *device)
 {

@@ -73,6 +73,12 @@ static uint64_t end_of_run(const struct vmm_os_memory_record *record, uint64_t p
 	return page;
 }
 
+static void destroy(struct vmm_os_private *o)
+{
+	close(o->fd);
+	vmm_free(o);
+}
+
 static void remove_spare(struct vmm_os_memory_record *record, struct vmm_os_private *o)
 {
 	vmm_list_remove(&o->link);
@@ -83,8 +89,7 @@ static void remove_spare(struct vmm_os_memory_record *record, struct vmm_os_priv
 static void destroy_spare(struct vmm_os_memory_record *record, struct vmm_os_private *o)
 {
 	remove_spare(record, o);
-	close(o->fd);
-	vmm_free(o);
+	destroy(o);
 }
 
 /* The oldest go. */
@@ -126,12 +131,10 @@ static void lose(struct vmm_os_memory_record *record, struct vmm_os_private *o, 
 		return;
 	vmm_list_remove(&o->link);
 	record->private_count--;
-	if (o->owner && record->spares_of_use) {
+	if (o->owner && record->spares_of_use)
 		keep_spare(record, o);
-		return;
-	}
-	close(o->fd);
-	vmm_free(o);
+	else
+		destroy(o);
 }
 
 static void uncover(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
@@ -249,8 +252,7 @@ static bool lay(const struct vmm_os_memory *memory, uint64_t page, uint64_t end,
 	o->pages = end - page;
 	o->used = 0;
 	if ((content == CARRIED && !fill(memory, o, length)) || !cover(memory, o, how)) {
-		close(o->fd);
-		vmm_free(o);
+		destroy(o);
 		return false;
 	}
 	if (content == CARRIED)

@@ -64,18 +64,6 @@ void vmm_sync_end_words(struct vmm_sync_object *object)
 
 /* ---- giving it away ---- */
 
-/* Looked at after the epoch, as for locks (src/memory/gate.c): each wait is to be seen by who listens to them. */
-static bool may_go_unseen(const struct vmm_device *device)
-{
-	const struct vmm_adapter *adapter = device->adapter;
-
-	return !atomic_load(&adapter->closed) && !atomic_load(&adapter->recovering) &&
-	       vmm_ok(vmm_device_answer(device)) && vmm_live_is_open(device->live) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_WAIT) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_SYNC) &&
-	       !vmm_observe_stamps(adapter->observe, VIDMM_EVENT_DOOR);
-}
-
 /* Not one that a GPU raises unheard. From here on signals of ours look whether clients sleep. */
 static bool share_locked(struct vmm_sync_object *object)
 {
@@ -102,7 +90,7 @@ static bool give_locked(struct vmm_process *process, uint32_t device_handle, uin
 
 	if (!device || !sync || sync->device != device || (sync->quick & both) != both ||
 	    sync->owned || !process->viewer || !(sync->object->flags & VMM_SYNC_SHARED) ||
-	    !may_go_unseen(device) ||
+	    !vmm_device_may_go_unseen(device, VIDMM_EVENT_WAIT, VIDMM_EVENT_SYNC) ||
 	    !vmm_ok(vmm_os_memory_writable(&sync->object->slot.page->memory, &words->fd)))
 		return false;
 	words->adapter = device->adapter->luid;

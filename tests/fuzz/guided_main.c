@@ -6,20 +6,14 @@
  * guided_serve FOLDER ROUNDS
  */
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "guided.h"
+
 #define SCRIPT_BYTES 1024u
 #define SEEDS_MAX    256u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2,
-				 size_t size2, uint8_t *out, size_t max_out_size,
-				 unsigned int seed);
 
 static uint8_t script[SEEDS_MAX][SCRIPT_BYTES];
 static size_t size[SEEDS_MAX];

@@ -31,11 +31,8 @@ static struct {
 static void keep_a_window(void *context, DXGK_QUERYSEGMENTOUT3 *out)
 {
 	(void)context;
-	if (!out->pSegmentDescriptor)
-		return;
-	miniport.bar = (uint64_t)out->pSegmentDescriptor[0].CpuTranslatedAddress.QuadPart;
-	out->pSegmentDescriptor[0].Size -= WINDOW;
-	out->pSegmentDescriptor[0].CommitLimit -= WINDOW;
+	if (out->pSegmentDescriptor)
+		miniport.bar = keep_window(out, WINDOW);
 }
 
 static bool answer_figures(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NTSTATUS *status)
@@ -85,13 +82,6 @@ static void start(struct world *w, void **state, uint32_t vram_visible, uint32_t
 	options.registry = values;
 	options.registry_count = 2;
 	world_start(w, state, &options);
-}
-
-static void flag_swizzled(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
-{
-	(void)context;
-	(void)index;
-	info->Flags.Swizzled = 1;
 }
 
 /* softgpu's bytes are the same in both forms. */

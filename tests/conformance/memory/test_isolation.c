@@ -282,9 +282,7 @@ static void describe(void *context, DXGK_QUERYSEGMENTOUT3 *out)
 	(void)context;
 	if (!out->pSegmentDescriptor)
 		return;
-	miniport.bar = (uint64_t)out->pSegmentDescriptor[0].CpuTranslatedAddress.QuadPart;
-	out->pSegmentDescriptor[0].Size -= WINDOW;
-	out->pSegmentDescriptor[0].CommitLimit -= WINDOW;
+	miniport.bar = keep_window(out, WINDOW);
 	if (miniport.hide)
 		out->pSegmentDescriptor[0].CpuTranslatedAddress.QuadPart = 0;
 }
@@ -432,23 +430,24 @@ static void swz_24_q_93_a_window_is_its_users_alone(void **state)
 	world_stop(&w);
 }
 
-static void flag_swizzled(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+/* One with windows; to be left, and then freed. */
+static struct party *start_alone(struct world *w, void **state)
 {
-	(void)context;
-	(void)index;
-	info->Flags.Swizzled = 1;
+	struct party *p = calloc(1, sizeof(*p));
+
+	assert_true(p);
+	start_windows(w, state, 1);
+	probe.answer_acquire = show_picture;
+	enter(w, p, SECRET);
+	return p;
 }
 
 /* What is paged in for the lock is waited for, and then the window is made its own. */
 static void swz_04_q_93_paged_in_for_the_window(void **state)
 {
-	struct party *p = calloc(1, sizeof(*p));
 	struct world w;
+	struct party *p = start_alone(&w, state);
 
-	assert_true(p);
-	start_windows(&w, state, 1);
-	probe.answer_acquire = show_picture;
-	enter(&w, p, SECRET);
 	probe.edit_allocation = flag_swizzled;
 	D3DKMT_HANDLE a = allocate_in(&p->device, PICTURE, CPU, VRAM);
 	client_write(&p->device, a, PICTURE, 0x100);
@@ -491,13 +490,9 @@ static void expect_fallback(struct party *p, const char *why)
 
 static void swz_24_q_93_what_cannot_be_its_own_is_not_shown(void **state)
 {
-	struct party *p = calloc(1, sizeof(*p));
 	struct world w;
+	struct party *p = start_alone(&w, state);
 
-	assert_true(p);
-	start_windows(&w, state, 1);
-	probe.answer_acquire = show_picture;
-	enter(&w, p, SECRET);
 	miniport.size = 2 * PICTURE - 8;
 	expect_fallback(p, "ends inside a page");
 	miniport.size = 2 * PICTURE;

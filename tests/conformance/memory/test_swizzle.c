@@ -15,14 +15,6 @@ static void start_with(struct world *w, void **state, uint32_t range_count)
 	world_start(w, state, &options);
 }
 
-/* A surface whose linear form is that of every other allocation, flagged Swizzled: softgpu gives it a range. */
-static void flag_swizzled(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
-{
-	(void)context;
-	(void)index;
-	info->Flags.Swizzled = 1;
-}
-
 static D3DKMT_HANDLE swizzled(struct world *w, uint64_t bytes, uint32_t segment_set)
 {
 	probe.edit_allocation = flag_swizzled;

@@ -103,6 +103,20 @@ void evict_by_pressure(struct world *w, D3DKMT_HANDLE allocation)
 	assert_int_equal(client_deallocate(&w->device, all), S_OK);
 }
 
+void flag_swizzled(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index)
+{
+	(void)context;
+	(void)index;
+	info->Flags.Swizzled = 1;
+}
+
+uint64_t keep_window(DXGK_QUERYSEGMENTOUT3 *out, uint64_t bytes)
+{
+	out->pSegmentDescriptor[0].Size -= bytes;
+	out->pSegmentDescriptor[0].CommitLimit -= bytes;
+	return (uint64_t)out->pSegmentDescriptor[0].CpuTranslatedAddress.QuadPart;
+}
+
 struct vidmm_adapter_statistics world_statistics(const struct world *w)
 {
 	struct vidmm_adapter_statistics s = {.struct_size = sizeof(s)};

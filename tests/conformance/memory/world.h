@@ -68,6 +68,11 @@ void use_now(struct world *w, D3DKMT_HANDLE allocation, bool write);
 /* Puts it out of every segment, by pressure or destruction of nothing: asserts residency 3. Video memory only. */
 void evict_by_pressure(struct world *w, D3DKMT_HANDLE allocation);
 
+/* probe.edit_allocation. A surface whose linear form is that of every other allocation: softgpu gives it a range. */
+void flag_swizzled(void *context, DXGK_ALLOCATIONINFO *info, uint32_t index);
+/* A miniport's own: so many bytes at the end of the BAR, out of the first segment. Its CpuTranslatedAddress. */
+uint64_t keep_window(DXGK_QUERYSEGMENTOUT3 *out, uint64_t bytes);
+
 struct vidmm_adapter_statistics world_statistics(const struct world *w);
 
 /* The call fails with that finding, and with nothing else. */
