@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content that a client in another address space may be shown lies in private objects, over its backing store and over its
+ * Content that a client in another address space may be shown lies in an arena of its own (arena.c), and in private objects over its
  * place in a memory segment that the CPU sees, if only through swizzling ranges: whoever gets a descriptor has nothing else with it, then and later, than
  * what was that client's. Only who created an allocation locks it (LOCK-24), so nobody else matters.
  *
@@ -11,6 +11,7 @@
  * have come back, and has to leave again: who did so a few times without a packet having got through waits where he is, as
  * does all that the packet wants after it. So each gets through.
  */
+#include "memory/arena.h"
 #include "memory/private.h"
 
 /*
@@ -158,9 +159,7 @@ static void take_away(struct vmm_memory *memory, uint64_t owner)
 		if (memory->segment[i].bar)
 			vmm_os_private_end(memory->segment[i].bar, owner);
 	vmm_host_end_viewer(memory, owner);
-	for (uint32_t i = 0; i < memory->arena_count; i++)
-		if (memory->arenas[i].heap) /* open */
-			vmm_os_private_end(&memory->arenas[i].memory, owner);
+	vmm_arenas_end_owner(memory, owner);
 }
 
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer)

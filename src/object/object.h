@@ -404,7 +404,6 @@ struct vmm_backing {
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
-	bool own;     /* a private object lies over the pages, for a client that is apart */
 	struct vmm_account *account; /* that its bytes are charged to, or NULL */
 };
 
