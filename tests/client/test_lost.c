@@ -135,11 +135,15 @@ static uint64_t requests(struct world *w)
 
 /* ---- the program ---- */
 
+/* While the adapter is reset the miniport makes none. */
 static D3DKMT_HANDLE make_device(struct world *w)
 {
 	D3DKMT_CREATEDEVICE device = {.hAdapter = w->adapter_handle};
+	NTSTATUS status;
 
-	assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+	while ((status = D3DKMTCreateDevice(&device)) == STATUS_DEVICE_REMOVED)
+		sched_yield();
+	assert_int_equal(status, STATUS_SUCCESS);
 	return device.hDevice;
 }
 
