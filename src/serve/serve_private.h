@@ -74,6 +74,7 @@ struct vmm_session {
 	struct vidmm_process *process; /* NULL: it is being closed */
 	struct vmm_channel *first;     /* NULL: closed */
 	struct vmm_list link, channels;
+	bool cut;                        /* with all others; it has not been abandoned yet */
 	uint32_t channel_count, holders; /* channels, and who looks at it just now */
 	uint64_t requests;               /* of channels that have gone */
 };
