@@ -273,6 +273,19 @@ vidmm_status vidmm_remote_resource_open(struct vidmm_remote_device *device, uint
 	return status;
 }
 
+vidmm_status vidmm_remote_adapter_statistics(struct vidmm_connection *connection, uint32_t adapter,
+					     struct vidmm_adapter_statistics *statistics)
+{
+	struct vmm_wire_adapter_statistics args = {.adapter = adapter};
+
+	if (!connection || !statistics || statistics->struct_size != sizeof(*statistics))
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = runtime(connection, VMM_WIRE_adapter_statistics, &args);
+	if (vmm_ok(status))
+		*statistics = args.statistics;
+	return status;
+}
+
 /* ---- the callbacks ---- */
 
 /* What the way to the host itself can come to; what a call gave is translated over there. */

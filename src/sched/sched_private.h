@@ -319,8 +319,10 @@ struct vmm_sched {
 	struct vmm_hw *hw;   /* hardware queues (hw_private.h); NULL: none */
 	uint32_t hw_running; /* commands of theirs with the miniport; state lock */
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
-	uint32_t next_fence;            /* guarded by the paging lock */
-	uint64_t preparations;          /* guarded by the paging lock */
+	uint32_t next_fence;   /* guarded by the paging lock */
+	uint64_t preparations; /* guarded by the paging lock */
+	uint64_t patches;      /* of all submissions; guarded by the state lock */
+	_Atomic uint64_t splits;
 	uint64_t slice_ns, patience_ns; /* SCH-06 */
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;
