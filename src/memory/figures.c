@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an adapter says of its memory. Counts only rise, so whoever wants those of a while takes a difference; of a peak there is none. So a process that
+ * What an adapter says of its memory (Q-151). Counts only rise, so whoever wants those of a while takes a difference; of a peak there is none. So a process that
  * looks again and again has a peak of its own, since it last looked. What sees the bytes come keeps one peak, since anybody last looked; whoever looks adds it
  * to everybody's.
  */

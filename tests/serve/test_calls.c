@@ -310,7 +310,7 @@ static struct vidmm_adapter_statistics figures_of(struct raw *raw)
 }
 
 /* Counts are the adapter's; each has the peaks since it looked itself. */
-static void figures_are_of_all_clients_and_peaks_of_ones_own_while(void **state)
+static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **state)
 {
 	struct served served;
 	struct raw one, two;
@@ -401,7 +401,7 @@ int main(void)
 		cmocka_unit_test(alf_11_memory_of_a_clients_is_looked_at),
 		cmocka_unit_test(who_does_not_answer_for_its_memory_is_cut_off),
 		cmocka_unit_test(who_answers_another_question_is_cut_off),
-		cmocka_unit_test(figures_are_of_all_clients_and_peaks_of_ones_own_while),
+		cmocka_unit_test(q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while),
 		cmocka_unit_test(who_asks_for_figures_costs_nothing_and_learns_no_more),
 	};
 
