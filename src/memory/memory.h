@@ -551,8 +551,18 @@ struct vmm_memory_figures {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
 	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, moved_bytes,
-		evictions, renames, lock_waits;
+		evictions, renames, waits_avoided, lock_waits, lock_wait_ns;
+	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
 };
+/* Peaks are since the adapter started. */
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
+/*
+ * The same for a process that looks again and again: peaks are since it last looked, at first since the adapter started. What others
+ * are told stays what it is. VMM_NO_MEMORY, the first time.
+ */
+vmm_status vmm_memory_figures_of(struct vmm_adapter *adapter, uint32_t process,
+				 struct vmm_memory_figures *figures) VMM_MUST_CHECK;
+/* It looks no more. */
+void vmm_memory_forget_looker(struct vmm_adapter *adapter, uint32_t process);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef VMM_MEMORY_PRIVATE_H
 #define VMM_MEMORY_PRIVATE_H
 
+#include "memory/figures.h"
 #include "memory/memory.h"
 #include "policy/policy.h"
 #include "range/range.h"
@@ -181,8 +182,7 @@ struct vmm_memory {
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
-	uint64_t
-		mapped_bytes; /* through all apertures together: never more than shared_system_bytes */
+	uint64_t mapped_bytes; /* through all apertures: never more than shared_system_bytes */
 
 	struct vmm_swizzling_range *ranges; /* as many as have been needed */
 	uint32_t range_count;
@@ -192,8 +192,8 @@ struct vmm_memory {
 	struct vmm_instance **touched;
 	uint32_t touched_count; /* VMM_TOUCHED_MAX + 1: more than there is room for */
 	uint64_t resident_total, peak_total;
-	struct vmm_list
-		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_looks looks;
+	struct vmm_list closed;  /* vmm_ref.zombie_link: no handle, but the GPU may still use it */
 	uint64_t rest;           /* vmm_instance.rest of those that leave last; 0: nobody */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
 	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */

@@ -123,6 +123,8 @@ int32_t vmm_serve_nt_handle_name(struct vmm_session *session, struct vmm_wire_nt
 int32_t vmm_serve_sync_values(struct vmm_session *session, struct vmm_wire_sync_values *args);
 int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_words *args);
 int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_sync_told *args);
+int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
+				     struct vmm_wire_adapter_statistics *args);
 
 /* ---- notices.c ---- */
 int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIMNOTIFICATION *args);
