@@ -15,6 +15,7 @@
 #include "host/host_private.h"
 #include "packet/packet.h"
 #include "serve/views.h"
+#include "sync/packet.h"
 
 #define VMM_RANK_REGISTRATIONS 4u
 #define VMM_RANK_SERVER        5u
@@ -133,6 +134,12 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 void vmm_serve_forget_registrations(struct vmm_session *session);
 
 /* ---- worker.c ---- */
+/* What the union of a request was taken for (vmm_sync_union_taken). */
+struct vmm_serve_union {
+	struct vmm_process *process;
+	bool asked;
+	enum vmm_sync_values values;
+};
 struct vmm_worker {
 	struct vidmm_server *server;
 	pthread_t thread;
@@ -140,7 +147,8 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
-	bool left; /* it does not count as waiting */
+	struct vmm_serve_union taken; /* of the request at hand */
+	bool left;                    /* it does not count as waiting */
 };
 /* A request may block: another worker waits when this returns. False: there is none, and none can be made. */
 bool vmm_worker_leave(struct vmm_worker *worker);
