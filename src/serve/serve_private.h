@@ -207,6 +207,8 @@ struct vidmm_server {
 	/* Guarded by lock. */
 	struct vmm_list sessions, strangers, listeners;
 	uint32_t session_count, stranger_count;
+	uint32_t closing_count; /* strangers' connections that are being closed */
+	bool accepts_none;      /* there are too many of those */
 	uint32_t worker_count;
 	struct vmm_list ended; /* workers to be joined */
 	/* Workers that wait for something to do; those who leave look at it without the lock. */
@@ -218,6 +220,8 @@ struct vidmm_server {
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRINTF(2, 3);
 /* Something has gone that vidmm_server_destroy may wait for. */
 void vmm_serve_gone(struct vidmm_server *server);
+/* So many connections of strangers, which count as closing, have been closed. */
+void vmm_serve_closed(struct vidmm_server *server, uint32_t count);
 bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data);
 void vmm_listener_accept(struct vmm_listener *listener);
 

@@ -5,8 +5,10 @@
  */
 #include "raw_client.h"
 
+#include <netinet/in.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- what one channel says is not what another makes of it ---- */
@@ -89,10 +91,81 @@ static void a_union_is_what_it_was_when_it_came(void **state)
 	served_stop(&served);
 }
 
+/* ---- what does not come back when it is closed ---- */
+
+/* A connection that whoever closes it last waits for, until the peer has read what was sent or is gone. -1: there is no network. */
+static int lingering(int *peer)
+{
+	const struct linger hour = {.l_onoff = 1, .l_linger = 3600};
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(here);
+	static const char bytes[65536];
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(listener, (struct sockaddr *)&here, sizeof(here)) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&here, &length) ||
+	    connect(fd, (struct sockaddr *)&here, sizeof(here))) {
+		close(listener);
+		close(fd);
+		return -1;
+	}
+	*peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hour, sizeof(hour)), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* More of them than workers that wait; in messages that are refused, and in ones that nobody reads. */
+static void what_is_never_closed_holds_nobody_up(void **state)
+{
+	enum { STRANGERS = 6 };
+	const uint32_t nonsense[4] = {1, 2, 3, 4};
+	int peers[STRANGERS], ends[STRANGERS][2];
+	struct served served;
+	struct raw witness, other;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&witness, &served, "witness");
+	D3DKMT_HANDLE device = raw_device(&witness);
+	uint32_t lines = served.lines;
+	for (uint32_t i = 0; i < STRANGERS; i++) {
+		int fd = lingering(&peers[i]);
+
+		if (fd < 0) {
+			print_message("there is no network to linger in\n");
+			skip();
+		}
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends[i]), 0);
+		for (uint32_t k = 0; k < 1 + i % 2; k++)
+			assert_true(
+				raw_send(ends[i][0], nonsense, sizeof(nonsense), NULL, 0, &fd, 1));
+		close(fd); /* the last one is the host's */
+		assert_int_equal(vidmm_server_connect(served.server, ends[i][1]), 0);
+		served_await_lines(&served, lines + i + 1); /* it is refused */
+	}
+	(void)raw_allocate(&witness, device, 64 * KIB);
+	raw_open(&other, &served, "other");
+	(void)raw_device(&other);
+	raw_farewell(&other);
+	raw_farewell(&witness);
+	served_await_clients(&served, 0);
+	for (uint32_t i = 0; i < STRANGERS; i++) {
+		close(peers[i]); /* who lingers hears that there is nobody any more */
+		close(ends[i][0]);
+	}
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_union_is_what_it_was_when_it_came),
+		cmocka_unit_test(what_is_never_closed_holds_nobody_up),
 	};
 
 	return cmocka_run_group_tests_name("serve: hostile", tests, NULL, NULL);
