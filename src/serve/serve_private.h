@@ -203,6 +203,7 @@ struct vidmm_server {
 	int spare; /* a descriptor that can be done without, so that a client can be turned away */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;
+	_Atomic uint32_t late; /* clients that could not be frozen in time */
 	struct vmm_os_mutex lock;
 	/* Guarded by lock. */
 	struct vmm_list sessions, strangers, listeners;
