@@ -3,6 +3,8 @@
 #include "serve/serve_private.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* A buffer that grew beyond this for one call is not kept. */
@@ -70,6 +72,24 @@ static bool name_descriptors(struct vmm_wire_call *call, const struct vmm_packet
 
 /* ---- the answer ---- */
 
+/*
+ * Descriptors on their way count against the host's user, and when they are too many nobody is sent any. An answer that has some is read
+ * before the next request is answered.
+ */
+static bool has_read(struct vmm_channel *channel)
+{
+	int unread = 0;
+
+	if (vmm_likely(!channel->descriptors_out))
+		return true;
+	if (ioctl(channel->fd, SIOCOUTQ, &unread) || unread) {
+		cut_off(channel, "is cut off: it asks again before it has read its answer");
+		return false;
+	}
+	channel->descriptors_out = false;
+	return true;
+}
+
 static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *answer,
 			const struct vmm_wire_bytes *bytes, int *fds, uint32_t fd_count)
 {
@@ -86,6 +106,7 @@ static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *
 				 fd_count);
 	if (error == EAGAIN)
 		cut_off(channel, "is cut off: it does not read its answers");
+	channel->descriptors_out = fd_count != 0;
 	return !error;
 }
 
@@ -282,7 +303,7 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 	bool foreign = false;
 
 	count(channel);
-	if (!take_payload(channel, packet, &bytes, &request.status))
+	if (!has_read(channel) || !take_payload(channel, packet, &bytes, &request.status))
 		return false;
 	if (vmm_ok(request.status))
 		take_operation(&request, &foreign);

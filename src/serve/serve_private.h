@@ -47,6 +47,7 @@ struct vmm_channel {
 		session; /* NULL: a stranger. Only its handler, of which there is one at a time, changes it */
 	uint64_t views;          /* what its last answer said; the handler's */
 	uint64_t answered_ns;    /* when a request was through; the handler's */
+	bool descriptors_out;    /* the last answer has some; the handler's */
 	_Atomic uint32_t armed;  /* what one handler has written, the next one sees */
 	_Atomic uint32_t inside; /* 1: its request is being executed */
 	_Atomic uint64_t requests;

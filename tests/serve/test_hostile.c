@@ -161,11 +161,45 @@ static void what_is_never_closed_holds_nobody_up(void **state)
 	served_stop(&served);
 }
 
+/* ---- descriptors that nobody reads ---- */
+
+/* They would count against all that the host's user may have on their way, and so against all other clients. */
+static void who_asks_before_it_has_read_descriptors_is_cut_off(void **state)
+{
+	struct served served;
+	struct raw raw, other;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&other, &served, "other");
+	raw_open(&raw, &served, "hoards");
+	D3DKMT_HANDLE device = raw_device(&raw);
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
+		.hDevice = device,
+		.Info = {.Type = D3DDDI_FENCE, .Flags = {.Shared = 1, .NtSecuritySharing = 1}}};
+	assert_int_equal(raw_call(&raw, "D3DKMTCreateSynchronizationObject2", &create),
+			 STATUS_SUCCESS);
+	HANDLE handle = NULL;
+	const D3DKMT_SHAREOBJECTS share = {.ObjectCount = 1,
+					   .DesiredAccess = 0x20000,
+					   .ObjectHandleArray = &create.hSyncObject,
+					   .pSharedNtHandle = &handle};
+	raw_ask(&raw, raw.channel, "D3DKMTShareObjects", &share);
+	raw_ask(&raw, raw.channel, "D3DKMTShareObjects", &share);
+	served_await(&served, "is cut off: it asks again before it has read its answer");
+	served_await_clients(&served, 1);
+	(void)raw_device(&other);
+	raw_close(&raw);
+	raw_farewell(&other);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_union_is_what_it_was_when_it_came),
 		cmocka_unit_test(what_is_never_closed_holds_nobody_up),
+		cmocka_unit_test(who_asks_before_it_has_read_descriptors_is_cut_off),
 	};
 
 	return cmocka_run_group_tests_name("serve: hostile", tests, NULL, NULL);
