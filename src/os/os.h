@@ -133,9 +133,9 @@ void vmm_os_keeper_stop(struct vmm_os_keeper *keeper);
 void vmm_os_wake_elsewhere(_Atomic uint32_t *word);
 /*
  * Per-thread words, 0 in a new thread: 0 to 2 are of `nt` (IRQL and bookkeeping), 3 of `port`, 4 of
- * `object`.
+ * `object`, 5 of `kmt`, 6 of `sync`.
  */
-#define VMM_OS_SLOTS 6u
+#define VMM_OS_SLOTS 7u
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
 uint64_t *vmm_os_own_slots(struct vmm_os *os); /* all of them, of the calling thread */
 /*

@@ -198,6 +198,9 @@ static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)
 	return (uint32_t)(((uintptr_t)word >> 2) * 0x9E3779B1u >> 16) & (VMM_OS_WAIT_BUCKETS - 1);
 }
 
+/* os_event.c */
+void vmm_os_event_begin(void); /* finds out whether the system can set one without ever blocking */
+
 /* os_fence.c */
 void vmm_os_fence_begin(void); /* finds out whether the system can do it */
 void vmm_os_fence_others(void);
