@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <support/folder.h>
 #include <support/scripted_miniport.h>
 #include <vidmm/serve.h>
 #include <vidmm/softgpu.h>
@@ -49,18 +50,6 @@ static void on_line(void *context, const char *line)
 	pthread_mutex_lock(&seen.lock);
 	pthread_cond_broadcast(&seen.changed);
 	pthread_mutex_unlock(&seen.lock);
-}
-
-static uint32_t count_in(const char *path)
-{
-	DIR *folder = opendir(path);
-	uint32_t count = 0;
-
-	while (folder && readdir(folder))
-		count++;
-	if (folder)
-		closedir(folder);
-	return count;
 }
 
 /* For whoever reads why it failed. */
@@ -131,7 +120,7 @@ static void must(vidmm_status status, const char *what)
 static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t threads)
 {
 	uint64_t allocations = count_allocations(adapter);
-	uint32_t now = count_in("/proc/self/fd"), now_threads = count_in("/proc/self/task");
+	uint32_t now = folder_count("/proc/self/fd"), now_threads = folder_count("/proc/self/task");
 
 	vidmm_adapter_check(adapter);
 	if (allocations)
@@ -221,7 +210,8 @@ int main(int count, char **arguments)
 	/* What a host has from its first server on stays. */
 	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
 	vidmm_server_destroy(server);
-	uint32_t descriptors = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
+	uint32_t descriptors = folder_count("/proc/self/fd"),
+		 threads = folder_count("/proc/self/task");
 	must(vidmm_server_create(host, &options, &server), "a server");
 	must(vidmm_server_listen(server, listen_at(arguments[1])), "listening");
 	answer(server, adapter);
