@@ -635,3 +635,22 @@ void served_await_inside(struct served *served, uint32_t calls)
 		sched_yield();
 	} while (inside != calls);
 }
+
+/* ---- how most tests begin and end ---- */
+
+void served_meet(struct served *served, struct raw *one, const char *name, struct raw *two,
+		 const char *name_of_two)
+{
+	served_start(served, NULL, 0);
+	raw_open(one, served, name);
+	if (two)
+		raw_open(two, served, name_of_two);
+}
+
+void served_part(struct served *served, struct raw *one, struct raw *two)
+{
+	raw_farewell(one);
+	if (two)
+		raw_farewell(two);
+	served_stop(served);
+}
