@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "memory/arena.h"
 #include "memory/memory_private.h"
 
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,

@@ -39,15 +39,6 @@ enum {
 	VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP = 0x20,
 };
 
-/* A memory object out of which backing stores are carved; without a heap there is none, and physical addresses for the next one there. */
-struct vmm_arena {
-	struct vmm_os_memory memory;
-	struct vmm_range_heap *heap;
-	uint64_t physical, physical_bytes;
-	uint64_t clean_from; /* pages from here on were never given out: they are zero */
-	uint64_t used_bytes;
-};
-
 /* Behind the classes of policy, out of reach of whoever looks for a victim: what is pinned (PAG-18). */
 #define VMM_CLASS_PINNED ((uint32_t)VMM_POLICY_CLASS_COUNT)
 #define VMM_CLASS_COUNT  ((uint32_t)VMM_POLICY_CLASS_COUNT + 1)
@@ -171,7 +162,6 @@ struct vmm_memory {
 	struct vmm_arena *arenas;
 	uint32_t arena_count;
 	uint32_t arenas_empty; /* besides the first */
-	uint64_t arena_bytes;  /* of all there are */
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;

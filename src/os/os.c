@@ -51,6 +51,7 @@ vmm_status vmm_os_create(const struct vmm_os_config *config, struct vmm_os **os)
 	if (!world)
 		return VMM_NO_MEMORY;
 	vmm_os_fence_begin();
+	vmm_os_event_begin();
 	world->kind = config->kind;
 	world->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	world->userfault_fd = USERFAULT_UNTRIED;

@@ -132,6 +132,7 @@ struct vmm_os_memory_record {
 	uint64_t size_bytes;
 	char name[VMM_OS_NAME_BYTES];
 	bool whole;                   /* any viewer may be given a descriptor of it */
+	uint64_t owner;               /* this one may; 0: nobody */
 	_Atomic bool offered;         /* to be written to, too */
 	bool foreign;                 /* somebody else's, who has sealed it */
 	struct vmm_os_private **over; /* by page: what lies there; NULL: nothing ever did */
@@ -196,6 +197,9 @@ static inline uint32_t vmm_os_bucket(const _Atomic uint32_t *word)
 {
 	return (uint32_t)(((uintptr_t)word >> 2) * 0x9E3779B1u >> 16) & (VMM_OS_WAIT_BUCKETS - 1);
 }
+
+/* os_event.c */
+void vmm_os_event_begin(void); /* finds out whether the system can set one without ever blocking */
 
 /* os_fence.c */
 void vmm_os_fence_begin(void); /* finds out whether the system can do it */

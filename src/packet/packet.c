@@ -55,7 +55,6 @@ static bool take_descriptors(struct msghdr *message, struct vmm_packet *packet)
 
 static enum vmm_received malformed(struct vmm_packet *packet, const char *why)
 {
-	vmm_packet_close_fds(packet);
 	packet->why = why;
 	return VMM_RECEIVED_MALFORMED;
 }

@@ -13,7 +13,7 @@ enum vmm_received {
 	VMM_RECEIVED,
 	VMM_RECEIVED_NOTHING,  /* it would block */
 	VMM_RECEIVED_END,      /* the other side has closed */
-	VMM_RECEIVED_MALFORMED /* and it says why */
+	VMM_RECEIVED_MALFORMED /* and it says why; its descriptors are the caller's to close */
 };
 /* One that came. The body is behind a head of 32 bytes, as requests have it; what other messages have beyond that is in it. */
 struct vmm_packet {

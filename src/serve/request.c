@@ -2,17 +2,23 @@
 /* A request of a client: taken in, executed for its process, answered. */
 #include "serve/serve_private.h"
 
-#include "sync/packet.h"
-
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* A buffer that grew beyond this for one call is not kept. */
 #define KEEP_BYTES (1u << 20)
 
+/* Asked once: the argument, the call and the answer go by the same, whatever the client's other channels do meanwhile. */
 static enum vmm_wire_values values_of(void *context, uint32_t handle)
 {
-	return (enum vmm_wire_values)vmm_sync_values_of(context, handle);
+	struct vmm_serve_union *taken = context;
+
+	if (!taken->asked)
+		taken->values = vmm_sync_values_of(taken->process, handle);
+	taken->asked = true;
+	return (enum vmm_wire_values)taken->values;
 }
 
 static void cut_off(struct vmm_channel *channel, const char *why)
@@ -66,6 +72,24 @@ static bool name_descriptors(struct vmm_wire_call *call, const struct vmm_packet
 
 /* ---- the answer ---- */
 
+/*
+ * Descriptors on their way count against the host's user, and when they are too many nobody is sent any. An answer that has some is read
+ * before the next request is answered.
+ */
+static bool has_read(struct vmm_channel *channel)
+{
+	int unread = 0;
+
+	if (vmm_likely(!channel->descriptors_out))
+		return true;
+	if (ioctl(channel->fd, SIOCOUTQ, &unread) || unread) {
+		cut_off(channel, "is cut off: it asks again before it has read its answer");
+		return false;
+	}
+	channel->descriptors_out = false;
+	return true;
+}
+
 static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *answer,
 			const struct vmm_wire_bytes *bytes, int *fds, uint32_t fd_count)
 {
@@ -82,6 +106,7 @@ static bool send_answer(struct vmm_channel *channel, struct vmm_message_answer *
 				 fd_count);
 	if (error == EAGAIN)
 		cut_off(channel, "is cut off: it does not read its answers");
+	channel->descriptors_out = fd_count != 0;
 	return !error;
 }
 
@@ -153,7 +178,8 @@ VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct 
 	return status == VMM_NO_MEMORY ? VMM_INSUFFICIENT_RESOURCES : status;
 }
 
-static int32_t execute(struct vmm_session *session, const struct request *request, void *argument)
+static int32_t execute(struct vmm_session *session, const struct vmm_worker *worker,
+		       const struct request *request)
 {
 	struct vmm_process *process = vidmm_core_process(session->process);
 	struct vmm_os *os = vmm_serve_os(session->server);
@@ -162,7 +188,9 @@ static int32_t execute(struct vmm_session *session, const struct request *reques
 	struct vmm_process *before = stepped ? vmm_kmt_step(os, process) : vmm_kmt_serve(process);
 	void *device = vmm_serve_device(session, request->head.device);
 	uint32_t refused = refusals(process);
-	int32_t status = request->function(session, device, argument);
+
+	vmm_sync_union_taken(os, worker->taken.values);
+	int32_t status = request->function(session, device, vmm_wire_argument(&worker->call));
 
 	(void)(stepped ? vmm_kmt_step(os, before) : vmm_kmt_serve(before));
 	if (vmm_unlikely(refusals(process) != refused))
@@ -190,7 +218,7 @@ static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
 			      channel->session->process_id);
 		return VMM_INSUFFICIENT_RESOURCES;
 	}
-	*result = execute(channel->session, request, vmm_wire_argument(&worker->call));
+	*result = execute(channel->session, worker, request);
 	if (!left_before)
 		vmm_worker_return(worker);
 	return VMM_OK;
@@ -275,12 +303,14 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 	bool foreign = false;
 
 	count(channel);
-	if (!take_payload(channel, packet, &bytes, &request.status))
+	if (!has_read(channel) || !take_payload(channel, packet, &bytes, &request.status))
 		return false;
 	if (vmm_ok(request.status))
 		take_operation(&request, &foreign);
 	call->values = values_of;
-	call->context = vidmm_core_process(channel->session->process);
+	worker->taken =
+		(struct vmm_serve_union){.process = vidmm_core_process(channel->session->process)};
+	call->context = &worker->taken;
 	if (vmm_ok(request.status) && !name_descriptors(call, packet))
 		request.status = VMM_INVALID_PARAMETER;
 	if (vmm_ok(request.status))

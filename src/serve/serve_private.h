@@ -15,6 +15,7 @@
 #include "host/host_private.h"
 #include "packet/packet.h"
 #include "serve/views.h"
+#include "sync/packet.h"
 
 #define VMM_RANK_REGISTRATIONS 4u
 #define VMM_RANK_SERVER        5u
@@ -46,6 +47,7 @@ struct vmm_channel {
 		session; /* NULL: a stranger. Only its handler, of which there is one at a time, changes it */
 	uint64_t views;          /* what its last answer said; the handler's */
 	uint64_t answered_ns;    /* when a request was through; the handler's */
+	bool descriptors_out;    /* the last answer has some; the handler's */
 	_Atomic uint32_t armed;  /* what one handler has written, the next one sees */
 	_Atomic uint32_t inside; /* 1: its request is being executed */
 	_Atomic uint64_t requests;
@@ -74,6 +76,7 @@ struct vmm_session {
 	struct vidmm_process *process; /* NULL: it is being closed */
 	struct vmm_channel *first;     /* NULL: closed */
 	struct vmm_list link, channels;
+	bool cut;                        /* with all others; it has not been abandoned yet */
 	uint32_t channel_count, holders; /* channels, and who looks at it just now */
 	uint64_t requests;               /* of channels that have gone */
 };
@@ -135,6 +138,12 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 void vmm_serve_forget_registrations(struct vmm_session *session);
 
 /* ---- worker.c ---- */
+/* What the union of a request was taken for (vmm_sync_union_taken). */
+struct vmm_serve_union {
+	struct vmm_process *process;
+	bool asked;
+	enum vmm_sync_values values;
+};
 struct vmm_worker {
 	struct vidmm_server *server;
 	pthread_t thread;
@@ -142,7 +151,8 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
-	bool left; /* it does not count as waiting */
+	struct vmm_serve_union taken; /* of the request at hand */
+	bool left;                    /* it does not count as waiting */
 };
 /* A request may block: another worker waits when this returns. False: there is none, and none can be made. */
 bool vmm_worker_leave(struct vmm_worker *worker);
@@ -197,10 +207,13 @@ struct vidmm_server {
 	int spare; /* a descriptor that can be done without, so that a client can be turned away */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;
+	_Atomic uint32_t late; /* clients that could not be frozen in time */
 	struct vmm_os_mutex lock;
 	/* Guarded by lock. */
 	struct vmm_list sessions, strangers, listeners;
 	uint32_t session_count, stranger_count;
+	uint32_t closing_count; /* strangers' connections that are being closed */
+	bool accepts_none;      /* there are too many of those */
 	uint32_t worker_count;
 	struct vmm_list ended; /* workers to be joined */
 	/* Workers that wait for something to do; those who leave look at it without the lock. */
@@ -212,6 +225,8 @@ struct vidmm_server {
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRINTF(2, 3);
 /* Something has gone that vidmm_server_destroy may wait for. */
 void vmm_serve_gone(struct vidmm_server *server);
+/* So many connections of strangers, which count as closing, have been closed. */
+void vmm_serve_closed(struct vidmm_server *server, uint32_t count);
 bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data);
 void vmm_listener_accept(struct vmm_listener *listener);
 

@@ -10,7 +10,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { CHANNELS = 64, HANDLES = 1000000, UNREAD_BYTES = 1 << 20, CLIENTS = 1024, ACCEPTS = 16 };
+enum { CHANNELS = 64, HANDLES = 1000000, UNREAD_BYTES = 1 << 20, CLIENTS = 1024 };
+/* Connections at once; and those that may be on their way to being closed, which may take as long as whoever was there likes. */
+enum { ACCEPTS = 16, CLOSING = 256 };
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
 {
@@ -131,7 +133,7 @@ vidmm_status vidmm_server_create(struct vidmm_host *host,
 static bool nobody_left(struct vidmm_server *server)
 {
 	vmm_os_mutex_lock(&server->lock);
-	bool nobody = !server->session_count && !server->stranger_count;
+	bool nobody = !server->session_count && !server->stranger_count && !server->closing_count;
 	vmm_os_mutex_unlock(&server->lock);
 	return nobody;
 }
@@ -173,7 +175,11 @@ vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd)
 {
 	if (!server || fd < 0)
 		return VMM_INVALID_PARAMETER;
-	return vmm_channel_open(server, fd);
+	vmm_status status = vmm_channel_open(server, fd);
+
+	if (!vmm_ok(status))
+		close(fd);
+	return status;
 }
 
 vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
@@ -205,32 +211,103 @@ vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 }
 
 /* No descriptors are left: who waits is taken with the spare one and let go, or it would be reported for ever. */
-static void turn_away(struct vidmm_server *server, int listener)
-{
-	vmm_os_mutex_lock(&server->lock);
-	close(server->spare);
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	vmm_os_mutex_unlock(&server->lock);
-	vmm_serve_log(server, "refused: the host has no descriptors left");
-}
-
-void vmm_listener_accept(struct vmm_listener *listener)
+static int turn_away(struct vmm_listener *listener)
 {
 	struct vidmm_server *server = listener->server;
+
+	vmm_os_mutex_lock(&server->lock);
+	if (server->spare >= 0)
+		close(server->spare);
+	server->spare = -1;
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_serve_log(server, "refused: the host has no descriptors left");
+	return fd;
+}
+
+static void take_spare(struct vidmm_server *server)
+{
+	vmm_os_mutex_lock(&server->lock);
+	if (server->spare < 0)
+		server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	vmm_os_mutex_unlock(&server->lock);
+}
+
+/* Those that come and are not taken, which may have sent something already. */
+static uint32_t accept_some(struct vmm_listener *listener, int refused[ACCEPTS])
+{
+	struct vidmm_server *server = listener->server;
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < ACCEPTS && !atomic_load(&server->stopping); i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 
-		if (fd >= 0)
-			(void)!vmm_ok(vmm_channel_open(server, fd));
-		else if (errno == EMFILE || errno == ENFILE)
-			turn_away(server, listener->fd);
-		else if (errno != EINTR && errno != ECONNABORTED)
+		if (fd >= 0) {
+			if (!vmm_ok(vmm_channel_open(server, fd)))
+				refused[count++] = fd;
+		} else if (errno == EMFILE || errno == ENFILE) {
+			fd = turn_away(listener);
+			if (fd >= 0)
+				refused[count++] = fd;
 			break;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			break;
+		}
 	}
-	(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, listener->fd, EPOLLIN | EPOLLONESHOT,
+	return count;
+}
+
+static void arm(struct vmm_listener *listener)
+{
+	(void)vmm_serve_watch(listener->server->epoll, EPOLL_CTL_MOD, listener->fd,
+			      EPOLLIN | EPOLLONESHOT,
 			      (uint64_t)(uintptr_t)listener | VMM_SOURCE_LISTENER);
+}
+
+static bool may_accept(struct vidmm_server *server)
+{
+	vmm_os_mutex_lock(&server->lock);
+	bool may = server->closing_count < CLOSING;
+	server->accepts_none = !may;
+	vmm_os_mutex_unlock(&server->lock);
+	return may;
+}
+
+void vmm_serve_closed(struct vidmm_server *server, uint32_t count)
+{
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	server->closing_count -= count;
+	if (server->accepts_none && server->closing_count < CLOSING) {
+		server->accepts_none = false;
+		vmm_list_for_each (pos, &server->listeners)
+			arm(vmm_container_of(pos, struct vmm_listener, link));
+	}
+	vmm_os_mutex_unlock(&server->lock);
+}
+
+/* The next ones are told of before those that were refused are closed. */
+void vmm_listener_accept(struct vmm_listener *listener)
+{
+	struct vidmm_server *server = listener->server;
+	int refused[ACCEPTS];
+
+	if (!may_accept(server)) {
+		vmm_serve_log(server, "takes nobody in: %u connections do not come to their end",
+			      CLOSING);
+		return;
+	}
+	uint32_t count = accept_some(listener, refused);
+	vmm_os_mutex_lock(&server->lock);
+	server->closing_count += count;
+	vmm_os_mutex_unlock(&server->lock);
+	arm(listener);
+	if (!count)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		close(refused[i]);
+	take_spare(server);
+	vmm_serve_closed(server, count);
+	vmm_serve_gone(server);
 }

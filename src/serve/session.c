@@ -124,10 +124,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	socklen_t length = sizeof(channel->peer);
 	vmm_status status = VMM_INVALID_PARAMETER;
 
-	if (!channel) {
-		close(fd);
+	if (!channel)
 		return VMM_NO_MEMORY;
-	}
 	channel->server = server;
 	channel->fd = fd;
 	if (!is_packet_socket(fd) ||
@@ -146,12 +144,32 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	if (vmm_serve_watch(server->epoll, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT,
 			    (uint64_t)(uintptr_t)channel | VMM_SOURCE_CHANNEL))
 		return VMM_OK;
-	vmm_channel_close(channel);
-	return VMM_NO_MEMORY;
+	status = VMM_NO_MEMORY;
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_remove(&channel->link);
+	server->stranger_count--;
+	vmm_os_mutex_unlock(&server->lock);
+	vmm_serve_gone(server);
 out_channel:
-	close(fd);
 	vmm_free(channel);
 	return status;
+}
+
+/* What lies in it unread goes with it: it counts, as a channel of the session or as one that is being closed, until that is done. */
+static void close_socket(struct vmm_channel *channel)
+{
+	struct vidmm_server *server = channel->server;
+	struct vmm_session *session = channel->session;
+
+	close(channel->fd);
+	vmm_free(channel);
+	if (!session) {
+		vmm_serve_closed(server, 1);
+		return;
+	}
+	vmm_os_mutex_lock(&server->lock);
+	session->channel_count--;
+	vmm_os_mutex_unlock(&server->lock);
 }
 
 void vmm_channel_close(struct vmm_channel *channel)
@@ -162,16 +180,15 @@ void vmm_channel_close(struct vmm_channel *channel)
 	vmm_os_mutex_lock(&server->lock);
 	vmm_list_remove(&channel->link);
 	if (session) {
-		session->channel_count--;
 		session->requests += atomic_load(&channel->requests);
 		if (channel->first)
 			session->first = NULL;
 	} else {
 		server->stranger_count--;
+		server->closing_count++;
 	}
 	vmm_os_mutex_unlock(&server->lock);
-	close(channel->fd);
-	vmm_free(channel);
+	close_socket(channel);
 	if (session)
 		put(session);
 	else
@@ -283,6 +300,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.window_bytes = vmm_min_u64(hello->window_bytes, VMM_SERVE_WINDOW_MAX),
 		.unread_bytes = server->options.limits.unread_bytes,
 		.epoch = hello->flags & VMM_HELLO_WORDS ? server->epoch : -1,
+		.late = &server->late,
 		.alone = vmm_os_kind(vmm_serve_os(server)) == VMM_OS_SIM,
 		.adopt_ms = server->hooks.adopt_ms ? server->hooks.adopt_ms : VMM_VIEWS_ADOPT_MS,
 		.shown = server->hooks.shown,
@@ -462,30 +480,54 @@ void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *w
 	put(session);
 }
 
+/* All hear of it before anything of anybody ends: else a wait of one would be cancelled by the end of another. */
+static void cut_all_locked(struct vidmm_server *server)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (!session->holders || atomic_exchange(&session->ended, true))
+			continue;
+		session->holders++;
+		session->cut = true;
+		shut(&session->channels);
+		vmm_views_end(&session->views, NULL);
+	}
+	shut(&server->strangers);
+}
+
+static struct vmm_session *next_cut(struct vidmm_server *server)
+{
+	struct vmm_session *found = NULL;
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (!found && session->cut)
+			found = session;
+	}
+	if (found)
+		found->cut = false;
+	vmm_os_mutex_unlock(&server->lock);
+	return found;
+}
+
 void vmm_session_end_all(struct vidmm_server *server, const char *why)
 {
-	for (;;) {
-		struct vmm_session *next = NULL;
-		struct vmm_list *pos;
+	struct vmm_session *session;
 
-		vmm_os_mutex_lock(&server->lock);
-		vmm_list_for_each (pos, &server->sessions) {
-			struct vmm_session *session =
-				vmm_container_of(pos, struct vmm_session, link);
-
-			if (session->holders && !atomic_load(&session->ended)) {
-				next = session;
-				next->holders++;
-				break;
-			}
-		}
-		if (!next)
-			shut(&server->strangers);
-		vmm_os_mutex_unlock(&server->lock);
-		if (!next)
-			return;
-		vmm_session_end(next, why);
-		put(next);
+	vmm_os_mutex_lock(&server->lock);
+	cut_all_locked(server);
+	vmm_os_mutex_unlock(&server->lock);
+	while ((session = next_cut(server)) != NULL) {
+		vmm_serve_log(server, "client %u %s", session->process_id,
+			      vmm_views_why(&session->views, why));
+		vmm_process_abandon(session->process);
+		put(session);
 	}
 }
 
@@ -522,17 +564,20 @@ void vmm_session_flush(struct vidmm_server *server, uint64_t number)
 void vmm_session_deaths(struct vidmm_server *server)
 {
 	struct epoll_event events[16];
-	int count;
+	struct vmm_session *seen[VMM_ARRAY_LENGTH(events)];
+	int count = epoll_wait(server->deaths, events, VMM_ARRAY_LENGTH(events), 0);
 
-	while ((count = epoll_wait(server->deaths, events, VMM_ARRAY_LENGTH(events), 0)) > 0)
-		for (int i = 0; i < count; i++) {
-			struct vmm_session *session = find(server, events[i].data.u64 >> 1);
-
-			if (!session)
-				continue;
-			hung_up(session, events[i].data.u64 & 1);
-			put(session);
-		}
+	for (int i = 0; i < count; i++) {
+		seen[i] = find(server, events[i].data.u64 >> 1);
+		if (seen[i])
+			hung_up(seen[i], events[i].data.u64 & 1);
+	}
+	/* The next ones are told of before a process is closed here, which may wait for the GPU. */
+	(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, server->deaths, EPOLLIN | EPOLLONESHOT,
+			      VMM_SOURCE_DEATHS);
+	for (int i = 0; i < count; i++)
+		if (seen[i])
+			put(seen[i]);
 }
 
 /* ---- who is there ---- */

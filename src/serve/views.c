@@ -4,17 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "range/range.h"
+#include "serve/freezer.h"
 #include "serve/view_records.h"
-
-/* The client may be forking or moving mappings just now, or say so for ever. */
-enum { PROTECT_TRIES = 64 };
 
 struct vmm_view_message {
 	struct vmm_view_message *next;
@@ -278,28 +274,7 @@ static void release(struct vmm_os_viewer *viewer, char *address, uint64_t size_b
 	vmm_os_mutex_unlock(&views->lock);
 }
 
-/* ---- freezing: write protection through the client's userfaultfd ---- */
-
-static int protect(int fd, uint64_t address, uint64_t length, uint64_t mode)
-{
-	struct uffdio_writeprotect request = {.range = {.start = address, .len = length},
-					      .mode = mode};
-	int error = EAGAIN;
-
-	for (uint32_t i = 0; i < PROTECT_TRIES && error == EAGAIN; i++)
-		error = ioctl(fd, UFFDIO_WRITEPROTECT, &request) ? errno : 0;
-	return error;
-}
-
-static void unprotect(int fd, uint64_t address, uint64_t length)
-{
-	struct uffdio_range range = {.start = address, .len = length};
-
-	/* What was mapped anew since is unprotected; and the client may have gone. */
-	(void)protect(fd, address, length, 0);
-	(void)ioctl(fd, UFFDIO_UNREGISTER, &range);
-	(void)ioctl(fd, UFFDIO_WAKE, &range);
-}
+/* ---- freezing ---- */
 
 /*
  * Only what the client shows already can be frozen: a mapping that it has not made yet would not be. It has made those of which
@@ -318,21 +293,14 @@ static bool is_made_locked(const struct vmm_views *views, uint64_t address)
 
 static vmm_status freeze_locked(struct vmm_views *views, uint64_t address, uint64_t length)
 {
-	int fd = views->config.userfault;
-	struct uffdio_register request = {.range = {.start = address, .len = length},
-					  .mode = UFFDIO_REGISTER_MODE_WP};
-
 	if (views->dead || views->config.alone)
 		return VMM_OK; /* it has no more to say */
-	if (fd < 0 || !is_made_locked(views, address))
+	if (views->config.userfault < 0 || !is_made_locked(views, address))
 		return VMM_NOT_SUPPORTED;
-	if (ioctl(fd, UFFDIO_REGISTER, &request))
-		return errno == ESRCH ? VMM_OK : VMM_NOT_SUPPORTED;
-	int error = protect(fd, address, length, UFFDIO_WRITEPROTECT_MODE_WP);
-	if (!error || error == ESRCH)
-		return VMM_OK;
-	unprotect(fd, address, length);
-	return VMM_NOT_SUPPORTED;
+	if (!views->freezer)
+		views->freezer = vmm_freezer_create(views->config.userfault, views->config.late);
+	return views->freezer ? vmm_freezer_freeze(views->freezer, address, length)
+			      : VMM_NOT_SUPPORTED;
 }
 
 static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t length)
@@ -345,12 +313,15 @@ static vmm_status freeze(struct vmm_os_viewer *viewer, char *address, uint64_t l
 	return status;
 }
 
+/* What was never frozen, because it had no more to say, needs none. */
 static void thaw(struct vmm_os_viewer *viewer, char *address, uint64_t length)
 {
-	const struct vmm_views *views = of(viewer);
+	struct vmm_views *views = of(viewer);
 
-	if (views->config.userfault >= 0)
-		unprotect(views->config.userfault, number_of(address), length);
+	vmm_os_mutex_lock(&views->lock);
+	if (views->freezer)
+		vmm_freezer_thaw(views->freezer, number_of(address), length);
+	vmm_os_mutex_unlock(&views->lock);
 }
 
 /* ---- memory of the client's own ---- */
@@ -483,6 +454,7 @@ void vmm_views_finish(struct vmm_views *views)
 	if (views->heap)
 		vmm_range_heap_destroy(views->heap);
 	vmm_views_finish_words(views);
+	vmm_freezer_destroy(views->freezer);
 	close(views->config.socket);
 	if (views->config.userfault >= 0)
 		close(views->config.userfault);

@@ -13,6 +13,7 @@
 struct vmm_range_heap;
 struct vmm_view_record;
 struct vmm_view_message;
+struct vmm_freezer;
 
 #define VMM_RANK_VIEWS 0xE000u /* after everything of the core's */
 #define VMM_RANK_ADOPT 3u      /* before everything: who waits for a client holds nothing else */
@@ -28,7 +29,8 @@ struct vmm_views_config {
 	uint64_t window_address, window_bytes, unread_bytes;
 	int adopt_ms; /* VMM_VIEWS_ADOPT_MS, or what a test says */
 	int epoch;    /* a descriptor of the host's epoch; -1: all locks come by messages */
-	bool alone;   /* nobody stores while something moves: freezing needs nothing */
+	_Atomic uint32_t *late; /* freezer.h */
+	bool alone;             /* nobody stores while something moves: freezing needs nothing */
 	/* Has each instruction executed that has been sent, with the lock; NULL: the client does. */
 	void (*shown)(void *context, struct vmm_os_viewer *viewer);
 	void *shown_context;
@@ -48,6 +50,7 @@ struct vmm_views {
 	struct vmm_view_record *records;        /* by address */
 	struct vmm_view_message *first, **last; /* that the socket had no room for */
 	uint64_t waiting_bytes;
+	struct vmm_freezer *freezer;  /* NULL: nothing has been frozen */
 	struct vmm_lock_words *words; /* shared with the client; NULL: not yet */
 	uint64_t *words_taken;        /* a bit for each */
 	bool dead;                    /* nothing is sent any more; the socket is shut down */

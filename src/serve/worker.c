@@ -75,12 +75,20 @@ static void handle(struct vmm_worker *worker, uint64_t data)
 		break;
 	case VMM_SOURCE_DEATHS:
 		vmm_session_deaths(server);
-		(void)vmm_serve_watch(server->epoll, EPOLL_CTL_MOD, server->deaths,
-				      EPOLLIN | EPOLLONESHOT, VMM_SOURCE_DEATHS);
 		break;
 	default:
 		break;
 	}
+}
+
+/* Of a socket, or of all that have hung up: what comes of it may be the end of a session or of a connection, which takes its time. */
+static void handle_away(struct vmm_worker *worker, uint64_t data)
+{
+	bool left = vmm_worker_leave(worker);
+
+	handle(worker, data);
+	if (left)
+		vmm_worker_return(worker);
 }
 
 /* More wait than need to: this one may go. */
@@ -111,7 +119,9 @@ static void *work(void *argument)
 			break;
 		}
 		if (count > 0)
-			handle(worker, event.data.u64);
+			(event.data.u64 & VMM_SOURCE_MASK) == VMM_SOURCE_CHANNEL
+				? handle(worker, event.data.u64)
+				: handle_away(worker, event.data.u64);
 	}
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count--;
@@ -298,12 +308,27 @@ static bool asks_at_once(struct vmm_channel *channel, uint64_t now_ns)
 	       now_ns - channel->answered_ns < AT_ONCE_NS;
 }
 
+/*
+ * Closing what came may take as long as whoever sent it likes: a socket that lingers, a file whose system does not answer, also one
+ * inside another socket. So nobody closes it who is waited for.
+ */
+static void close_what_came(struct vmm_worker *worker)
+{
+	if (!worker->packet.fd_count)
+		return;
+	bool left = vmm_worker_leave(worker);
+
+	vmm_packet_close_fds(&worker->packet);
+	if (left)
+		vmm_worker_return(worker);
+}
+
 /* One message, or none. False: the channel has come to its end. */
 static bool serve_one(struct vmm_worker *worker, struct vmm_channel *channel, bool wait, bool *some)
 {
 	bool open = receive(worker, channel, wait, some);
 
-	vmm_packet_close_fds(&worker->packet);
+	close_what_came(worker);
 	return open && !(channel->session && atomic_load(&channel->session->ended));
 }
 

@@ -257,13 +257,32 @@ enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t ha
 	return values;
 }
 
+/* Of the thread; see os.h. */
+enum { UNION_SLOT = 6 };
+
+void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values)
+{
+	vmm_os_own_slots(os)[UNION_SLOT] = values;
+}
+
+/*
+ * Who calls from another process has other threads, which may end the object and make another by the same handle between the bytes and
+ * the call: what was a number would be read as an address.
+ */
+static enum vmm_sync_values union_of(struct vmm_process *process, uint32_t handle)
+{
+	if (vmm_unlikely(process->viewer != NULL))
+		return (enum vmm_sync_values)vmm_os_own_slots(process->world->os)[UNION_SLOT];
+	return vmm_sync_values_of(process, handle);
+}
+
 bool vmm_sync_union_is_array(struct vmm_process *process,
 			     const struct vmm_sync_packet_request *request)
 {
 	enum vmm_sync_values values = VMM_SYNC_VALUES_NONE;
 
 	if (vmm_likely(request->count))
-		values = vmm_sync_values_of(process, request->handles[0]);
+		values = union_of(process, request->handles[0]);
 	/* The one that has an array alone has it for fences, too (FEN-07). */
 	return values == VMM_SYNC_VALUES_ARRAY ||
 	       (values == VMM_SYNC_VALUES_SCALAR && request->signal &&

@@ -126,6 +126,11 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VALUES_ARRAY };
 enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle);
 /*
+ * The calling thread makes a call of a process apart, in whose bytes the union was taken for that: by this it is read, whatever the
+ * handle means by then. To be set before each such call.
+ */
+void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values);
+/*
  * words.c: may the client signal and wait for the device's opening in the fence's own page (base/fence_word.h)? epoch: for how long the answer,
  * whatever it is, holds. True: fd is a descriptor of the page that can be written to, and the caller's.
  */

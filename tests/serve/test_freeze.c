@@ -5,12 +5,18 @@
  */
 #include "raw_client.h"
 
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "serve/serve_private.h"
 
 enum { WORDS = 16384, MOVES = 12 };
 
@@ -169,11 +175,80 @@ static void what_is_not_known_to_be_mapped_is_not_moved(void **state)
 	end(&b, &served);
 }
 
+/* ---- a client whose address space is busy ---- */
+
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t busy_changed = PTHREAD_COND_INITIALIZER;
+static bool is_busy, has_come;
+
+/* Of this program, also for the library in it: what takes the lock of the client's address space waits as long as that is busy. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+
+	va_start(args, request);
+	void *argument = va_arg(args, void *);
+	va_end(args);
+	pthread_mutex_lock(&busy_lock);
+	while (is_busy && request == UFFDIO_REGISTER) {
+		has_come = true;
+		pthread_cond_broadcast(&busy_changed);
+		pthread_cond_wait(&busy_changed, &busy_lock);
+	}
+	pthread_mutex_unlock(&busy_lock);
+	return (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
+static void set_busy(bool busy)
+{
+	pthread_mutex_lock(&busy_lock);
+	is_busy = busy;
+	pthread_cond_broadcast(&busy_changed);
+	pthread_mutex_unlock(&busy_lock);
+}
+
+static void await_come(void)
+{
+	pthread_mutex_lock(&busy_lock);
+	while (!has_come)
+		pthread_cond_wait(&busy_changed, &busy_lock);
+	pthread_mutex_unlock(&busy_lock);
+}
+
+/* It stays where it is, and whoever wanted it elsewhere goes on. Also when the client lets the host in too late. */
+static void a_client_that_is_never_frozen_holds_nobody_up(void **state)
+{
+	struct served served;
+	struct raw other;
+	struct busy b;
+
+	(void)state;
+	if (!begin(&b, &served))
+		skip();
+	lock_in_video_memory(&b);
+	say_something(&b);
+	say_something(&b);
+	atomic_store(&served.server->late, 5); /* others were: so it is not waited for as long */
+	set_busy(true);
+	assert_true(power(&served, VIDMM_POWER_D3) < 0);
+	await_come();
+	assert_true(power(&served, VIDMM_POWER_D3) < 0);
+	raw_open(&other, &served, "other");
+	(void)raw_allocate(&other, raw_device(&other), 64 * KIB);
+	set_busy(false);
+	await_stores(&b, WORDS);
+	assert_true(power(&served, VIDMM_POWER_D3) < 0);
+	await_stores(&b, WORDS);
+	raw_farewell(&other);
+	end(&b, &served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_store_is_lost_when_content_moves),
 		cmocka_unit_test(what_is_not_known_to_be_mapped_is_not_moved),
+		cmocka_unit_test(a_client_that_is_never_frozen_holds_nobody_up),
 	};
 
 	return cmocka_run_group_tests_name("serve: freeze", tests, NULL, NULL);

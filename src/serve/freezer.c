@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Write protection of what a client shows, through its userfaultfd. The kernel waits for the lock of the client's address space,
+ * and the client can hold that for as long as it likes. So a thread of the client's own does it, in the order in which it is asked; who
+ * asks holds locks of the core, and waits for it only so long.
+ */
+#include "serve/freezer.h"
+
+#include <errno.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+/* The client may be forking or moving mappings just now, or say so for ever. */
+enum { PROTECT_TRIES = 64 };
+
+struct job {
+	struct vmm_list link;
+	uint64_t address, length;
+	bool freezes, done, abandoned; /* guarded by the lock */
+	int error;
+};
+
+struct vmm_freezer {
+	int userfault;
+	_Atomic uint32_t *late;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Guarded by lock. */
+	struct vmm_list jobs;
+	bool ended, was_late;
+};
+
+static int protect(int fd, const struct job *job, uint64_t mode)
+{
+	struct uffdio_writeprotect request = {.range = {.start = job->address, .len = job->length},
+					      .mode = mode};
+	int error = EAGAIN;
+
+	for (uint32_t i = 0; i < PROTECT_TRIES && error == EAGAIN; i++)
+		error = ioctl(fd, UFFDIO_WRITEPROTECT, &request) ? errno : 0;
+	return error;
+}
+
+static void unprotect(int fd, const struct job *job)
+{
+	struct uffdio_range range = {.start = job->address, .len = job->length};
+
+	/* What was mapped anew since is unprotected; and the client may have gone. */
+	(void)protect(fd, job, 0);
+	(void)ioctl(fd, UFFDIO_UNREGISTER, &range);
+	(void)ioctl(fd, UFFDIO_WAKE, &range);
+}
+
+/* 0 also when there is nobody any more who could store. */
+static int freeze(int fd, const struct job *job)
+{
+	struct uffdio_register request = {.range = {.start = job->address, .len = job->length},
+					  .mode = UFFDIO_REGISTER_MODE_WP};
+	int error = ioctl(fd, UFFDIO_REGISTER, &request) ? errno : 0;
+
+	if (!error) {
+		error = protect(fd, job, UFFDIO_WRITEPROTECT_MODE_WP);
+		if (error && error != ESRCH)
+			unprotect(fd, job);
+	}
+	return error == ESRCH ? 0 : error;
+}
+
+/* With the lock, which it lets go meanwhile. */
+static void do_job_locked(struct vmm_freezer *f, struct job *job)
+{
+	pthread_mutex_unlock(&f->lock);
+	int error = job->freezes ? freeze(f->userfault, job) : 0;
+	if (!job->freezes)
+		unprotect(f->userfault, job);
+	pthread_mutex_lock(&f->lock);
+	if (job->freezes && !job->abandoned) {
+		job->error = error;
+		job->done = true;
+		pthread_cond_broadcast(&f->changed);
+		return;
+	}
+	if (job->freezes && !error) { /* nobody waits for it any more */
+		pthread_mutex_unlock(&f->lock);
+		unprotect(f->userfault, job);
+		pthread_mutex_lock(&f->lock);
+	}
+	vmm_free(job);
+}
+
+static void *work(void *argument)
+{
+	struct vmm_freezer *f = argument;
+
+	pthread_mutex_lock(&f->lock);
+	for (;;) {
+		while (vmm_list_empty(&f->jobs) && !f->ended)
+			pthread_cond_wait(&f->changed, &f->lock);
+		if (vmm_list_empty(&f->jobs))
+			break;
+		struct job *job = vmm_container_of(f->jobs.next, struct job, link);
+		vmm_list_remove(&job->link);
+		do_job_locked(f, job);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool start(struct vmm_freezer *f)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	bool started = !pthread_create(&f->thread, NULL, work, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started)
+		pthread_setname_np(f->thread, "vidmm-freezer");
+	return started;
+}
+
+struct vmm_freezer *vmm_freezer_create(int userfault, _Atomic uint32_t *late)
+{
+	struct vmm_freezer *f = vmm_calloc(1, sizeof(*f));
+	pthread_condattr_t attributes;
+
+	if (!f)
+		return NULL;
+	f->userfault = userfault;
+	f->late = late;
+	vmm_list_init(&f->jobs);
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (start(f))
+		return f;
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	vmm_free(f);
+	return NULL;
+}
+
+void vmm_freezer_destroy(struct vmm_freezer *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->ended = true;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	vmm_free(f);
+}
+
+static struct job *ask_locked(struct vmm_freezer *f, uint64_t address, uint64_t length,
+			      bool freezes)
+{
+	struct job *job = vmm_calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->address = address;
+	job->length = length;
+	job->freezes = freezes;
+	vmm_list_push_back(&f->jobs, &job->link);
+	pthread_cond_broadcast(&f->changed);
+	return job;
+}
+
+/* The first who lets the host wait may do so the longest: many of them take no more than twice that. */
+static struct timespec deadline_of(uint32_t late)
+{
+	struct timespec t;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ns = (uint64_t)t.tv_nsec + ((uint64_t)VMM_FREEZER_MS * 1000000u >> (late < 20 ? late : 20));
+	t.tv_sec += (time_t)(ns / 1000000000u);
+	t.tv_nsec = (long)(ns % 1000000000u);
+	return t;
+}
+
+vmm_status vmm_freezer_freeze(struct vmm_freezer *f, uint64_t address, uint64_t length)
+{
+	const struct timespec deadline = deadline_of(atomic_load(f->late));
+	vmm_status status = VMM_NOT_SUPPORTED;
+	int error = 0;
+
+	pthread_mutex_lock(&f->lock);
+	struct job *job = f->was_late ? NULL : ask_locked(f, address, length, true);
+	while (job && !job->done && error != ETIMEDOUT)
+		error = pthread_cond_timedwait(&f->changed, &f->lock, &deadline);
+	if (job && job->done) {
+		status = job->error ? VMM_NOT_SUPPORTED : VMM_OK;
+		vmm_free(job);
+	} else if (job) {
+		job->abandoned = f->was_late = true;
+		atomic_fetch_add(f->late, 1);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return status;
+}
+
+void vmm_freezer_thaw(struct vmm_freezer *f, uint64_t address, uint64_t length)
+{
+	pthread_mutex_lock(&f->lock);
+	bool asked = ask_locked(f, address, length, false);
+	pthread_mutex_unlock(&f->lock);
+	if (!asked) /* no memory: whoever stores there must not sleep for ever */
+		unprotect(f->userfault, &(struct job){.address = address, .length = length});
+}
