@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fence_world.h"
+#include "support/connect.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 struct vidmm_adapter *start_adapter(struct world *w, struct scripted_miniport *m)
@@ -60,11 +60,8 @@ void stop(struct world *w)
 int more(void *context)
 {
 	const struct world *w = context;
-	int pair[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(w->server);
 }
 
 void come_on(struct program *p, struct world *w, uint32_t adapter)

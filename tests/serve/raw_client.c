@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "raw_client.h"
+#include "support/connect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -170,11 +171,7 @@ void raw_expect_end(int fd)
 
 int raw_socket(struct served *served)
 {
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(served->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(served->server);
 }
 
 void raw_open(struct raw *raw, struct served *served, const char *name)
