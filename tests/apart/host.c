@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <support/folder.h>
 #include <support/scripted_miniport.h>
 #include <vidmm/serve.h>
 #include <vidmm/softgpu.h>
@@ -52,18 +53,6 @@ static void on_line(void *context, const char *line)
 	pthread_mutex_lock(&seen.lock);
 	pthread_cond_broadcast(&seen.changed);
 	pthread_mutex_unlock(&seen.lock);
-}
-
-static uint32_t count_in(const char *path)
-{
-	DIR *folder = opendir(path);
-	uint32_t count = 0;
-
-	while (folder && readdir(folder))
-		count++;
-	if (folder)
-		closedir(folder);
-	return count;
 }
 
 /* For whoever reads why it failed. */
@@ -139,7 +128,7 @@ static uint32_t count_threads(uint32_t expected)
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do {
-		count = count_in("/proc/self/task");
+		count = folder_count("/proc/self/task");
 		sched_yield();
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while (count > expected && now.tv_sec - begin.tv_sec < APART_HANG_MS / 2000);
@@ -149,7 +138,7 @@ static uint32_t count_threads(uint32_t expected)
 static int check(struct vidmm_adapter *adapter, uint32_t descriptors, uint32_t threads)
 {
 	uint64_t allocations = count_allocations(adapter);
-	uint32_t now = count_in("/proc/self/fd"), now_threads = count_threads(threads);
+	uint32_t now = folder_count("/proc/self/fd"), now_threads = count_threads(threads);
 
 	vidmm_adapter_check(adapter);
 	if (allocations)
@@ -239,7 +228,8 @@ int main(int count, char **arguments)
 	/* What a host has from its first server on stays. */
 	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
 	vidmm_server_destroy(server);
-	uint32_t descriptors = count_in("/proc/self/fd"), threads = count_in("/proc/self/task");
+	uint32_t descriptors = folder_count("/proc/self/fd"),
+		 threads = folder_count("/proc/self/task");
 	must(vidmm_server_create(host, &options, &server), "a server");
 	must(vidmm_server_listen(server, listen_at(arguments[1])), "listening");
 	answer(server, adapter);

@@ -131,21 +131,30 @@ static void own_keyed(struct relative *r)
 	(void)hear(r, NULL);
 }
 
-static int keyed(struct relative *r, const char *socket)
+/* The other one has it; its handle here. 0: this is the other one, and all is done. */
+static D3DKMT_HANDLE have_an_owner(struct relative *r, const char *socket)
 {
-	LARGE_INTEGER none = {.QuadPart = 0};
-
 	if (fork_one(r)) {
 		connect_as(r, socket, "owner");
 		own_keyed(r);
-		return 1;
+		return 0;
 	}
 	connect_as(r, socket, "heir");
 	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
-	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
+	check(!D3DKMTOpenKeyedMutex(&open) && open.hKeyedMutex, "what was shared can be opened");
 	tell(r, 1, -1);
 	(void)hear(r, NULL);
-	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex, .pTimeout = &none};
+	return open.hKeyedMutex;
+}
+
+static int keyed(struct relative *r, const char *socket)
+{
+	LARGE_INTEGER none = {.QuadPart = 0};
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = have_an_owner(r, socket),
+					    .pTimeout = &none};
+
+	if (!acquire.hKeyedMutex)
+		return 1;
 	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_TIMEOUT, "the other one has it");
 	kill_other(r);
 	acquire.pTimeout = NULL;
@@ -177,23 +186,15 @@ static int inside(struct relative *r, const char *socket)
 	struct killer k = {.r = r, .caller = (pid_t)syscall(SYS_gettid)};
 	pthread_t thread;
 
-	if (fork_one(r)) {
-		connect_as(r, socket, "owner");
-		own_keyed(r);
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = have_an_owner(r, socket)};
+	if (!acquire.hKeyedMutex)
 		return 1;
-	}
-	connect_as(r, socket, "heir");
-	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
-	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
-	tell(r, 1, -1);
-	(void)hear(r, NULL);
-	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex};
 	check(!pthread_create(&thread, NULL, kill_when_it_sleeps, &k), "a thread");
 	k.calls = true;
 	NTSTATUS status = D3DKMTAcquireKeyedMutex(&acquire);
 	pthread_join(thread, NULL);
 	check(status == STATUS_ABANDONED, "who waits is told that it is abandoned");
-	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = open.hKeyedMutex};
+	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = acquire.hKeyedMutex};
 	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER, "and has not got it");
 	return APART_DONE;
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include <vidmm/serve.h>
 
 #include "client/client_private.h"
+#include "support/connect.h"
 #include "support/client.h"
 
 struct world {
@@ -33,13 +33,10 @@ struct world {
 static int more(void *context)
 {
 	struct world *w = context;
-	int pair[2];
 
 	if (w->meanwhile)
 		w->meanwhile(w);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(w->server);
 }
 
 static void start_with(struct world *w, const struct vidmm_server_options *options)

@@ -8,7 +8,6 @@
 
 #include <sched.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <d3dkmthk.h>
@@ -16,6 +15,7 @@
 #include <vidmm/client.h>
 #include <vidmm/serve.h>
 #include <vidmm/softgpu.h>
+#include "support/connect.h"
 
 enum { BYTES = 65536, LOCKS = 3, ALLOCATIONS = 2, PATTERN = 0x1F2E3D00 };
 enum { VISIBLE_AND_PHYSICAL = 0x8001 };
@@ -118,11 +118,8 @@ static void stop(struct world *w)
 static int more(void *context)
 {
 	const struct world *w = context;
-	int pair[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(w->server);
 }
 
 static uint64_t requests(struct world *w)

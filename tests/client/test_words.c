@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "base/lock_word.h"
 #include "client/client_private.h"
+#include "support/connect.h"
 #include "support/client.h"
 
 enum { IGNORE_SYNC = 0x8, DISCARD = 0x80 };
@@ -72,11 +72,8 @@ static void stop(struct world *w)
 static int more(void *context)
 {
 	struct world *w = context;
-	int pair[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(w->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(w->server);
 }
 
 static void come(struct program *p, struct world *w)

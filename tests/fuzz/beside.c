@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "beside.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <vidmm/client.h>
+#include "support/folder.h"
 
 #define KIB          1024u
 #define HONEST_BYTES (96u * KIB)
@@ -168,18 +168,6 @@ static void guest_end(struct guest *g)
 
 /* ---- one script ---- */
 
-static uint32_t count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	uint32_t count = 0;
-
-	while (folder && readdir(folder))
-		count++;
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
 static uint64_t count_allocations(struct neighbour *n)
 {
 	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
@@ -218,7 +206,7 @@ void beside_run(struct beside *b, const uint8_t *script, size_t bytes)
 	struct vidmm_server *server;
 
 	alarm(HANG_S);
-	uint32_t descriptors = count_descriptors();
+	uint32_t descriptors = folder_count("/proc/self/fd");
 	uint64_t allocations = count_allocations(&b->honest);
 	assert_int_equal(vidmm_server_create(b->honest.client.host, &options, &server), 0);
 	const char *refused = guest_begin(&guest, server);
@@ -231,7 +219,7 @@ void beside_run(struct beside *b, const uint8_t *script, size_t bytes)
 	vidmm_server_destroy(server);
 	note(b, keep(&b->honest));
 	vidmm_adapter_check(b->honest.client.adapter);
-	if (count_descriptors() != descriptors)
+	if (folder_count("/proc/self/fd") != descriptors)
 		note(b, "descriptors are left");
 	if (count_allocations(&b->honest) != allocations)
 		note(b, "allocations are left");

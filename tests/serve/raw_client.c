@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "raw_client.h"
+#include "support/connect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -170,11 +171,7 @@ void raw_expect_end(int fd)
 
 int raw_socket(struct served *served)
 {
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(vidmm_server_connect(served->server, pair[1]), 0);
-	return pair[0];
+	return connect_to(served->server);
 }
 
 void raw_open(struct raw *raw, struct served *served, const char *name)
@@ -634,4 +631,23 @@ void served_await_inside(struct served *served, uint32_t calls)
 			inside += info[i].requests_in_flight;
 		sched_yield();
 	} while (inside != calls);
+}
+
+/* ---- how most tests begin and end ---- */
+
+void served_meet(struct served *served, struct raw *one, const char *name, struct raw *two,
+		 const char *name_of_two)
+{
+	served_start(served, NULL, 0);
+	raw_open(one, served, name);
+	if (two)
+		raw_open(two, served, name_of_two);
+}
+
+void served_part(struct served *served, struct raw *one, struct raw *two)
+{
+	raw_farewell(one);
+	if (two)
+		raw_farewell(two);
+	served_stop(served);
 }

@@ -65,6 +65,10 @@ bool raw_open_freezable(struct raw *raw, struct served *served, const char *name
 void raw_open_briefly(struct served *served, const char *name);
 void raw_close(struct raw *raw); /* as a program that was killed */
 void raw_farewell(struct raw *raw);
+/* A host with one client, or two, who get on with it as they like; at the end those that are left say farewell. */
+void served_meet(struct served *served, struct raw *one, const char *name, struct raw *two,
+		 const char *name_of_two);
+void served_part(struct served *served, struct raw *one, struct raw *two);
 /* A further channel; what the server answered. -1: it refused, with *status. */
 int raw_join(struct raw *raw, int32_t *status);
 

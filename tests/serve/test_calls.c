@@ -19,8 +19,7 @@ static void a_client_comes_calls_and_goes(void **state)
 	D3DKMT_HANDLE allocation;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "one");
+	served_meet(&served, &raw, "one", NULL, NULL);
 	assert_true(raw.welcome.channels_max == 64 && raw.welcome.process_id);
 	D3DKMT_HANDLE device = raw_device(&raw);
 	assert_int_equal(raw_try_allocate(&raw, device, 64 * KIB, &allocation), STATUS_SUCCESS);
@@ -49,8 +48,7 @@ static void a_call_that_fails_says_why(void **state)
 	struct raw raw;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "one");
+	served_meet(&served, &raw, "one", NULL, NULL);
 	D3DKMT_CREATEDEVICE args = {.hAdapter = 0x12345678};
 	assert_int_equal(raw_call(&raw, "D3DKMTCreateDevice", &args), STATUS_INVALID_PARAMETER);
 	assert_int_equal(raw.answer.answered, 1);
@@ -68,18 +66,14 @@ static void clients_do_not_share_handles(void **state)
 	struct raw one, two;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&one, &served, "one");
-	raw_open(&two, &served, "two");
+	served_meet(&served, &one, "one", &two, "two");
 	D3DKMT_HANDLE device = raw_device(&one);
 	D3DKMT_DESTROYDEVICE end = {.hDevice = device};
 	assert_int_equal(raw_call(&two, "D3DKMTDestroyDevice", &end), STATUS_INVALID_PARAMETER);
 	assert_true(client_found(&served.client, "HND-07"));
 	client_forget(&served.client);
 	assert_int_equal(raw_call(&one, "D3DKMTDestroyDevice", &end), STATUS_SUCCESS);
-	raw_farewell(&one);
-	raw_farewell(&two);
-	served_stop(&served);
+	served_part(&served, &one, &two);
 }
 
 /* More than a packet holds, both ways. */
@@ -90,8 +84,7 @@ static void long_requests_and_answers_go_in_memory(void **state)
 	struct raw raw;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "one");
+	served_meet(&served, &raw, "one", NULL, NULL);
 	D3DKMT_ADAPTERINFO *info = calloc(COUNT, sizeof(*info));
 	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = COUNT, .pAdapters = info};
 	assert_non_null(info);
@@ -100,8 +93,7 @@ static void long_requests_and_answers_go_in_memory(void **state)
 	assert_true(info->hAdapter);
 	assert_true(raw.answer.head.bytes > VMM_PROTOCOL_INLINE_MAX);
 	free(info);
-	raw_farewell(&raw);
-	served_stop(&served);
+	served_part(&served, &raw, NULL);
 }
 
 static D3DKMT_HANDLE share(struct raw *raw, D3DKMT_HANDLE device)
@@ -127,9 +119,7 @@ static void an_nt_handle_is_a_descriptor(void **state)
 	HANDLE handle = NULL;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&one, &served, "one");
-	raw_open(&two, &served, "two");
+	served_meet(&served, &one, "one", &two, "two");
 	D3DKMT_HANDLE resource = share(&one, raw_device(&one));
 	D3DKMT_SHAREOBJECTS share_it = {.ObjectCount = 1, .DesiredAccess = 0x20000};
 	share_it.ObjectHandleArray = &resource;
@@ -229,8 +219,7 @@ static void alf_11_memory_of_a_clients_is_looked_at(void **state)
 	struct raw raw;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "one");
+	served_meet(&served, &raw, "one", NULL, NULL);
 	D3DKMT_HANDLE device = raw_device(&raw);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ask_for_heap(&raw, device, &adopt);
@@ -244,8 +233,7 @@ static void alf_11_memory_of_a_clients_is_looked_at(void **state)
 			close(cases[i].fd);
 	}
 	client_forget(&served.client);
-	raw_farewell(&raw);
-	served_stop(&served);
+	served_part(&served, &raw, NULL);
 }
 
 /* nobody waits for a client for ever, and nobody but its own call for as long as that. */
@@ -265,8 +253,7 @@ static void who_does_not_answer_for_its_memory_is_cut_off(void **state)
 	served_await_clients(&served, 1);
 	(void)raw_device(&other);
 	raw_close(&raw);
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 static void who_answers_another_question_is_cut_off(void **state)
@@ -318,9 +305,7 @@ static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **
 	struct vidmm_adapter_statistics here = {.struct_size = sizeof(here)};
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&one, &served, "one");
-	raw_open(&two, &served, "two");
+	served_meet(&served, &one, "one", &two, "two");
 	D3DKMT_HANDLE device = raw_device(&two);
 	uint64_t before = figures_of(&one).system_bytes;
 	assert_int_equal(figures_of(&two).system_bytes, before);
@@ -350,23 +335,21 @@ static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **
 	for (uint32_t i = 0; i < VIDMM_SEGMENTS_MAX; i++)
 		here.segment[i].peak_resident_bytes = mine.segment[i].peak_resident_bytes;
 	assert_memory_equal(&here, &mine, sizeof(here));
-	raw_farewell(&one);
-	raw_farewell(&two);
-	served_stop(&served);
+	served_part(&served, &one, &two);
 }
 
-/* What a client had goes after it is counted no more. */
-static void await_no_lookers(struct served *served)
+/* How many clients the adapter keeps peaks for. */
+static uint32_t count_lookers(struct served *served)
 {
 	struct vmm_adapter *adapter = &served->client.adapter->core;
-	bool empty = false;
+	const struct vmm_list *at;
+	uint32_t count = 0;
 
-	while (!empty) {
-		vmm_paging_lock(adapter);
-		empty = vmm_list_empty(&adapter->memory->looks.lookers);
-		vmm_paging_unlock(adapter);
-		sched_yield();
-	}
+	vmm_os_mutex_lock(&adapter->paging_lock);
+	vmm_list_for_each (at, &adapter->memory->looks.lookers)
+		count++;
+	vmm_os_mutex_unlock(&adapter->paging_lock);
+	return count;
 }
 
 /* However often it asks, and whatever it says: it leaves nothing behind, and is told nothing where the call fails. */
@@ -379,11 +362,10 @@ static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
 
 	(void)state;
 	served_start(&served, NULL, 0);
-	const struct vmm_list *lookers = &served.client.adapter->core.memory->looks.lookers;
 	raw_open(&raw, &served, "one");
 	for (uint32_t i = 0; i < OFTEN; i++)
 		(void)figures_of(&raw);
-	assert_true(!vmm_list_empty(lookers) && lookers->next->next == lookers);
+	assert_int_equal(count_lookers(&served), 1);
 	memset(&said, 0xa5, sizeof(said));
 	for (uint32_t i = 0; i < 32; i++) {
 		said.adapter = i < 31 ? 1u << i : UINT32_MAX;
@@ -399,9 +381,8 @@ static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
 	assert_int_equal(said.statistics.segment[VIDMM_SEGMENTS_MAX - 1].size_bytes, 0);
 	assert_int_equal(raw_call(&raw, "adapter_statistics", NULL), STATUS_INVALID_PARAMETER);
 	raw_close(&raw);
-	served_await_clients(&served, 0);
-	served_await(&served, "has gone");
-	await_no_lookers(&served);
+	while (count_lookers(&served))
+		sched_yield();
 	served_stop(&served);
 }
 

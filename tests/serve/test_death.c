@@ -13,16 +13,13 @@ static void a_client_dies_inside_a_wait(void **state)
 	struct raw raw, other;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&other, &served, "other");
-	raw_open(&raw, &served, "dying");
+	served_meet(&served, &other, "other", &raw, "dying");
 	raw_ask_acquire(&raw, raw.channel, raw_mutex(&raw, NULL), 1);
 	served_await_inside(&served, 1);
 	raw_close(&raw);
 	served_await_clients(&served, 1);
 	(void)raw_device(&other);
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 /* On another channel than the first; both ways to go. */
@@ -34,8 +31,7 @@ static void a_client_goes_while_others_of_its_threads_wait(void **state)
 		struct raw raw;
 		int32_t status;
 
-		served_start(&served, NULL, 0);
-		raw_open(&raw, &served, "dying");
+		served_meet(&served, &raw, "dying", NULL, NULL);
 		D3DKMT_HANDLE mutex = raw_mutex(&raw, NULL);
 		int channel = raw_join(&raw, &status);
 		assert_true(channel >= 0);
@@ -60,9 +56,7 @@ static void others_get_on_after_a_death(void **state)
 	D3DKMT_HANDLE global;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "dying");
-	raw_open(&other, &served, "other");
+	served_meet(&served, &raw, "dying", &other, "other");
 	D3DKMT_HANDLE mutex = raw_mutex(&raw, &global);
 	D3DKMT_ACQUIREKEYEDMUTEX take = {.hKeyedMutex = mutex};
 	assert_int_equal(raw_call(&raw, "D3DKMTAcquireKeyedMutex", &take), STATUS_SUCCESS);
@@ -72,8 +66,7 @@ static void others_get_on_after_a_death(void **state)
 	served_await_inside(&served, 1);
 	raw_close(&raw);
 	assert_int_equal(raw_await(other.channel), 0x80); /* STATUS_ABANDONED */
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 /* As many calls wait as one client may have, and those of two: yet another one is served as if there were none. */
@@ -86,9 +79,7 @@ static void blocked_channels_hold_nobody_else(void **state)
 	int32_t status;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&one, &served, "one");
-	raw_open(&two, &served, "two");
+	served_meet(&served, &one, "one", &two, "two");
 	raw_open(&other, &served, "other");
 	D3DKMT_HANDLE mutex = raw_mutex(&one, NULL), first = raw_mutex(&two, NULL);
 	for (uint32_t i = 0; i < CHANNELS; i++) {
@@ -111,8 +102,7 @@ static void blocked_channels_hold_nobody_else(void **state)
 	}
 	raw_farewell(&one);
 	raw_close(&two);
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 /* The lock waits for a packet of half a second, with nothing of the core's held; the client does not live to see it. */
@@ -124,9 +114,7 @@ static void a_client_dies_in_a_lock_behind_the_gpu(void **state)
 	void *data;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "dying");
-	raw_open(&other, &served, "other");
+	served_meet(&served, &raw, "dying", &other, "other");
 	D3DKMT_HANDLE device = raw_device(&raw);
 	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
 	raw_context(&raw, device, &c);
@@ -140,8 +128,7 @@ static void a_client_dies_in_a_lock_behind_the_gpu(void **state)
 	D3DKMT_HANDLE alive = raw_device(&other);
 	assert_int_equal(raw_lock(&other, alive, raw_allocate(&other, alive, 4 * KIB), &data), 0);
 	served_await_clients(&served, 1);
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 static void the_host_ends_with_clients_inside_calls(void **state)
@@ -228,8 +215,7 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	struct client_context c;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&other, &served, "other");
+	served_meet(&served, &other, "other", NULL, NULL);
 	D3DKMT_HANDLE alive = raw_device(&other);
 	D3DKMT_HANDLE kept = raw_allocate(&other, alive, 64 * KIB);
 	void *data;
@@ -259,8 +245,7 @@ static void a_client_dies_while_the_adapter_sleeps(void **state)
 	served_await_clients(&served, 1);
 	for (uint32_t i = 0; i < 64 * KIB; i++)
 		assert_int_equal(((uint8_t *)data)[i], 0x5A);
-	raw_farewell(&other);
-	served_stop(&served);
+	served_part(&served, &other, NULL);
 }
 
 /* How a client goes is what it said last, whichever of its sockets is seen closed first. */
@@ -297,8 +282,7 @@ static void a_closed_view_socket_is_the_end(void **state)
 	struct raw raw;
 
 	(void)state;
-	served_start(&served, NULL, 0);
-	raw_open(&raw, &served, "half");
+	served_meet(&served, &raw, "half", NULL, NULL);
 	close(raw.view);
 	raw.view = -1;
 	served_await(&served, "has gone: its view socket is closed");

@@ -5,7 +5,6 @@
  */
 #include "raw_client.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,17 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static uint32_t open_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	uint32_t count = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
-}
+#include "support/folder.h"
 
 /* The witness: nothing that others do reaches it. */
 struct scene {
@@ -40,14 +29,14 @@ static void begin(struct scene *s, const struct vidmm_client_limits *limits, uin
 	served_start(&s->served, limits, clients_max);
 	raw_open(&s->witness, &s->served, "witness");
 	(void)raw_device(&s->witness);
-	s->descriptors = open_descriptors();
+	s->descriptors = folder_count("/proc/self/fd");
 }
 
 static void end(struct scene *s)
 {
 	(void)raw_device(&s->witness);
 	served_await_clients(&s->served, 1);
-	while (open_descriptors() != s->descriptors)
+	while (folder_count("/proc/self/fd") != s->descriptors)
 		sched_yield();
 	raw_farewell(&s->witness);
 	served_stop(&s->served);

@@ -10,12 +10,13 @@
  */
 #include "sync_bundle.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "support/folder.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZED 2u
@@ -672,18 +673,6 @@ struct figures {
 	uint64_t allocations;
 };
 
-static uint32_t count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	uint32_t count = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
-}
-
 static uint32_t count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -706,7 +695,8 @@ static struct figures look(struct sync_world *s)
 	assert_int_equal(sync_destroy(f.handle), 0);
 	vidmm_settle(s->w.client.host);
 	vidmm_adapter_statistics(s->w.client.adapter, &adapter);
-	return (struct figures){count_descriptors(), count_mappings(), adapter.allocations};
+	return (struct figures){folder_count("/proc/self/fd"), count_mappings(),
+				adapter.allocations};
 }
 
 static void play_world(void **state, uint32_t world, uint32_t rounds)
@@ -734,7 +724,7 @@ static void play_world(void **state, uint32_t world, uint32_t rounds)
 
 static void shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go(void **state)
 {
-	uint32_t rounds = ROUNDS / SANITIZED, descriptors = count_descriptors();
+	uint32_t rounds = ROUNDS / SANITIZED, descriptors = folder_count("/proc/self/fd");
 
 	waits = cancelled = signals = acquires = abandoned = openings = crashes = armed = queued =
 		0;
@@ -747,8 +737,8 @@ static void shr_33_syn_15_mfn_17_kmx_22_processes_come_and_go(void **state)
 	       (unsigned long long)waits, (unsigned long long)cancelled, (unsigned long long)armed,
 	       (unsigned long long)queued, (unsigned long long)acquires,
 	       (unsigned long long)abandoned, (unsigned long long)crashes);
-	printf("# descriptors: %u before, %u after\n", descriptors, count_descriptors());
-	assert_int_equal(count_descriptors(), descriptors);
+	printf("# descriptors: %u before, %u after\n", descriptors, folder_count("/proc/self/fd"));
+	assert_int_equal(folder_count("/proc/self/fd"), descriptors);
 	assert_true(waits && cancelled && signals && acquires && abandoned && armed && queued);
 }
 
