@@ -3,6 +3,8 @@
 #include "sync/packet.h"
 #include "sync/type.h"
 
+#include <stdlib.h>
+
 /* ---- the checks at the call ---- */
 
 static bool is_legacy(const struct vmm_sync_packet_request *request)
@@ -114,21 +116,67 @@ static vmm_status check_kind(const struct vmm_sync *sync, const struct vmm_devic
 }
 
 /* MTX-08: all of them at once, which cannot be of one that has a single unit. By whatever handle. */
-static vmm_status check_once(const struct vmm_sync *sync, const struct vmm_device *device,
-			     const struct vmm_sync_packet *packet)
+static vmm_status refuse_twice(const struct vmm_device *device,
+			       const struct vmm_sync_packet *packet, uint32_t first,
+			       uint32_t second)
 {
-	if (packet->signal || sync->object->type != VMM_SYNC_MUTEX)
+	uint32_t handle = packet->wait.nodes[second].handle;
+
+	vmm_finding(device->adapter->observe, "MTX-08", device->process->id, handle,
+		    "wait in a context's queue: object %u, 0x%08x, is the mutex that object %u is, "
+		    "too: nobody can have it twice",
+		    second, handle, first);
+	return VMM_INVALID_PARAMETER;
+}
+
+struct place {
+	const struct vmm_sync_object *object;
+	uint32_t index;
+};
+
+static int by_object(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->object != right->object)
+		return left->object < right->object ? -1 : 1;
+	return left->index < right->index ? -1 : 1;
+}
+
+/* As many as a client likes: comparing each with each would take hours. */
+static vmm_status check_once_of_many(const struct vmm_device *device,
+				     const struct vmm_sync_packet *packet)
+{
+	uint32_t count = packet->wait.count;
+	struct place *places = vmm_calloc(count, sizeof(*places));
+	vmm_status status = VMM_OK;
+
+	if (!places)
+		return VMM_NO_MEMORY;
+	for (uint32_t i = 0; i < count; i++)
+		places[i] = (struct place){packet->wait.nodes[i].object, i};
+	qsort(places, count, sizeof(*places), by_object);
+	for (uint32_t i = 1; i < count && vmm_ok(status); i++)
+		if (places[i].object == places[i - 1].object &&
+		    places[i].object->type == VMM_SYNC_MUTEX)
+			status = refuse_twice(device, packet, places[i - 1].index, places[i].index);
+	vmm_free(places);
+	return status;
+}
+
+static vmm_status check_once(const struct vmm_device *device, const struct vmm_sync_packet *packet)
+{
+	const struct vmm_sync_node *nodes = packet->wait.nodes;
+
+	if (packet->signal)
 		return VMM_OK;
-	for (uint32_t i = 0; i < packet->wait.count; i++) {
-		if (packet->wait.nodes[i].object != sync->object)
-			continue;
-		vmm_finding(
-			device->adapter->observe, "MTX-08", sync->process->id, sync->handle,
-			"wait in a context's queue: object %u, 0x%08x, is the mutex that object "
-			"%u is, too: nobody can have it twice",
-			packet->wait.count, sync->handle, i);
-		return VMM_INVALID_PARAMETER;
-	}
+	if (packet->wait.count > VMM_SYNC_SIGNALS_MAX)
+		return check_once_of_many(device, packet);
+	for (uint32_t i = 1; i < packet->wait.count; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (nodes[i].object == nodes[k].object &&
+			    nodes[i].object->type == VMM_SYNC_MUTEX)
+				return refuse_twice(device, packet, k, i);
 	return VMM_OK;
 }
 
@@ -166,8 +214,6 @@ static vmm_status fill_locked(struct vmm_sync_packet *packet, const struct vmm_d
 		vmm_status status = check_opening(sync, device, request, value);
 		if (vmm_ok(status) && i)
 			status = check_kind(sync, device, packet->wait.nodes[0].object);
-		if (vmm_ok(status))
-			status = check_once(sync, device, packet);
 		if (!vmm_ok(status))
 			return status;
 		vmm_sync_get(sync->object);
@@ -237,6 +283,8 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 		vmm_os_mutex_lock(&process->lock);
 		status = fill_locked(packet, device, request);
 		vmm_os_mutex_unlock(&process->lock);
+		if (vmm_ok(status))
+			status = check_once(device, packet);
 	}
 	if (!vmm_ok(status))
 		vmm_sync_packet_clear(packet);

@@ -144,6 +144,8 @@ static void look_at_message(struct hostile *h, struct hostile_connection *c, con
 		view = true;
 		writable = ((const struct vmm_message_view *)message)->writable != 0;
 	}
+	if (bytes >= sizeof(struct vmm_message_adopt) && head->kind == VMM_MESSAGE_ADOPT)
+		c->asked = ((const struct vmm_message_adopt *)message)->number;
 	if (bytes >= sizeof(struct vmm_message_words) && head->kind == VMM_MESSAGE_WORDS &&
 	    fd_count == 1)
 		look_at_words(h, message, fds[0]);
@@ -552,6 +554,10 @@ static void step(struct hostile *h)
 		break;
 	case 14:
 		scribble(h);
+		break;
+	case 16:
+		what = byte(h);
+		hostile_adopt(h, c, what, byte(h));
 		break;
 	default:
 		hostile_drain(h, c);

@@ -19,7 +19,7 @@
 
 #define HOSTILE_ARGUMENTS   6u
 #define HOSTILE_STEP_BYTES  (2u + HOSTILE_ARGUMENTS + 2u)
-#define HOSTILE_KINDS       16u /* of steps */
+#define HOSTILE_KINDS       17u /* of steps */
 #define HOSTILE_CONNECTIONS 6u
 #define HOSTILE_POOL        128u
 #define HOSTILE_VIEWS       16u
@@ -34,6 +34,7 @@ struct hostile_connection {
 	uint64_t session[2];
 	uint32_t device; /* of callbacks; 0: none */
 	uint64_t context;
+	uint64_t asked;   /* the number of the host's last question for memory; 0: none */
 	uint32_t pending; /* requests without an answer yet; some never get one */
 };
 
@@ -77,6 +78,13 @@ void hostile_deep(struct hostile *h, struct hostile_connection *c, uint32_t what
 /* Any operation, or a certain one, with an argument drawn from the table; nobody waits for its answer. */
 void hostile_draw(struct hostile *h, struct hostile_connection *c);
 void hostile_draw_one(struct hostile *h, struct hostile_connection *c, uint32_t which);
+
+/* Sends a well-formed call; nobody waits for its answer. */
+bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
+		 const void *argument);
+
+/* hostile_adopt.c: an allocation over memory of its own, of which it says this or that when the host asks */
+void hostile_adopt(struct hostile *h, struct hostile_connection *c, uint32_t way, uint32_t offset);
 
 /* hostile_words.c: its table of lock words, a mapping of its own of the size of struct vmm_lock_words */
 void hostile_words_take(struct hostile *h, void *words);

@@ -90,6 +90,16 @@ static bool call_it(struct hostile *h, struct hostile_connection *c, const char 
 	return done;
 }
 
+bool hostile_ask(struct hostile *h, struct hostile_connection *c, const char *name,
+		 const void *argument)
+{
+	struct vmm_wire_call call = {0};
+	bool sent = ask(h, c, &call, operation(name), argument);
+
+	vmm_wire_finish(&call);
+	return sent;
+}
+
 static uint32_t any(struct hostile *h)
 {
 	return h->pool_count ? h->pool[draw_below(&h->draw, h->pool_count)] : 0;

@@ -219,6 +219,21 @@ def several_adapters_and_a_log(folder):
 
 
 @test
+def nobody_fills_the_log(folder):
+    server = Server(folder)
+    path = os.path.join(folder, 'vidmm', 'socket')
+    for _ in range(1000):
+        client = connect(path)
+        client.send(b'nonsense' * 4)
+        assert client.recv(16) == b''
+        client.close()
+    text = server.end()
+    refused = [line for line in text.splitlines() if 'refused: pid' in line]
+    assert 50 <= len(refused) < 900, text
+    del server
+
+
+@test
 def bad_configurations_are_refused(folder):
     bad = ['', '[]', '{"sokcet": "x"}', '{"socket": 3}', '{"adapters": {}}', '{"adapters": [{"bars": [5]}]}',
            '{"adapters": [{"bars": []}]}', '{"adapters": [{"settings": {"a": "b"}}]}', '{"limits": {"channels": 0}}',

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -28,32 +27,26 @@ struct service {
 	struct serve_socket socket;
 };
 
-/* One call a line, because lines come from several threads. */
-static void write_line(struct service *s, const char *text)
-{
-	char when[32];
-	time_t now = time(NULL);
-	struct tm parts;
-
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-	fprintf(s->log, "%s vidmm: %s\n", when, text);
-	fflush(s->log);
-}
-
 static void on_line(void *context, const char *line)
 {
-	struct service *s = context;
+	const struct service *s = context;
+	uint32_t client = 0;
 
+	(void)sscanf(line, "client %" SCNu32, &client);
 	if (!s->options.quiet)
-		write_line(s, line);
+		serve_log_of(s->log, client, line);
 }
 
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
+	const struct service *s = context;
 	char line[1024];
 
 	vidmm_event_format(event, text, line, sizeof(line) - 1);
-	write_line(context, line);
+	if (event->type == VIDMM_EVENT_FATAL)
+		serve_log_write(s->log, line);
+	else
+		serve_log_of(s->log, event->process, line);
 }
 
 static enum replay_status start_adapter(struct service *s, const struct serve_adapter *a)
@@ -130,7 +123,7 @@ static void say_ready(struct service *s)
 	snprintf(line, sizeof(line), "serves %u adapter%s at %s", s->adapter_count,
 		 s->adapter_count == 1 ? "" : "s",
 		 s->socket.path ? s->socket.path : "systemd's socket");
-	write_line(s, line);
+	serve_log_write(s->log, line);
 	(void)sd_notify(0, "READY=1");
 }
 
@@ -182,7 +175,7 @@ static enum replay_status serve(struct service *s)
 		say_ready(s);
 		while (sigwait(&ends, &number) != 0)
 			;
-		write_line(s, "ends");
+		serve_log_write(s->log, "ends");
 	}
 	stop(s);
 	return status;

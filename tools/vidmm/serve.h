@@ -7,6 +7,7 @@
 #define VIDMM_TOOLS_SERVE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <vidmm/serve.h>
 
 #include "replay.h"
@@ -56,6 +57,11 @@ char *serve_default_path(void);
  */
 enum replay_status serve_socket_open(const char *path, struct serve_socket *socket);
 void serve_socket_close(struct serve_socket *socket);
+
+/* ---- serve_log.c ---- */
+void serve_log_write(FILE *log, const char *text);
+/* Of that client (0: of none): unless there were too many of it. */
+void serve_log_of(FILE *log, uint32_t client, const char *text);
 
 int serve_main(int argc, const char **argv);
 int clients_main(int argc, const char **argv);

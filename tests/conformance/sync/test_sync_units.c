@@ -261,6 +261,14 @@ static void mtx_06_a_context_that_waits_for_it_ends(void **state)
 	priority_stop(&p);
 }
 
+static NTSTATUS wait_from_gpu(const struct lane *lane, const D3DKMT_HANDLE *objects, UINT count)
+{
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU args = {
+		.hContext = lane->context, .ObjectCount = count, .ObjectHandleArray = objects};
+
+	return D3DKMTWaitForSynchronizationObjectFromGpu(&args);
+}
+
 /* It would wait for ever. A semaphore has as many units as are named, a signal of what is free is a finding already. */
 static void mtx_08_q_52_a_mutex_is_named_once(void **state)
 {
@@ -279,6 +287,15 @@ static void mtx_08_q_52_a_mutex_is_named_once(void **state)
 	queue_found(&p, "MTX-08");
 	assert_int_equal(wait_2(a, twice + 1, 2, 0), STATUS_INVALID_PARAMETER);
 	queue_found(&p, "MTX-08");
+	/* So also where there are too many to compare each with each. */
+	D3DKMT_HANDLE many[100];
+	for (uint32_t i = 0; i < 99; i++)
+		many[i] = i < 50 ? mutex(a, 0, 0) : semaphore(a, 0, 9, 9);
+	many[99] = many[7];
+	assert_int_equal(wait_from_gpu(a, many, 100), STATUS_INVALID_PARAMETER);
+	queue_found(&p, "MTX-08");
+	many[99] = many[70];
+	assert_int_equal(wait_from_gpu(a, many, 100), STATUS_SUCCESS);
 	/* Nothing was taken, nothing is queued. */
 	assert_int_equal(wait_many(b, both, 2), STATUS_SUCCESS);
 	lane_render(b);

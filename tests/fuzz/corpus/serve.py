@@ -8,7 +8,7 @@ import os
 import sys
 
 KINDS = {'connect': 0, 'hello': 1, 'words': 2, 'join': 3, 'deep': 4, 'draw': 8, 'bent': 9, 'lying': 10, 'raw': 11, 'close': 12, 'tell': 13, 'scribble': 14,
-         'drain': 15}
+         'drain': 15, 'adopt': 16}
 # What a client does well: hello, a device, one of D3DKMT's.
 OPEN = 'hello:15 deep:0'
 # The same, with lock words; `words`: how often, how (9: any way), 1: by a thread, meanwhile
@@ -24,6 +24,8 @@ def every_operation():
 
 
 SCRIPTS = f'''
+adopts-what-changes: {OPEN} deep:0 adopt:0 adopt:1 adopt:3 adopt:4 deep:1 deep:3 deep:6 adopt:1:4 close:0
+adopts-what-is-none: {OPEN} adopt:2 adopt:8 adopt:0:1 adopt:0:2 adopt:16 hello@1:15 deep@1:0 adopt@1:32 hello@2:15 deep@2:0 adopt@2:64 drain
 closes-inside-a-wait: {OPEN} deep:8 deep:8 deep:25 close:0
 closes-views-under-locks: {OPEN} 4*deep:1#1 3*deep:3#2 close:2 deep:3#3 drain
 farewell-and-more: {OPEN} deep:1 tell:1 deep:1 deep:3
