@@ -61,6 +61,13 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_resource_share(
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_remote_resource_open(
 	struct vidmm_remote_device *device, uint32_t global_handle, uint32_t *km_resource,
 	uint32_t *allocations, uint32_t *allocation_count);
+/*
+ * As vidmm_adapter_statistics, of all clients of the host together, since its adapter started; two of them give what happened in between. But peaks are
+ * since this connection last asked, at first since the adapter started.
+ */
+VIDMM_API VIDMM_MUST_CHECK vidmm_status
+vidmm_remote_adapter_statistics(struct vidmm_connection *connection, uint32_t adapter,
+				struct vidmm_adapter_statistics *statistics);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ struct vidmm_client_limits {
 	uint32_t channels; /* threads inside calls at once; 64 */
 	uint32_t handles;  /* 1,000,000 */
 	uint64_t
-		memory_bytes; /* system memory of its allocations and buffers, in bytes; no limit */
+		memory_bytes; /* system memory of its allocations, buffers and queued waits, in bytes; no limit */
 	uint64_t
 		unread_bytes; /* of what was sent to it and not read: beyond, it is cut off; 1 MiB */
 };

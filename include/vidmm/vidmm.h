@@ -346,6 +346,12 @@ struct vidmm_adapter_statistics {
 	 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t bytes_moved; /* inside memory segments, for room in one piece */
+	uint64_t patches;     /* patch locations of accepted submissions */
+	uint64_t
+		waits_avoided; /* renames while the GPU had not finished with what the allocation was */
+	uint64_t lock_wait_ns; /* of locks that waited and succeeded */
+	/* Swizzling ranges: given out, taken from another allocation for it, and locks for which there was none. */
+	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
 };
 /*
  * A BAR of the (leading) device, as a probe on its bus sees it: its bytes, which change as the device and its driver write them,

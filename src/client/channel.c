@@ -144,14 +144,15 @@ vmm_status vmm_client_take_channel(struct vidmm_connection *connection,
 	*result = channel;
 	if (channel)
 		return VMM_OK;
-	if (!more)
-		return VMM_INSUFFICIENT_RESOURCES;
-	vmm_status status = join(connection, result);
-	if (!vmm_ok(status)) {
+	vmm_status status = more ? join(connection, result) : VMM_INSUFFICIENT_RESOURCES;
+	if (more && !vmm_ok(status)) {
 		pthread_mutex_lock(&connection->pool_lock);
 		connection->channel_count--;
 		pthread_mutex_unlock(&connection->pool_lock);
 	}
+	/* That nobody is there to join is not for lack of anything. */
+	if (!vmm_ok(status) && vmm_client_is_cut(connection))
+		vmm_client_lose(connection);
 	return vmm_client_lost(connection) ? VMM_DEVICE_REMOVED : status;
 }
 

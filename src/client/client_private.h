@@ -94,6 +94,8 @@ static inline bool vmm_client_lost(const struct vidmm_connection *connection)
 	return atomic_load_explicit(&connection->lost, memory_order_acquire);
 }
 void vmm_client_lose(struct vidmm_connection *connection);
+/* The host is gone, or has ended the session: looked for where somebody may have heard of what follows from that, and not of that itself. */
+bool vmm_client_is_cut(const struct vidmm_connection *connection);
 /* The first half of vidmm_disconnect: its devices are no devices any more. */
 void vmm_client_leave(struct vidmm_connection *connection);
 

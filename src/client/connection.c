@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
+
+/* How long a call waits to hear of the end of a host that cannot be connected to any more. */
+enum { END_MS = 5000 };
 
 #define CONNECTION_REFUSED    ((vmm_status)0xC0000236)
 #define OBJECT_NAME_INVALID   VMM_OBJECT_NAME_INVALID
@@ -88,6 +92,15 @@ static void enlist(struct vidmm_connection *connection)
 }
 
 /* ---- the end ---- */
+
+bool vmm_client_is_cut(const struct vidmm_connection *connection)
+{
+	struct pollfd end = {.fd = connection->view_socket};
+
+	return (connection->epoch &&
+		(atomic_load(&connection->epoch->keeper) & VMM_LOCK_HOST_GONE)) ||
+	       (poll(&end, 1, 0) == 1 && (end.revents & POLLHUP));
+}
 
 void vmm_client_lose(struct vidmm_connection *connection)
 {
@@ -318,12 +331,19 @@ static vmm_status connect_to(const char *path, int *fd)
 	return status_of(error);
 }
 
+/* A host that nobody can come to any more is about to end, or else somebody has taken its socket's name away. */
 static int connect_again(void *context)
 {
 	const struct vidmm_connection *connection = context;
+	struct pollfd end = {.fd = connection->view_socket};
 	int fd;
+	vmm_status status = connect_to(connection->path, &fd);
 
-	return vmm_ok(connect_to(connection->path, &fd)) ? fd : -1;
+	if (vmm_ok(status))
+		return fd;
+	if (status == CONNECTION_REFUSED || status == OBJECT_NAME_NOT_FOUND)
+		(void)!poll(&end, 1, END_MS);
+	return -1;
 }
 
 /* Empty: nothing says where. */

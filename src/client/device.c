@@ -273,6 +273,19 @@ vidmm_status vidmm_remote_resource_open(struct vidmm_remote_device *device, uint
 	return status;
 }
 
+vidmm_status vidmm_remote_adapter_statistics(struct vidmm_connection *connection, uint32_t adapter,
+					     struct vidmm_adapter_statistics *statistics)
+{
+	struct vmm_wire_adapter_statistics args = {.adapter = adapter};
+
+	if (!connection || !statistics || statistics->struct_size != sizeof(*statistics))
+		return VMM_INVALID_PARAMETER;
+	vmm_status status = runtime(connection, VMM_WIRE_adapter_statistics, &args);
+	if (vmm_ok(status))
+		*statistics = args.statistics;
+	return status;
+}
+
 /* ---- the callbacks ---- */
 
 /* What the way to the host itself can come to; what a call gave is translated over there. */
@@ -331,49 +344,39 @@ static struct vidmm_connection *enter_known(const void *device, uint32_t *known)
 	return connection;
 }
 
-/* NULL: the host is to be asked. */
-static void *lock_here(const void *device, struct vmm_client_lock *wish)
+static HRESULT lock_or_ask(const void *device, uint32_t operation, const void *args,
+			   struct vmm_client_lock *wish, void **data)
 {
 	struct vidmm_connection *connection = enter_known(device, &wish->device);
+	void *here = NULL;
 
-	if (!connection)
-		return NULL;
-	void *data = vmm_client_lock(connection, wish);
-	leave(device);
-	return data;
+	if (connection) {
+		here = vmm_client_lock(connection, wish);
+		leave(device);
+	}
+	if (!here)
+		return callback(device, operation, args);
+	*data = here;
+	return S_OK;
 }
 
 static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
 {
-	void *data = NULL;
-
-	if (args) {
-		struct vmm_client_lock wish = {.handle = args->hAllocation,
-					       .flags = args->Flags.Value,
-					       .pages = args->NumPages || args->pPages};
-
-		data = lock_here(device, &wish);
-	}
-	if (!data)
+	if (!args)
 		return callback(device, VMM_WIRE_pfnLockCb, args);
-	args->pData = data;
-	return S_OK;
+	struct vmm_client_lock wish = {.handle = args->hAllocation,
+				       .flags = args->Flags.Value,
+				       .pages = args->NumPages || args->pPages};
+	return lock_or_ask(device, VMM_WIRE_pfnLockCb, args, &wish, &args->pData);
 }
 
 static HRESULT lock2(const void *device, D3DDDICB_LOCK2 *args)
 {
-	void *data = NULL;
-
-	if (args) {
-		struct vmm_client_lock wish = {
-			.handle = args->hAllocation, .flags = args->Flags.Value, .lock2 = true};
-
-		data = lock_here(device, &wish);
-	}
-	if (!data)
+	if (!args)
 		return callback(device, VMM_WIRE_pfnLock2Cb, args);
-	args->pData = data;
-	return S_OK;
+	struct vmm_client_lock wish = {
+		.handle = args->hAllocation, .flags = args->Flags.Value, .lock2 = true};
+	return lock_or_ask(device, VMM_WIRE_pfnLock2Cb, args, &wish, &args->pData);
 }
 
 static bool unlock(const void *device, const D3DKMT_HANDLE *allocation)

@@ -304,6 +304,15 @@ bool vmm_client_signal(struct vidmm_connection *connection, uint32_t device, uin
 
 /* ---- waits ---- */
 
+/* An opening has ended, with an adapter or by itself (SFL-27); or because its session did, as all do with the host, which has ended this one before. */
+static int32_t cancelled(const struct vidmm_connection *connection,
+			 const struct vmm_client_fence *fence)
+{
+	return atomic_load(&fence->page->removed) == fence->adapter || vmm_client_is_cut(connection)
+		       ? VMM_DEVICE_REMOVED
+		       : VMM_CANCELLED;
+}
+
 /* What the thread may not sleep any longer for; true: *result, unless that is VMM_PENDING: the host is to be asked. */
 static bool is_over(struct vidmm_connection *connection, const struct vmm_client_fence *fence,
 		    uint64_t value, int32_t *result)
@@ -318,9 +327,7 @@ static bool is_over(struct vidmm_connection *connection, const struct vmm_client
 	else if (vmm_client_lost(connection))
 		*result = VMM_DEVICE_REMOVED;
 	else if (atomic_load(&page->cancels) != fence->cancels)
-		*result = atomic_load(&page->removed) == fence->adapter
-				  ? VMM_DEVICE_REMOVED
-				  : VMM_CANCELLED; /* SFL-27 */
+		*result = cancelled(connection, fence);
 	else
 		return atomic_load(&page->shut) || !vmm_client_is_epoch(connection, fence->epoch);
 	return true;

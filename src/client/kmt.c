@@ -63,32 +63,37 @@ static NTSTATUS destroy_device(struct vidmm_connection *connection, uint32_t ope
 
 /* ---- locks: without a message, where that will do ---- */
 
+static NTSTATUS lock_or_ask(struct vidmm_connection *connection, uint32_t operation, void *args,
+			    const struct vmm_client_lock *wish, void **data)
+{
+	void *here = vmm_client_lock(connection, wish);
+
+	if (!here)
+		return call(connection, operation, args);
+	*data = here;
+	return STATUS_SUCCESS;
+}
+
 static NTSTATUS lock(struct vidmm_connection *connection, D3DKMT_LOCK *args)
 {
-	const struct vmm_client_lock wish = {.device = args ? args->hDevice : 0,
-					     .handle = args ? args->hAllocation : 0,
-					     .flags = args ? args->Flags.Value : 0,
-					     .pages = args && (args->NumPages || args->pPages)};
-	void *data = args ? vmm_client_lock(connection, &wish) : NULL;
-
-	if (!data)
+	if (!args)
 		return call(connection, VMM_WIRE_D3DKMTLock, args);
-	args->pData = data;
-	return STATUS_SUCCESS;
+	const struct vmm_client_lock wish = {.device = args->hDevice,
+					     .handle = args->hAllocation,
+					     .flags = args->Flags.Value,
+					     .pages = args->NumPages || args->pPages};
+	return lock_or_ask(connection, VMM_WIRE_D3DKMTLock, args, &wish, &args->pData);
 }
 
 static NTSTATUS lock2(struct vidmm_connection *connection, D3DKMT_LOCK2 *args)
 {
-	const struct vmm_client_lock wish = {.device = args ? args->hDevice : 0,
-					     .handle = args ? args->hAllocation : 0,
-					     .flags = args ? args->Flags.Value : 0,
-					     .lock2 = true};
-	void *data = args ? vmm_client_lock(connection, &wish) : NULL;
-
-	if (!data)
+	if (!args)
 		return call(connection, VMM_WIRE_D3DKMTLock2, args);
-	args->pData = data;
-	return STATUS_SUCCESS;
+	const struct vmm_client_lock wish = {.device = args->hDevice,
+					     .handle = args->hAllocation,
+					     .flags = args->Flags.Value,
+					     .lock2 = true};
+	return lock_or_ask(connection, VMM_WIRE_D3DKMTLock2, args, &wish, &args->pData);
 }
 
 static NTSTATUS unlock(struct vidmm_connection *connection, D3DKMT_UNLOCK *args)

@@ -260,46 +260,71 @@ void vidmm_adapter_check(struct vidmm_adapter *adapter)
 	vmm_memory_check(&adapter->core);
 }
 
-void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
-			      struct vidmm_adapter_statistics *statistics)
+static void fill_statistics(struct vidmm_adapter *adapter, const struct vmm_memory_figures *f,
+			    struct vidmm_adapter_statistics *statistics)
 {
 	const struct vmm_port_caps *caps = vmm_port_caps(adapter->core.port);
-	struct vmm_memory_figures f;
-	struct vmm_observe_counter splits;
+	const struct vmm_sched_figures sched = vmm_sched_figures(&adapter->core);
 
-	if (statistics->struct_size != sizeof(*statistics))
-		return;
-	vmm_memory_figures(&adapter->core, &f);
-	vmm_observe_counter(adapter->core.observe, VIDMM_EVENT_SPLIT, &splits);
 	*statistics = (struct vidmm_adapter_statistics){
 		.struct_size = sizeof(*statistics),
 		.segment_count = caps->segment_count,
-		.peak_resident_bytes = f.peak_total_bytes,
-		.system_bytes = f.system_bytes,
-		.peak_system_bytes = f.peak_system_bytes,
-		.allocations = f.allocations,
-		.instances = f.instances,
-		.bytes_paged_in = f.paged_in_bytes,
-		.bytes_paged_out = f.paged_out_bytes,
-		.bytes_filled = f.filled_bytes,
-		.bytes_discarded = f.discarded_bytes,
-		.evictions = f.evictions,
-		.renames = f.renames,
-		.lock_waits = f.lock_waits,
-		.splits = splits.count,
-		.dedicated_video_bytes = f.dedicated_video_bytes,
-		.dedicated_system_bytes = f.dedicated_system_bytes,
-		.shared_system_bytes = f.shared_system_bytes,
-		.mapped_bytes = f.mapped_bytes,
-		.bytes_moved = f.moved_bytes,
+		.peak_resident_bytes = f->peak_total_bytes,
+		.system_bytes = f->system_bytes,
+		.peak_system_bytes = f->peak_system_bytes,
+		.allocations = f->allocations,
+		.instances = f->instances,
+		.bytes_paged_in = f->paged_in_bytes,
+		.bytes_paged_out = f->paged_out_bytes,
+		.bytes_filled = f->filled_bytes,
+		.bytes_discarded = f->discarded_bytes,
+		.evictions = f->evictions,
+		.renames = f->renames,
+		.lock_waits = f->lock_waits,
+		.splits = sched.splits,
+		.dedicated_video_bytes = f->dedicated_video_bytes,
+		.dedicated_system_bytes = f->dedicated_system_bytes,
+		.shared_system_bytes = f->shared_system_bytes,
+		.mapped_bytes = f->mapped_bytes,
+		.bytes_moved = f->moved_bytes,
+		.patches = sched.patches,
+		.waits_avoided = f->waits_avoided,
+		.lock_wait_ns = f->lock_wait_ns,
+		.ranges_acquired = f->ranges_acquired,
+		.ranges_reclaimed = f->ranges_reclaimed,
+		.range_fallbacks = f->range_fallbacks,
 	};
 	for (uint32_t i = 0; i < caps->segment_count; i++) {
 		statistics->segment[i] = (struct vidmm_segment_statistics){
 			.size_bytes = caps->segment[i].size_bytes,
-			.resident_bytes = f.resident_bytes[i],
-			.peak_resident_bytes = f.peak_bytes[i],
+			.resident_bytes = f->resident_bytes[i],
+			.peak_resident_bytes = f->peak_bytes[i],
 			.aperture = caps->segment[i].flags.Aperture,
-			.allocations = f.residents[i],
+			.allocations = f->residents[i],
 		};
 	}
+}
+
+void vidmm_adapter_statistics(struct vidmm_adapter *adapter,
+			      struct vidmm_adapter_statistics *statistics)
+{
+	struct vmm_memory_figures figures;
+
+	if (statistics->struct_size != sizeof(*statistics))
+		return;
+	vmm_memory_figures(&adapter->core, &figures);
+	fill_statistics(adapter, &figures, statistics);
+}
+
+vmm_status vmm_host_statistics_of(struct vidmm_adapter *adapter,
+				  const struct vidmm_process *process,
+				  struct vidmm_adapter_statistics *statistics)
+{
+	struct vmm_memory_figures figures;
+	vmm_status status =
+		vmm_memory_figures_of(&adapter->core, vidmm_process_id(process), &figures);
+
+	if (vmm_ok(status))
+		fill_statistics(adapter, &figures, statistics);
+	return status;
 }

@@ -59,6 +59,7 @@ static void leave_adapters(struct vmm_process *core)
 		vmm_va_end_process(adapter, core);
 		if (core->viewer)
 			vmm_memory_end_viewer(adapter, core->viewer);
+		vmm_memory_forget_looker(adapter, core->id);
 		vmm_adapter_put(adapter);
 	}
 }

@@ -51,6 +51,11 @@ vmm_status vmm_host_process_open_apart(struct vidmm_host *host, const char *name
  */
 void vmm_process_abandon(struct vidmm_process *process);
 
+/* adapter.c: as vidmm_adapter_statistics, but peaks are since the process last asked, at first since the adapter started. VMM_NO_MEMORY. */
+vmm_status vmm_host_statistics_of(struct vidmm_adapter *adapter,
+				  const struct vidmm_process *process,
+				  struct vidmm_adapter_statistics *statistics) VMM_MUST_CHECK;
+
 static inline struct vmm_process *vidmm_core_process(const struct vidmm_process *process)
 {
 	return (struct vmm_process *)(uintptr_t)process;

@@ -3,8 +3,11 @@
  * System memory: backing stores and DMA buffers are carved out of a few large memory objects, so that an allocation
  * costs no file descriptor and no system call, and its pages keep our permanent mapping and bus address.
  * Decision 6 of docs/architecture.md: pages that had an owner are zeroed before a new one can see them.
+ *
+ * What a client in another address space may be shown lies in memory objects that hold nothing else, because a descriptor can
+ * neither be cut to a range nor taken back. They go when it has gone, and each when it is empty.
  */
-#include "memory/memory_private.h"
+#include "memory/arena.h"
 #include "memory/private.h"
 
 #include <string.h>
@@ -22,7 +25,6 @@ static struct vmm_arena *free_slot(struct vmm_memory *memory, uint64_t size_byte
 
 static void arena_close(struct vmm_memory *memory, struct vmm_arena *arena)
 {
-	memory->arena_bytes -= arena->memory.size_bytes;
 	vmm_nt_phys_remove(memory->adapter->world->nt, arena->physical);
 	vmm_os_memory_destroy(&arena->memory);
 	vmm_range_heap_destroy(arena->heap);
@@ -30,7 +32,45 @@ static void arena_close(struct vmm_memory *memory, struct vmm_arena *arena)
 				    .physical_bytes = arena->physical_bytes};
 }
 
-static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index)
+/* What all arenas of that owner have, and what is used of it. */
+static uint64_t bytes_of(const struct vmm_memory *memory, uint64_t owner, uint64_t *used)
+{
+	uint64_t bytes = 0;
+
+	*used = 0;
+	for (uint32_t i = 0; i < memory->arena_count; i++) {
+		const struct vmm_arena *arena = &memory->arenas[i];
+
+		if (!arena->heap || arena->owner != owner)
+			continue;
+		bytes += arena->memory.size_bytes;
+		*used += arena->used_bytes;
+	}
+	return bytes;
+}
+
+/* Free pages that were used are memory nonetheless, and nobody is charged for them. */
+static void give_loose_pages_back(struct vmm_arena *arena)
+{
+	vmm_range_node node = VMM_RANGE_NONE;
+
+	while ((node = vmm_range_next(arena->heap, node)) != VMM_RANGE_NONE)
+		if (vmm_range_is_free(arena->heap, node))
+			vmm_os_memory_discard(&arena->memory, vmm_range_offset(arena->heap, node),
+					      vmm_range_size(arena->heap, node));
+	arena->loose = false;
+}
+
+/* Another arena is needed though others have room: one page in use holds each. */
+static void give_all_loose_pages_back(struct vmm_memory *memory, uint64_t owner)
+{
+	for (uint32_t i = 0; i < memory->arena_count; i++)
+		if (memory->arenas[i].owner == owner && memory->arenas[i].loose)
+			give_loose_pages_back(&memory->arenas[i]);
+}
+
+static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, uint64_t owner,
+			       uint32_t *index)
 {
 	size_bytes = vmm_align_up(vmm_max_u64(size_bytes, VMM_ARENA_BYTES), (uint64_t)2 << 20);
 	struct vmm_arena *arena = free_slot(memory, size_bytes);
@@ -53,11 +93,13 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 				 size_bytes);
 	if (!vmm_ok(status))
 		goto out_memory;
+	if (owner)
+		vmm_os_memory_set_owner(&arena->memory, owner);
+	arena->owner = owner;
 	*index = (uint32_t)(arena - memory->arenas);
 	if (*index == memory->arena_count)
 		memory->arena_count++;
 	memory->arenas_empty += *index > 0;
-	memory->arena_bytes += size_bytes;
 	return VMM_OK;
 
 out_memory:
@@ -69,23 +111,32 @@ out_heap:
 }
 
 /*
- * What nobody uses goes back to the system, once what is used would fill the rest by half only: so that ups and downs cost nothing. The engines of a
- * dead adapter's miniport may still be anywhere.
+ * What nobody uses goes back to the system, once what is used would fill the rest by half only: so that ups and downs cost nothing. The
+ * last one of a client goes with it. The engines of a dead adapter's miniport may still be anywhere.
  */
-static void close_empty(struct vmm_memory *memory)
+static void close_empty(struct vmm_memory *memory, uint64_t owner)
 {
-	if (atomic_load(&memory->adapter->removed))
-		return;
+	uint64_t used, bytes = bytes_of(memory, owner, &used);
+
 	for (uint32_t i = memory->arena_count - 1; i > 0 && memory->arenas_empty; i--) {
 		struct vmm_arena *arena = &memory->arenas[i];
 
-		if (!arena->heap || arena->used_bytes)
+		if (!arena->heap || arena->owner != owner || arena->used_bytes)
 			continue;
-		if (memory->system_bytes > (memory->arena_bytes - arena->memory.size_bytes) / 2)
+		bytes -= arena->memory.size_bytes;
+		if (!arena->orphan && (!bytes || used > bytes / 2))
 			return;
 		arena_close(memory, arena);
 		memory->arenas_empty--;
 	}
+}
+
+void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner)
+{
+	for (uint32_t i = 0; i < memory->arena_count; i++)
+		memory->arenas[i].orphan |= memory->arenas[i].owner == owner;
+	if (!atomic_load(&memory->adapter->removed))
+		close_empty(memory, owner);
 }
 
 static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
@@ -99,14 +150,15 @@ static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64
 static void arena_unuse(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
 {
 	arena->used_bytes -= size_bytes;
+	arena->loose = true;
 	memory->system_bytes -= size_bytes;
 	memory->arenas_empty += !arena->used_bytes && arena != memory->arenas;
-	if (vmm_unlikely(memory->arenas_empty))
-		close_empty(memory);
+	if (vmm_unlikely(memory->arenas_empty) && !atomic_load(&memory->adapter->removed))
+		close_empty(memory, arena->owner);
 }
 
-static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes, uint32_t *index,
-				 vmm_range_node *node, uint64_t *offset)
+static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t owner, uint64_t size_bytes,
+				 uint32_t *index, vmm_range_node *node, uint64_t *offset)
 {
 	struct vmm_range_request request = {
 		.size_bytes = size_bytes,
@@ -115,14 +167,19 @@ static vmm_status arena_allocate(struct vmm_memory *memory, uint64_t size_bytes,
 	};
 
 	for (uint32_t i = 0; i < memory->arena_count; i++) {
-		if (memory->arenas[i].memory.size_bytes - memory->arenas[i].used_bytes < size_bytes)
+		const struct vmm_arena *arena = &memory->arenas[i];
+
+		if (arena->owner != owner ||
+		    arena->memory.size_bytes - arena->used_bytes < size_bytes)
 			continue;
-		if (vmm_ok(vmm_range_allocate(memory->arenas[i].heap, &request, node, offset))) {
+		if (vmm_ok(vmm_range_allocate(arena->heap, &request, node, offset))) {
 			*index = i;
 			return VMM_OK;
 		}
 	}
-	vmm_status status = arena_create(memory, size_bytes, index);
+	if (vmm_unlikely(owner)) /* who pays for what is in use alone */
+		give_all_loose_pages_back(memory, owner);
+	vmm_status status = arena_create(memory, size_bytes, owner, index);
 	if (!vmm_ok(status))
 		return status;
 	return vmm_range_allocate(memory->arenas[*index].heap, &request, node, offset);
@@ -151,31 +208,16 @@ static bool below_limit(struct vmm_memory *memory, uint64_t size_bytes)
 	return true;
 }
 
-/*
- * What a client that is apart may see is an object of its own; what another may see lies over nobody's pages any more. Nobody reads
- * them: they come free with the last packet that did. Then the pages are zero as far as it is said.
- */
-static vmm_status prepare_pages(struct vmm_arena *arena, uint64_t offset, uint64_t size_bytes,
-				uint64_t owner, bool zero)
+/* Nobody reads them: they come free with the last packet that did. Then the pages are zero as far as it is said. */
+static void prepare_pages(struct vmm_arena *arena, uint64_t offset, uint64_t size_bytes, bool zero)
 {
-	bool fresh = false;
-
-	if (owner) {
-		vmm_status status =
-			vmm_os_private_lay(&arena->memory, offset, size_bytes, owner, &fresh);
-		if (!vmm_ok(status))
-			return status;
-	} else {
-		vmm_os_private_take(&arena->memory, offset, size_bytes);
-		vmm_os_memory_expect(&arena->memory, offset, size_bytes);
-	}
-	if (zero && !fresh && offset < arena->clean_from)
+	vmm_os_memory_expect(&arena->memory, offset, size_bytes);
+	if (zero && offset < arena->clean_from)
 		memset(arena->memory.base + offset, 0,
 		       vmm_min_u64(size_bytes, arena->clean_from - offset));
-	return VMM_OK;
+	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
 }
 
-/* `owner`: of private objects, or 0. */
 static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool zero, uint64_t owner,
 			 struct vmm_backing *backing)
 {
@@ -202,7 +244,7 @@ static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool ze
 	vmm_backing_collect(memory); /* pages that have been used before cost no fault */
 	if (!below_limit(memory, size_bytes))
 		return VMM_NO_MEMORY;
-	status = arena_allocate(memory, size_bytes, &index, &node, &offset);
+	status = arena_allocate(memory, owner, size_bytes, &index, &node, &offset);
 	if (!vmm_ok(status))
 		return VMM_NO_MEMORY;
 	struct vmm_arena *arena = &memory->arenas[index];
@@ -212,15 +254,7 @@ static vmm_status create(struct vmm_memory *memory, uint64_t size_bytes, bool ze
 		vmm_range_free(arena->heap, node);
 		return status;
 	}
-	status = prepare_pages(arena, offset, size_bytes, owner, zero);
-	if (!vmm_ok(status)) {
-		vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
-		backing->mdl = NULL;
-		vmm_range_free(arena->heap, node);
-		return status;
-	}
-	backing->own = owner;
-	arena->clean_from = vmm_max_u64(arena->clean_from, offset + size_bytes);
+	prepare_pages(arena, offset, size_bytes, zero);
 	backing->size_bytes = size_bytes;
 	backing->arena = index + 1;
 	backing->node = node;
@@ -282,10 +316,6 @@ void vmm_backing_destroy(struct vmm_memory *memory, struct vmm_backing *backing)
 	if (vmm_unlikely(backing->parts != NULL))
 		vmm_link_parts_destroy(memory, backing);
 	vmm_nt_mdl_destroy(memory->adapter->world->nt, backing->mdl);
-	if (vmm_unlikely(backing->own))
-		vmm_os_private_leave(&arena->memory,
-				     (uint64_t)(backing->address - arena->memory.base),
-				     backing->size_bytes, true);
 	vmm_range_free(arena->heap, backing->node);
 	arena_unuse(memory, arena, backing->size_bytes);
 	vmm_account_refund(backing->account, backing->size_bytes);

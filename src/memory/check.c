@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The walk over everything that must always be true of segments, their instances and the arenas. Only looks. */
+#include "memory/arena.h"
 #include "memory/memory_private.h"
 
 static void check_instance(const struct vmm_memory *memory, const struct vmm_segment *segment,

@@ -496,7 +496,7 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 					       ? (uint64_t)request->page_count << VMM_PAGE_SHIFT
 					       : vmm_store_bytes(a.ref->allocation);
 		if (waited_ns && !a.wait)
-			adapter->memory->figures.lock_waits++;
+			vmm_lock_count_wait(&a, waited_ns, NT_SUCCESS(status));
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && a.wait) {
 			status = vmm_lock_wait(&a, &waited_ns);

@@ -279,7 +279,7 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 		uint64_t bytes =
 			NT_SUCCESS(status) && !a->wait ? a->ref->allocation->size_bytes : 0;
 		if (waited_ns && !a->wait)
-			adapter->memory->figures.lock_waits++;
+			vmm_lock_count_wait(a, waited_ns, NT_SUCCESS(status));
 		vmm_paging_unlock(adapter);
 		if (NT_SUCCESS(status) && !a->wait)
 			vmm_event(adapter->observe, VIDMM_EVENT_LOCK, a->device->process->id,

@@ -35,6 +35,14 @@ void vmm_lock_no_memory(const struct vmm_lock_attempt *a) VMM_COLD;
 /* Until what the attempt was held up by is over; in the caller's name. VMM_PENDING: the device is paused. No core lock held. */
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns);
 
+/* It has waited, and comes back now. Paging lock held. */
+static inline void vmm_lock_count_wait(const struct vmm_lock_attempt *a, uint64_t waited_ns,
+				       bool locked)
+{
+	a->memory->figures.lock_waits++;
+	a->memory->figures.lock_wait_ns += locked ? waited_ns : 0;
+}
+
 /* From here on its gate is shut. */
 static inline NTSTATUS vmm_lock_find(struct vmm_lock_attempt *a)
 {

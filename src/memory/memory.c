@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "memory/arena.h"
 #include "memory/memory_private.h"
 
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
@@ -26,6 +27,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	vmm_list_init(&memory->budgets);
 	vmm_list_init(&memory->vas);
 	vmm_list_init(&memory->away);
+	vmm_list_init(&memory->looks.lookers);
 	adapter->memory = memory;
 	memory->arenas = vmm_calloc(VMM_ARENAS_MAX, sizeof(*memory->arenas));
 	memory->touched = vmm_calloc(VMM_TOUCHED_MAX, sizeof(struct vmm_instance *));
@@ -49,6 +51,7 @@ void vmm_memory_destroy(struct vmm_adapter *adapter)
 	vmm_trims_finish(memory);
 	vmm_swizzle_finish(memory);
 	vmm_budgets_finish(memory);
+	vmm_lookers_finish(memory);
 	vmm_paging_buffers_destroy(memory);
 	vmm_backing_collect(memory);
 	vmm_segments_destroy(memory);
@@ -155,28 +158,4 @@ void vmm_memory_dma_unmap_locked(struct vmm_adapter *adapter, const struct vmm_d
 				      vmm_range_offset(s->heap, place->range),
 				      vmm_range_size(s->heap, place->range));
 	vmm_segment_free(adapter->memory, s, place->range);
-}
-
-void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures)
-{
-	struct vmm_memory *memory = adapter->memory;
-
-	vmm_os_mutex_lock(&adapter->paging_lock);
-	*figures = memory->figures;
-	for (uint32_t i = 0; i < memory->segment_count; i++) {
-		figures->resident_bytes[i] = memory->segment[i].resident_bytes;
-		figures->peak_bytes[i] = memory->segment[i].peak_bytes;
-		figures->residents[i] = memory->segment[i].residents;
-	}
-	figures->peak_total_bytes = memory->peak_total;
-	figures->dedicated_video_bytes = memory->dedicated_video_bytes;
-	figures->dedicated_system_bytes = memory->dedicated_system_bytes;
-	figures->shared_system_bytes = memory->shared_system_bytes;
-	figures->mapped_bytes = memory->mapped_bytes;
-	figures->system_bytes = memory->system_bytes;
-	figures->peak_system_bytes = memory->peak_system_bytes;
-	figures->allocations = adapter->allocation_count;
-	figures->instances = memory->instances;
-	vmm_os_mutex_unlock(&adapter->paging_lock);
-	adapter->memory->engine->kick(adapter);
 }

@@ -476,6 +476,12 @@ struct vmm_use_in_place {
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
 /* Instances of that `rest` leave after all others, the highest needed_at first; 0: there are none. Paging lock held. */
 void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
+/* A packet is prepared, or an operation of a paging queue placed: whoever is next begins anew (private.c). Paging lock held. */
+static inline void vmm_memory_got_through(struct vmm_adapter *adapter)
+{
+	adapter->got_through++;
+	adapter->turned_away = adapter->came_back = false;
+}
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */
@@ -545,8 +551,18 @@ struct vmm_memory_figures {
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes, mapped_bytes;
 	uint64_t peak_total_bytes, system_bytes, peak_system_bytes, allocations, instances;
 	uint64_t paged_in_bytes, paged_out_bytes, filled_bytes, discarded_bytes, moved_bytes,
-		evictions, renames, lock_waits;
+		evictions, renames, waits_avoided, lock_waits, lock_wait_ns;
+	uint64_t ranges_acquired, ranges_reclaimed, range_fallbacks;
 };
+/* Peaks are since the adapter started. */
 void vmm_memory_figures(struct vmm_adapter *adapter, struct vmm_memory_figures *figures);
+/*
+ * The same for a process that looks again and again: peaks are since it last looked, at first since the adapter started. What others
+ * are told stays what it is. VMM_NO_MEMORY, the first time.
+ */
+vmm_status vmm_memory_figures_of(struct vmm_adapter *adapter, uint32_t process,
+				 struct vmm_memory_figures *figures) VMM_MUST_CHECK;
+/* It looks no more. */
+void vmm_memory_forget_looker(struct vmm_adapter *adapter, uint32_t process);
 
 #endif

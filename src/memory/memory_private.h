@@ -3,6 +3,7 @@
 #ifndef VMM_MEMORY_PRIVATE_H
 #define VMM_MEMORY_PRIVATE_H
 
+#include "memory/figures.h"
 #include "memory/memory.h"
 #include "policy/policy.h"
 #include "range/range.h"
@@ -36,15 +37,6 @@ enum {
 	VMM_ALLOCATION2_SHARE_BACKING = 0x1,
 	VMM_ALLOCATION2_NOTIFY_EVICTION = 0x10, /* from here on: 3.2 */
 	VMM_ALLOCATION2_NOTIFY_IOMMU_UNMAP = 0x20,
-};
-
-/* A memory object out of which backing stores are carved; without a heap there is none, and physical addresses for the next one there. */
-struct vmm_arena {
-	struct vmm_os_memory memory;
-	struct vmm_range_heap *heap;
-	uint64_t physical, physical_bytes;
-	uint64_t clean_from; /* pages from here on were never given out: they are zero */
-	uint64_t used_bytes;
 };
 
 /* Behind the classes of policy, out of reach of whoever looks for a victim: what is pinned (PAG-18). */
@@ -170,7 +162,6 @@ struct vmm_memory {
 	struct vmm_arena *arenas;
 	uint32_t arena_count;
 	uint32_t arenas_empty; /* besides the first */
-	uint64_t arena_bytes;  /* of all there are */
 	uint64_t system_bytes, system_limit_bytes, peak_system_bytes;
 	struct vmm_list deferred; /* vmm_deferred, oldest first */
 	struct vmm_deferred *spare_deferred;
@@ -191,8 +182,7 @@ struct vmm_memory {
 
 	/* SEG-05 */
 	uint64_t dedicated_video_bytes, dedicated_system_bytes, shared_system_bytes;
-	uint64_t
-		mapped_bytes; /* through all apertures together: never more than shared_system_bytes */
+	uint64_t mapped_bytes; /* through all apertures: never more than shared_system_bytes */
 
 	struct vmm_swizzling_range *ranges; /* as many as have been needed */
 	uint32_t range_count;
@@ -202,8 +192,8 @@ struct vmm_memory {
 	struct vmm_instance **touched;
 	uint32_t touched_count; /* VMM_TOUCHED_MAX + 1: more than there is room for */
 	uint64_t resident_total, peak_total;
-	struct vmm_list
-		closed; /* vmm_ref.zombie_link: handles are gone, the GPU may still use the allocation */
+	struct vmm_looks looks;
+	struct vmm_list closed;  /* vmm_ref.zombie_link: no handle, but the GPU may still use it */
 	uint64_t rest;           /* vmm_instance.rest of those that leave last; 0: nobody */
 	struct vmm_list orphans; /* vmm_share.orphan_link: nothing names them; world->shared_lock */
 	_Atomic uint32_t orphan_count;       /* so that who finds none takes no lock */

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Content that a client in another address space may be shown lies in private objects, over its backing store and over its
+ * Content that a client in another address space may be shown lies in an arena of its own (arena.c), and in private objects over its
  * place in a memory segment that the CPU sees, if only through swizzling ranges: whoever gets a descriptor has nothing else with it, then and later, than
  * what was that client's. Only who created an allocation locks it (LOCK-24), so nobody else matters.
  *
  * What lies over a range stays there when its owner's allocation leaves: the next one there is often the same client's, and finds
  * its object laid, at no cost and with nothing to wait for. Space of a segment is given away while paging packets still read
  * what its former owner had there (residency.c), so for the parts of it where that is another, or nobody's, whoever comes waits for those packets
- * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING). But then what had left for it may
- * have come back, and has to leave again: who did so a few times without a packet having got through waits where he is, as
- * does all that the packet wants after it. So each gets through.
+ * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING), so that the paging lock is free meanwhile. But then
+ * what had left for it may come back, and has to leave again, each time: of a packet's own allocations one goes where another has no room beside it, and leaves
+ * for that by SPL-13, if the other is somebody else's. Whatever leaves twice before anybody has got through has come back; from then
+ * on who comes waits where he is, as does all that the packet wants after it.
+ *
+ * So each gets through, and that takes no number. A try that is turned away finds a place that somebody has left, which paging reads until a packet of it is
+ * complete. Without anything that leaves there are no new such packets, and those that there are end. What leaves is an instance; there are so many, and the second
+ * time that one of them does there is no more turning away until the packet is prepared: in vain each leaves once.
  */
+#include "memory/arena.h"
 #include "memory/private.h"
-
-/*
- * How often a place is given back before its taker waits there, with the paging lock. Two clients that fill memory with 2 to 8 allocations
- * for each of their submissions get through after 4 at most; beyond that it is no longer what left last that is in the way, but what
- * has come back. Any number gets through: a smaller one has others wait for that lock more often, a larger one moves more in vain before.
- */
-enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 {
@@ -27,14 +26,20 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
 		return VMM_OK;
 	vmm_memory_flush_locked(adapter);
-	if (!wait && (sequence <= adapter->turned_away_for || adapter->turned_away < TRIES)) {
-		/* Asking again before that packet is complete counts once. */
-		adapter->turned_away += sequence > adapter->turned_away_for;
-		adapter->turned_away_for = vmm_max_u64(adapter->turned_away_for, sequence);
+	if (!wait && !adapter->came_back) {
+		adapter->turned_away = true;
 		return VMM_PENDING;
 	}
 	return memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					   VIDMM_WAIT_SPACE);
+}
+
+/* Whether it has left since somebody last got through, and was turned away meanwhile: then it has come back. */
+static void note_leaver(struct vmm_adapter *adapter, struct vmm_instance *instance)
+{
+	adapter->came_back |=
+		adapter->turned_away && instance->left_for == adapter->got_through + 1;
+	instance->left_for = adapter->got_through + 1;
 }
 
 static uint64_t last_left(const struct vmm_segment *segment, uint64_t offset, uint64_t size_bytes)
@@ -115,8 +120,8 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	return status;
 }
 
-void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
-		       uint64_t offset, bool own)
+void vmm_private_leave(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t offset,
+		       bool own)
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 	uint64_t sequence = vmm_paging_sequence(memory), size = instance->allocation->size_bytes;
@@ -124,6 +129,7 @@ void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *ins
 
 	if (!segment->left)
 		return;
+	note_leaver(memory->adapter, instance);
 	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= (offset + size - 1) / VMM_LEFT_BYTES; i++)
 		segment->left[i] = sequence;
 	if (vmm_likely(!own))
@@ -158,9 +164,7 @@ static void take_away(struct vmm_memory *memory, uint64_t owner)
 		if (memory->segment[i].bar)
 			vmm_os_private_end(memory->segment[i].bar, owner);
 	vmm_host_end_viewer(memory, owner);
-	for (uint32_t i = 0; i < memory->arena_count; i++)
-		if (memory->arenas[i].heap) /* open */
-			vmm_os_private_end(&memory->arenas[i].memory, owner);
+	vmm_arenas_end_owner(memory, owner);
 }
 
 void vmm_memory_end_viewer(struct vmm_adapter *adapter, struct vmm_os_viewer *viewer)

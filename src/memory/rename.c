@@ -189,6 +189,7 @@ void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
 	if (ref->handle == old_handle)
 		return;
 	allocation->adapter->memory->figures.renames++;
+	allocation->adapter->memory->figures.waits_avoided += busy;
 	vmm_event_often(allocation->adapter->observe, VIDMM_EVENT_RENAME, device->process->id,
 			ref->handle, grown ? 0 : 1, old_handle, allocation->instance_count,
 			allocation->size_bytes, busy);

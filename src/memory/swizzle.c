@@ -62,6 +62,9 @@ static void forget_alternate(struct vmm_swizzling_range *range)
 static void range_event(struct vmm_memory *memory, const struct vmm_instance *instance,
 			uint32_t reason, uint32_t id, uint64_t argument)
 {
+	memory->figures.ranges_acquired += reason == VIDMM_RANGE_ACQUIRED;
+	memory->figures.ranges_reclaimed += reason == VIDMM_RANGE_RECLAIMED;
+	memory->figures.range_fallbacks += reason == VIDMM_RANGE_FALLBACK;
 	vmm_event(memory->adapter->observe, VIDMM_EVENT_RANGE, instance->allocation->owner,
 		  instance->handle, reason, id, argument, 0, 0);
 }

@@ -22,8 +22,11 @@ struct vmm_account *vmm_account_get(struct vmm_account *account)
 
 void vmm_account_put(struct vmm_account *account)
 {
-	if (account && atomic_fetch_sub(&account->references, 1) == 1)
-		vmm_free(account);
+	if (!account || atomic_fetch_sub(&account->references, 1) != 1)
+		return;
+	/* Whoever took something has given it back by now. */
+	vmm_assert(!atomic_load(&account->bytes) && !atomic_load(&account->events));
+	vmm_free(account);
 }
 
 bool vmm_account_charge(struct vmm_account *account, uint64_t bytes)

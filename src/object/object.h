@@ -224,11 +224,11 @@ struct vmm_adapter {
 	 */
 	uint64_t placements;
 	/*
-	 * For how many paging packets, the last of which is that, a place was given back because they still read it (memory/private.c),
-	 * since a packet was last prepared or an operation placed. Guarded by the paging lock.
+	 * memory/private.c: how often a packet was prepared or an operation placed; since then, whether a place was given back because paging still
+	 * reads it, and whether what had left for it has come back and left again. Guarded by the paging lock.
 	 */
-	uint32_t turned_away;
-	uint64_t turned_away_for;
+	uint64_t got_through;
+	bool turned_away, came_back;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -404,7 +404,6 @@ struct vmm_backing {
 	struct vmm_section *section; /* of whose memory it is; NULL for most */
 	void *mdl;                   /* PMDL over these pages; cached while the backing lives */
 	void **parts; /* LinkInstanced: a PMDL for each adapter of the link, over its part; else NULL */
-	bool own;     /* a private object lies over the pages, for a client that is apart */
 	struct vmm_account *account; /* that its bytes are charged to, or NULL */
 };
 
@@ -486,6 +485,7 @@ struct vmm_instance {
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	bool own; /* a private object lies over its place in a memory segment (memory/private.c) */
+	uint64_t left_for; /* adapter->got_through, and one, when it last left one */
 	struct vmm_host_mapping
 		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };

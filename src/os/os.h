@@ -222,6 +222,8 @@ vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_by
 				     struct vmm_os_memory *memory) VMM_MUST_CHECK;
 /* It holds nothing but what everybody may see who is shown a part of it: views of others may be of it (see private objects). */
 void vmm_os_memory_set_whole(const struct vmm_os_memory *memory);
+/* It holds nothing but what that owner of private objects may see: his views may be of it, and nobody else's. */
+void vmm_os_memory_set_owner(const struct vmm_os_memory *memory, uint64_t owner);
 void vmm_os_memory_destroy(struct vmm_os_memory *memory);
 /*
  * The range is about to be used: where that makes it cheaper, pages come in large steps, before they are touched. A
@@ -308,7 +310,7 @@ void vmm_os_private_leave(const struct vmm_os_memory *memory, uint64_t offset, u
 /* Might something be taken away by that? Not necessarily of the range alone. */
 bool vmm_os_private_is_surplus(const struct vmm_os_memory *memory, uint64_t offset,
 			       uint64_t length);
-/* Does all of the range show objects of that owner? 0: does nothing lie there? */
+/* Does all of the range show objects of that owner, or is it all his? 0: does nothing lie there? */
 bool vmm_os_private_is_of(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
 			  uint64_t owner);
 /* The same of its first part: so many bytes from `offset` on all do, or all do not, as `is` says. */
@@ -336,7 +338,7 @@ vmm_status vmm_os_view_reserve_for(struct vmm_os *os, struct vmm_os_viewer *view
 /*
  * Shows memory[memory_offset, +length) at view[view_offset, +length), atomically replacing what was
  * there: another thread that reads or writes the range meanwhile uses the old or the new memory,
- * never faults. A viewer is given the private object that lies there, or the object if it is whole; that there is neither asserts.
+ * never faults. A viewer is given the private object that lies there, or the object if it is whole or its own; that there is neither asserts.
  */
 vmm_status vmm_os_view_map(struct vmm_os_view *view, uint64_t view_offset,
 			   const struct vmm_os_memory *memory, uint64_t memory_offset,

@@ -132,6 +132,7 @@ struct vmm_os_memory_record {
 	uint64_t size_bytes;
 	char name[VMM_OS_NAME_BYTES];
 	bool whole;                   /* any viewer may be given a descriptor of it */
+	uint64_t owner;               /* this one may; 0: nobody */
 	_Atomic bool offered;         /* to be written to, too */
 	bool foreign;                 /* somebody else's, who has sealed it */
 	struct vmm_os_private **over; /* by page: what lies there; NULL: nothing ever did */

@@ -177,6 +177,11 @@ void vmm_os_memory_set_whole(const struct vmm_os_memory *memory)
 	memory->record->whole = true;
 }
 
+void vmm_os_memory_set_owner(const struct vmm_os_memory *memory, uint64_t owner)
+{
+	memory->record->owner = owner;
+}
+
 bool vmm_os_seal_size(int fd)
 {
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;

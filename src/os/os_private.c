@@ -324,7 +324,7 @@ uint64_t vmm_os_private_run(const struct vmm_os_memory *memory, uint64_t offset,
 		 end = page + vmm_align_up(length, VMM_PAGE_SIZE) / VMM_PAGE_SIZE;
 
 	if (!record->private_count) {
-		*is = !owner;
+		*is = record->owner == owner;
 		return length;
 	}
 	*is = owner_of_any(record->over[page]) == owner;
@@ -431,7 +431,7 @@ uint64_t vmm_os_find_shown(const struct vmm_os_memory *memory, uint64_t offset, 
 	const struct vmm_os_memory_record *record = memory->record;
 	uint64_t page = offset / VMM_PAGE_SIZE;
 
-	if (record->whole) {
+	if (record->whole || (record->owner && record->owner == owner)) {
 		*fd = memory->fd;
 		*at = offset;
 		return length;

@@ -89,7 +89,7 @@ static vmm_status map_for_viewer(const struct vmm_os_view *view, uint64_t view_o
 		uint64_t at, part = vmm_os_find_shown(memory, memory_offset + done, length - done,
 						      owner, &fd, &at);
 
-		if (memory->record->whole && !memory->record->foreign)
+		if (fd == memory->fd && !memory->record->foreign)
 			(void)vmm_os_seal_size(fd); /* refused: it is sealed already */
 		status = viewer->ops->map(viewer, view->address + view_offset + done, part, fd, at,
 					  true);

@@ -197,6 +197,7 @@ static NTSTATUS fill(struct vmm_address_update *u, const struct vmm_address_requ
 	}
 	packet.signal = true;
 	packet.values = &next;
+	packet.owner_bytes = sizeof(*u) + u->update.count * sizeof(*u->update.operations);
 	status = vmm_sync_packet_fill(&u->signal, u->device, NULL, &packet);
 	u->wait.wait.tell = told;
 	u->wait.wait.tellers = &u->sched->tellers;

@@ -198,8 +198,7 @@ static void free_packets(struct vmm_list *list)
 		struct vmm_hw_packet *packet = vmm_hw_first(list);
 
 		vmm_list_remove(&packet->link);
-		vmm_free(packet->private_data);
-		vmm_free(packet);
+		vmm_hw_free_packet(packet);
 	}
 }
 

@@ -139,6 +139,8 @@ void vmm_hw_retire_locked(struct vmm_hw_packet *packet);
 
 struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue); /* NULL: no memory */
 void vmm_hw_put_packet(struct vmm_hw_packet *packet);
+/* The queue ends. */
+void vmm_hw_free_packet(struct vmm_hw_packet *packet);
 
 /* ---- hw_sync.c; paging lock held ---- */
 /* It is first in its queue. True: it has been done, and is a packet like any other again. */

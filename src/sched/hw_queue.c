@@ -273,6 +273,39 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 
 /* ---- commands ---- */
 
+/* What a packet keeps as long as the queue is there, which its process pays for. */
+static void *keep(const struct vmm_hw_queue *queue, uint64_t bytes)
+{
+	const struct vmm_process *process = queue->context->device->process;
+
+	if (vmm_likely(vmm_account_charge(process->account, bytes))) {
+		void *memory = vmm_calloc(1, bytes);
+
+		if (!memory)
+			vmm_account_refund(process->account, bytes);
+		return memory;
+	}
+	vmm_reason(
+		process->world->observe, VMM_NO_MEMORY, process->id, queue->handle,
+		"Q-150: a packet of a hardware queue keeps %llu bytes: process %u has as much system "
+		"memory as it may",
+		(unsigned long long)bytes, process->id);
+	return NULL;
+}
+
+static void let_go(const struct vmm_hw_queue *queue, void *memory, uint64_t bytes)
+{
+	if (memory)
+		vmm_account_refund(queue->context->device->process->account, bytes);
+	vmm_free(memory);
+}
+
+void vmm_hw_free_packet(struct vmm_hw_packet *packet)
+{
+	let_go(packet->queue, packet->private_data, packet->private_room);
+	let_go(packet->queue, packet, sizeof(*packet));
+}
+
 struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 {
 	struct vmm_adapter *adapter = queue->context->device->adapter;
@@ -286,7 +319,7 @@ struct vmm_hw_packet *vmm_hw_take_packet(struct vmm_hw_queue *queue)
 	vmm_os_mutex_unlock(&adapter->state_lock);
 	if (packet)
 		return packet;
-	packet = vmm_calloc(1, sizeof(*packet));
+	packet = keep(queue, sizeof(*packet));
 	if (packet) {
 		packet->queue = queue;
 		vmm_list_init(&packet->link);
@@ -309,11 +342,11 @@ static bool keep_private(struct vmm_hw_packet *packet, const struct vmm_hw_comma
 	if (!command->private_bytes)
 		return true;
 	if (packet->private_room < command->private_bytes) {
-		void *more = vmm_calloc(1, command->private_bytes);
+		void *more = keep(packet->queue, command->private_bytes);
 
 		if (!more)
 			return false;
-		vmm_free(packet->private_data);
+		let_go(packet->queue, packet->private_data, packet->private_room);
 		packet->private_data = more;
 		packet->private_room = command->private_bytes;
 	}

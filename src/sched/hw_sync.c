@@ -136,6 +136,7 @@ static NTSTATUS make(struct vmm_device *device, const struct vmm_hw_sync_request
 		.values = request->values,
 		.count = request->count,
 		.flags = request->flags,
+		.owner_bytes = sizeof(struct vmm_hw_sync),
 	};
 	struct vmm_hw_sync *sync = vmm_calloc(1, sizeof(*sync));
 

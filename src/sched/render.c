@@ -546,6 +546,7 @@ static void commit_piece(struct vmm_submission *s, struct vmm_dma *dma)
 		vmm_list_push_back(&sched->prepare, &dma->packet.link);
 		atomic_fetch_add(&sched->prepare_count, 1);
 	}
+	sched->patches += dma->patch_count;
 	vmm_os_mutex_unlock(&s->adapter->state_lock);
 	vmm_trims_submitted(s->adapter);
 	s->patches += dma->patch_count;

@@ -365,3 +365,14 @@ static uint64_t submit_paging(struct vmm_adapter *adapter,
 	}
 	return sequence;
 }
+
+struct vmm_sched_figures vmm_sched_figures(struct vmm_adapter *adapter)
+{
+	vmm_os_mutex_lock(&adapter->state_lock);
+	const struct vmm_sched_figures figures = {
+		.patches = adapter->sched->patches,
+		.splits = atomic_load(&adapter->sched->splits),
+	};
+	vmm_os_mutex_unlock(&adapter->state_lock);
+	return figures;
+}

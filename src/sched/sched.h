@@ -36,6 +36,11 @@ vmm_status vmm_watch_start(struct vmm_adapter *adapter,
 			   const struct vidmm_tdr_options *options) VMM_MUST_CHECK;
 /* Waits until everything queued so far is complete; on a removed adapter it is abandoned instead. No lock held. */
 void vmm_sched_wait_idle(struct vmm_adapter *adapter, uint32_t reason);
+/* Since the adapter started: patch locations of accepted submissions, buffers split for want of memory. */
+struct vmm_sched_figures {
+	uint64_t patches, splits;
+};
+struct vmm_sched_figures vmm_sched_figures(struct vmm_adapter *adapter);
 /* Hands packets that became ready to the hardware; any IRQL up to DISPATCH, no lock held. */
 void vmm_sched_kick(struct vmm_adapter *adapter);
 

@@ -29,6 +29,7 @@ struct vmm_step {
 	uint64_t after; /* a signal: the context's packet that it comes after; 0: none */
 };
 
+#define VMM_SPARE_SOFTWARE 1024u
 /* A wait, or a signal, which several contexts may have to reach. */
 struct vmm_software {
 	struct vmm_sync_packet sync;
@@ -304,6 +305,7 @@ struct vmm_sched {
 	uint8_t paging_parts[VMM_PAGING_PACKETS];
 	/* steps.c: contexts with steps, packets to be used again; guarded by the state lock. */
 	struct vmm_list stepping, free_software;
+	uint32_t free_software_count; /* never more than VMM_SPARE_SOFTWARE */
 	_Atomic uint32_t stepping_count;
 	_Atomic(struct vmm_software *) told; /* waits that are over, newest first */
 	_Atomic uint32_t tellers;            /* who is about to say so */
@@ -319,8 +321,10 @@ struct vmm_sched {
 	struct vmm_hw *hw;   /* hardware queues (hw_private.h); NULL: none */
 	uint32_t hw_running; /* commands of theirs with the miniport; state lock */
 	uint64_t alone; /* the newest synchronous paging packet that was submitted; state lock */
-	uint32_t next_fence;            /* guarded by the paging lock */
-	uint64_t preparations;          /* guarded by the paging lock */
+	uint32_t next_fence;   /* guarded by the paging lock */
+	uint64_t preparations; /* guarded by the paging lock */
+	uint64_t patches;      /* of all submissions; guarded by the state lock */
+	_Atomic uint64_t splits;
 	uint64_t slice_ns, patience_ns; /* SCH-06 */
 	/* Which slots have been looked at (split.c); made when first needed, guarded by the paging lock. */
 	uint64_t *slots;

@@ -67,6 +67,7 @@ void vmm_split_send(struct vmm_sched *sched, struct vmm_dma *dma)
 	struct vmm_list *link;
 
 	dma->part_patch_start = dma->patch_start;
+	atomic_fetch_add(&sched->splits, 1);
 	vmm_event(adapter->observe, VIDMM_EVENT_SPLIT, dma->context->device->process->id,
 		  dma->context->handle, 0, dma->end, dma->patch_end, 0, 0);
 	go_on(dma);

@@ -189,13 +189,26 @@ static bool look_at_wait(struct vmm_step *step, bool *dropped)
 
 /* ---- what has no lock ---- */
 
+static void free_software(struct vmm_software *software)
+{
+	vmm_sync_packet_free(&software->sync);
+	vmm_free(software);
+}
+
+/* Some stay for the next ones; nobody pays for those. */
 static void give_software(struct vmm_sched *sched, struct vmm_software *software)
 {
 	vmm_free(software->more);
 	software->more = NULL;
 	vmm_os_mutex_lock(&sched->adapter->state_lock);
-	vmm_list_insert_after(&sched->free_software, &software->free);
+	bool stays = sched->free_software_count < VMM_SPARE_SOFTWARE;
+	if (vmm_likely(stays)) {
+		sched->free_software_count++;
+		vmm_list_insert_after(&sched->free_software, &software->free);
+	}
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
+	if (vmm_unlikely(!stays))
+		free_software(software);
 }
 
 static bool rewinds(const struct vmm_software *software)
@@ -335,6 +348,7 @@ static struct vmm_software *take_software(struct vmm_sched *sched)
 	if (!vmm_list_empty(&sched->free_software)) {
 		software = vmm_container_of(sched->free_software.next, struct vmm_software, free);
 		vmm_list_remove(&software->free);
+		sched->free_software_count--;
 	}
 	vmm_os_mutex_unlock(&sched->adapter->state_lock);
 	return software ? software : vmm_calloc(1, sizeof(*software));
@@ -344,13 +358,16 @@ static struct vmm_software *take_software(struct vmm_sched *sched)
 static NTSTATUS fill(struct vmm_software *software, struct vmm_context *context,
 		     const struct vmm_sched_sync *sync)
 {
+	struct vmm_sync_packet_request request = sync->request;
+
+	request.owner_bytes = sizeof(*software) + sync->other_count * sizeof(*software->more);
 	if (vmm_unlikely(sync->other_count)) {
 		software->more = vmm_calloc(sync->other_count, sizeof(*software->more));
 		if (!software->more)
 			return STATUS_NO_MEMORY;
 	}
 	vmm_status status = vmm_sync_packet_fill(&software->sync, context->device,
-						 &context->steps.owner, &sync->request);
+						 &context->steps.owner, &request);
 	if (!vmm_ok(status))
 		return status;
 	software->sync.wait.tell = tell;
@@ -518,7 +535,6 @@ void vmm_steps_destroy(struct vmm_sched *sched)
 			vmm_container_of(sched->free_software.next, struct vmm_software, free);
 
 		vmm_list_remove(&software->free);
-		vmm_sync_packet_free(&software->sync);
-		vmm_free(software);
+		free_software(software);
 	}
 }

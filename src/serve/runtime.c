@@ -137,3 +137,18 @@ int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_s
 	vmm_sync_told(vidmm_core_process(session->process), args->handle);
 	return VMM_OK;
 }
+
+/* Sums of what all clients did to the adapter, as an unprivileged program may ask for on Windows; nothing of it says who. */
+int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
+				     struct vmm_wire_adapter_statistics *args)
+{
+	struct vmm_adapter *adapter = vmm_adapter_nth(&session->server->host->world, args->adapter);
+
+	if (!adapter)
+		return VMM_INVALID_PARAMETER;
+	vmm_status status =
+		vmm_host_statistics_of(vmm_container_of(adapter, struct vidmm_adapter, core),
+				       session->process, &args->statistics);
+	vmm_adapter_put(adapter);
+	return status;
+}

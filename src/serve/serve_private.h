@@ -76,6 +76,7 @@ struct vmm_session {
 	struct vidmm_process *process; /* NULL: it is being closed */
 	struct vmm_channel *first;     /* NULL: closed */
 	struct vmm_list link, channels;
+	bool cut;                        /* with all others; it has not been abandoned yet */
 	uint32_t channel_count, holders; /* channels, and who looks at it just now */
 	uint64_t requests;               /* of channels that have gone */
 };
@@ -124,6 +125,8 @@ int32_t vmm_serve_nt_handle_name(struct vmm_session *session, struct vmm_wire_nt
 int32_t vmm_serve_sync_values(struct vmm_session *session, struct vmm_wire_sync_values *args);
 int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_words *args);
 int32_t vmm_serve_sync_told(struct vmm_session *session, const struct vmm_wire_sync_told *args);
+int32_t vmm_serve_adapter_statistics(struct vmm_session *session,
+				     struct vmm_wire_adapter_statistics *args);
 
 /* ---- notices.c ---- */
 int32_t vmm_serve_register_trim(struct vmm_session *session, D3DKMT_REGISTERTRIMNOTIFICATION *args);

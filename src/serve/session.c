@@ -480,30 +480,54 @@ void vmm_session_cut(struct vidmm_server *server, uint64_t number, const char *w
 	put(session);
 }
 
+/* All hear of it before anything of anybody ends: else a wait of one would be cancelled by the end of another. */
+static void cut_all_locked(struct vidmm_server *server)
+{
+	struct vmm_list *pos;
+
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (!session->holders || atomic_exchange(&session->ended, true))
+			continue;
+		session->holders++;
+		session->cut = true;
+		shut(&session->channels);
+		vmm_views_end(&session->views, NULL);
+	}
+	shut(&server->strangers);
+}
+
+static struct vmm_session *next_cut(struct vidmm_server *server)
+{
+	struct vmm_session *found = NULL;
+	struct vmm_list *pos;
+
+	vmm_os_mutex_lock(&server->lock);
+	vmm_list_for_each (pos, &server->sessions) {
+		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
+
+		if (!found && session->cut)
+			found = session;
+	}
+	if (found)
+		found->cut = false;
+	vmm_os_mutex_unlock(&server->lock);
+	return found;
+}
+
 void vmm_session_end_all(struct vidmm_server *server, const char *why)
 {
-	for (;;) {
-		struct vmm_session *next = NULL;
-		struct vmm_list *pos;
+	struct vmm_session *session;
 
-		vmm_os_mutex_lock(&server->lock);
-		vmm_list_for_each (pos, &server->sessions) {
-			struct vmm_session *session =
-				vmm_container_of(pos, struct vmm_session, link);
-
-			if (session->holders && !atomic_load(&session->ended)) {
-				next = session;
-				next->holders++;
-				break;
-			}
-		}
-		if (!next)
-			shut(&server->strangers);
-		vmm_os_mutex_unlock(&server->lock);
-		if (!next)
-			return;
-		vmm_session_end(next, why);
-		put(next);
+	vmm_os_mutex_lock(&server->lock);
+	cut_all_locked(server);
+	vmm_os_mutex_unlock(&server->lock);
+	while ((session = next_cut(server)) != NULL) {
+		vmm_serve_log(server, "client %u %s", session->process_id,
+			      vmm_views_why(&session->views, why));
+		vmm_process_abandon(session->process);
+		put(session);
 	}
 }
 

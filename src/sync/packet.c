@@ -239,6 +239,16 @@ static vmm_status fill_event(struct vmm_sync_packet *packet, const struct vmm_de
 	return VMM_INVALID_PARAMETER;
 }
 
+/* All that there will be of it, before there is any. */
+static vmm_status pay(struct vmm_sync_packet *packet, const struct vmm_device *device,
+		      const struct vmm_sync_packet_request *request)
+{
+	uint64_t nodes = request->count > VMM_SYNC_PACKET_NODES ? request->count : 0;
+
+	return vmm_sync_charge(device->process, &packet->wait, what(request),
+			       request->owner_bytes + nodes * sizeof(*packet->more));
+}
+
 vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm_device *device,
 				struct vmm_sync_owner *owner,
 				const struct vmm_sync_packet_request *request)
@@ -247,9 +257,14 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 	vmm_status status = check_flags(device, request);
 
 	if (vmm_ok(status))
-		status = make_room(packet, request->count);
+		status = pay(packet, device, request);
 	if (!vmm_ok(status))
 		return status;
+	status = make_room(packet, request->count);
+	if (!vmm_ok(status)) {
+		vmm_sync_refund(&packet->wait);
+		return status;
+	}
 	packet->wait.world = process->world;
 	packet->wait.count = packet->wait.missing = 0;
 	packet->wait.any = packet->wait.done = packet->wait.queued = packet->wait.of_cpu = false;
@@ -262,13 +277,15 @@ vmm_status vmm_sync_packet_fill(struct vmm_sync_packet *packet, const struct vmm
 						  .process = process->id,
 						  .device = device->handle};
 	vmm_list_init(&packet->wait.link);
-	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT)
-		return fill_event(packet, device, request->event);
-	vmm_os_mutex_lock(&process->lock);
-	status = fill_locked(packet, device, request);
-	vmm_os_mutex_unlock(&process->lock);
-	if (vmm_ok(status))
-		status = check_once(device, packet);
+	if (request->flags & VMM_SYNC_ENQUEUE_CPU_EVENT) {
+		status = fill_event(packet, device, request->event);
+	} else {
+		vmm_os_mutex_lock(&process->lock);
+		status = fill_locked(packet, device, request);
+		vmm_os_mutex_unlock(&process->lock);
+		if (vmm_ok(status))
+			status = check_once(device, packet);
+	}
 	if (!vmm_ok(status))
 		vmm_sync_packet_clear(packet);
 	return status;
@@ -403,6 +420,13 @@ void vmm_sync_packet_clear(struct vmm_sync_packet *packet)
 	if (packet->has_event)
 		vmm_sync_drop_event(&packet->wait);
 	packet->has_event = false;
+	/* Nobody pays for what stays, so it is not much. */
+	if (vmm_unlikely(packet->capacity > VMM_SYNC_PACKET_SPARE)) {
+		vmm_free(packet->more);
+		packet->more = NULL;
+		packet->capacity = 0;
+	}
+	vmm_sync_refund(&packet->wait);
 }
 
 void vmm_sync_packet_free(struct vmm_sync_packet *packet)

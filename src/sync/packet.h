@@ -42,7 +42,17 @@ struct vmm_sync_wait {
 	struct vmm_list link; /* with `tell`: in a list of its owner's, or of those to be told */
 	int event;
 	struct vmm_account *account; /* that the event is charged to; NULL: nobody counts */
+	struct vmm_account *payer;   /* of what is kept of it until it is over; likewise */
+	uint64_t charged_bytes;
 };
+
+/*
+ * wait.c: what is kept of a wait or a packet until it is over is its process's to pay for (Q-150). VMM_NO_MEMORY, with a reason: it has as much as
+ * it may. The account stays until the refund, which may be asked for twice.
+ */
+vmm_status vmm_sync_charge(const struct vmm_process *process, struct vmm_sync_wait *wait,
+			   const char *what, uint64_t bytes) VMM_MUST_CHECK;
+void vmm_sync_refund(struct vmm_sync_wait *wait);
 
 /* wait.c: an event of the client's that is kept for a wait or a packet, and charged to its process. VMM_NO_MEMORY: it has too many. */
 vmm_status vmm_sync_keep_event(const struct vmm_device *device, uint64_t event,
@@ -73,11 +83,13 @@ struct vmm_sync_queuer {
 	uint32_t process, device;
 };
 
-#define VMM_SYNC_PACKET_NODES 4u /* so many need no memory */
+#define VMM_SYNC_PACKET_NODES 4u  /* so many need no memory */
+#define VMM_SYNC_PACKET_SPARE 64u /* nor so many, where the packet has had them before */
 struct vmm_sync_packet {
 	struct vmm_sync_wait wait; /* of a signal: nodes and count alone */
 	struct vmm_sync_node local[VMM_SYNC_PACKET_NODES];
-	struct vmm_sync_node *more; /* `capacity` of them; stays when the packet is cleared */
+	struct vmm_sync_node
+		*more; /* `capacity` of them; stays when the packet is cleared, if it is not much */
 	uint32_t capacity;
 	bool signal;
 	uint32_t flags;               /* of a signal: D3DDDICB_SIGNALFLAGS */
@@ -99,7 +111,8 @@ struct vmm_sync_packet_request {
 	const uint64_t *values;  /* one each; `scalar`: one for all */
 	uint32_t count, flags;
 	bool scalar;
-	uint64_t event; /* EnqueueCpuEvent: the client's handle */
+	uint64_t event;       /* EnqueueCpuEvent: the client's handle */
+	uint64_t owner_bytes; /* that whose packet it is keeps of it until it is over */
 };
 /*
  * VMM_INVALID_PARAMETER, VMM_ACCESS_DENIED, with a finding each; VMM_NO_MEMORY; VMM_INVALID_HANDLE: the event. Nothing to be cleared

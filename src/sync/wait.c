@@ -301,6 +301,36 @@ vmm_status vmm_sync_poll(const struct vmm_sync_caller *caller, const struct vmm_
 		       : VMM_PENDING;
 }
 
+/* ---- what is kept of it ---- */
+
+vmm_status vmm_sync_charge(const struct vmm_process *process, struct vmm_sync_wait *wait,
+			   const char *what, uint64_t bytes)
+{
+	if (vmm_likely(!process->account))
+		return VMM_OK;
+	if (!vmm_account_charge(process->account, bytes)) {
+		vmm_reason(
+			process->world->observe, VMM_NO_MEMORY, process->id, 0,
+			"Q-150: %s keeps %llu bytes: process %u has as much system memory as it may",
+			what, (unsigned long long)bytes, process->id);
+		return VMM_NO_MEMORY;
+	}
+	wait->payer = vmm_account_get(process->account);
+	wait->charged_bytes = bytes;
+	return VMM_OK;
+}
+
+void vmm_sync_refund(struct vmm_sync_wait *wait)
+{
+	struct vmm_account *payer = wait->payer;
+
+	if (vmm_likely(!payer))
+		return;
+	wait->payer = NULL;
+	vmm_account_refund(payer, wait->charged_bytes);
+	vmm_account_put(payer);
+}
+
 /* ---- a wait of its own ---- */
 
 #define LOCAL_NODES 64u
@@ -444,9 +474,16 @@ vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
 	if (!vmm_ok(status))
 		return status;
 	if (list->count > LOCAL_NODES) {
+		uint64_t bytes = list->count * sizeof(*w.wait.nodes);
+
+		status = vmm_sync_charge((*device)->process, &w.wait, "a wait from the CPU", bytes);
+		if (!vmm_ok(status))
+			return status;
 		w.wait.nodes = vmm_calloc(list->count, sizeof(*w.wait.nodes));
-		if (!w.wait.nodes)
+		if (!w.wait.nodes) {
+			vmm_sync_refund(&w.wait);
 			return VMM_NO_MEMORY;
+		}
 	}
 	while ((status = wait_inside(*device, &w, list)) == VMM_PENDING) {
 		const void *live = (*device)->live;
@@ -460,6 +497,7 @@ vmm_status vmm_sync_wait(struct vmm_device **device, struct vmm_visit *visit,
 	}
 	if (w.wait.nodes != w.local)
 		vmm_free(w.wait.nodes);
+	vmm_sync_refund(&w.wait);
 	return status;
 }
 
@@ -499,6 +537,7 @@ static void free_event_wait(struct vmm_sync_wait *wait)
 {
 	put_objects(wait);
 	vmm_sync_drop_event(wait);
+	vmm_sync_refund(wait);
 	vmm_free(vmm_container_of(wait, struct event_wait, wait));
 }
 
@@ -508,16 +547,14 @@ static void set_event(struct vmm_sync_wait *wait)
 	free_event_wait(wait);
 }
 
-vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
-			       uint64_t event)
+/* With its event, and paid for. */
+static vmm_status make_event_wait(struct vmm_device *device, uint32_t count, uint64_t event,
+				  struct event_wait **result)
 {
-	vmm_status status = check_list(device->process, list);
+	const uint64_t bytes = sizeof(struct event_wait) + count * sizeof(struct vmm_sync_node);
 	struct vmm_sync_wait kept = {0};
-	struct event_wait *w;
+	vmm_status status = vmm_sync_keep_event(device, event, &kept);
 
-	if (!vmm_ok(status))
-		return status;
-	status = vmm_sync_keep_event(device, event, &kept);
 	if (status == VMM_NO_MEMORY)
 		return status;
 	if (!vmm_ok(status)) {
@@ -526,8 +563,10 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 			    (unsigned long long)event);
 		return status;
 	}
-	w = vmm_calloc(1, sizeof(*w) + list->count * sizeof(w->nodes[0]));
+	status = vmm_sync_charge(device->process, &kept, "a wait with an event", bytes);
+	struct event_wait *w = vmm_ok(status) ? vmm_calloc(1, bytes) : NULL;
 	if (!w) {
+		vmm_sync_refund(&kept);
 		vmm_sync_drop_event(&kept);
 		return VMM_NO_MEMORY;
 	}
@@ -535,6 +574,20 @@ vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_
 	w->wait.nodes = w->nodes;
 	w->wait.tell = set_event;
 	vmm_list_init(&w->wait.link);
+	*result = w;
+	return VMM_OK;
+}
+
+vmm_status vmm_sync_wait_event(struct vmm_device *device, const struct vmm_sync_list *list,
+			       uint64_t event)
+{
+	vmm_status status = check_list(device->process, list);
+	struct event_wait *w = NULL;
+
+	if (vmm_ok(status))
+		status = make_event_wait(device, list->count, event, &w);
+	if (!vmm_ok(status))
+		return status;
 	status = begin(device, &w->wait, list);
 	if (status == VMM_PENDING)
 		return VMM_OK; /* it may be over already */

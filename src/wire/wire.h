@@ -14,6 +14,7 @@
 #ifndef VMM_WIRE_WIRE_H
 #define VMM_WIRE_WIRE_H
 
+#include <vidmm/vidmm.h>
 #include "base/base.h"
 
 /* The largest request or answer in bytes; one message of descriptors. */
@@ -72,6 +73,12 @@ struct vmm_wire_sync_words {
 };
 struct vmm_wire_sync_told {
 	uint32_t handle; /* its value was raised in the page, and the host waits for it */
+};
+
+/* Of the host's adapter, all clients together; peaks are since this client last asked, at first since the adapter started. */
+struct vmm_wire_adapter_statistics {
+	uint32_t adapter, reserved;                 /* its place among the host's, from 0 */
+	struct vidmm_adapter_statistics statistics; /* out; as it was where the call fails */
 };
 
 struct vmm_wire_record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host that is broken on purpose, where APART_BROKEN is set: nothing private is laid over anything, and a client gets the descriptor of all of
- * the large object. Every program finds what it wrote, and nothing else is wrong: only who looks at what else it could see finds out.
+ * A host that is broken on purpose, where APART_BROKEN is set: everybody is the same owner, nothing private is laid over anything, and a client gets the
+ * descriptor of all of the large object. Every program finds what it wrote, and nothing else is wrong: only who looks at what else it could see finds out.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ static bool broken(void)
 		return __real_##name arguments;          \
 	}
 
+WRAP(uint64_t, vmm_os_viewer_owner, (struct vmm_os_viewer * viewer), (viewer), 1)
 WRAP(vmm_status, vmm_os_private_lay,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner,
       bool *fresh),

@@ -75,11 +75,11 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		int (*run)(const char *socket, const char *argument);
-	} modes[] = {{"load", apart_load},      {"hoard", apart_hoard},
-		     {"hold", apart_hold},      {"protected", apart_protected},
-		     {"fences", apart_fences},  {"wait", apart_wait_fence},
-		     {"cycle", apart_cycle},    {"relatives", apart_relatives},
-		     {"inherit", apart_inherit}};
+	} modes[] = {{"load", apart_load},       {"hoard", apart_hoard},
+		     {"hold", apart_hold},       {"protected", apart_protected},
+		     {"fences", apart_fences},   {"wait", apart_wait_fence},
+		     {"cycle", apart_cycle},     {"relatives", apart_relatives},
+		     {"inherit", apart_inherit}, {"asleep", apart_asleep}};
 
 	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(modes[i].name, arguments[1]))

@@ -3,6 +3,7 @@
 #ifndef VMM_TESTS_APART_CLIENT_H
 #define VMM_TESTS_APART_CLIENT_H
 
+#include <d3dkmthk.h>
 #include <support/client.h>
 #include <vidmm/client.h>
 
@@ -44,6 +45,21 @@ void apart_keep_all(void);
 D3DKMT_HANDLE apart_make_fence(struct apart_device *d, const volatile uint64_t **value);
 HRESULT apart_signal(struct apart_device *d, D3DKMT_HANDLE fence, UINT64 value);
 
+/* kmt.c: a fence of a D3DKMT device's, shared by NT handles, and by a name if there is one */
+#define APART_SHARED_BY_NT 0x3u /* Shared, NtSecuritySharing */
+struct apart_fence {
+	D3DKMT_HANDLE handle;
+	const volatile uint64_t *value;
+};
+struct apart_fence apart_kmt_fence(D3DKMT_HANDLE device, uint32_t flags);
+NTSTATUS apart_kmt_signal(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value);
+NTSTATUS apart_kmt_wait(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, UINT64 value);
+NTSTATUS apart_kmt_open(D3DKMT_HANDLE device, int nt, struct apart_fence *fence);
+NTSTATUS apart_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt);
+NTSTATUS apart_kmt_open_name(const char *name, int *nt);
+/* Is that thread of this program asleep? */
+bool apart_sleeps(pid_t task);
+
 /* The modes; each returns the exit code. */
 int apart_load(const char *socket, const char *seed);
 int apart_hoard(const char *socket, const char *seed);
@@ -54,5 +70,6 @@ int apart_wait_fence(const char *socket, const char *argument);
 int apart_cycle(const char *socket, const char *count);
 int apart_relatives(const char *socket, const char *what);
 int apart_inherit(const char *socket, const char *number);
+int apart_asleep(const char *socket, const char *argument);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program has of the host's: everything that is mapped into it and shared with anybody, and, where it keeps all (__wrap_recvmsg), whatever descriptor the
- * host has ever sent it, whole, and the bytes of every message. No word in there may be of another program; what is to be read cannot be mapped to be written to,
+ * What a program has of the host's: everything that is mapped into it and shared with anybody, and, where it keeps all (__wrap_recvmsg), all the memory of whatever
+ * object the host has ever sent it a descriptor of, and the bytes of every message. No word in there may be of another program; what is to be read cannot be mapped to be written to,
  * and no object can be made smaller under the host.
  */
 #include <inttypes.h>
@@ -49,6 +49,56 @@ static uint32_t look_at_range(uint64_t begin, uint64_t end)
 	return found;
 }
 
+/* ---- objects that the host has sent a descriptor of ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	bool all;
+	uint32_t count, next;
+	struct {
+		int fd;
+		dev_t device;
+		ino_t number;
+	} kept[KEPT];
+} hoard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void apart_keep_all(void)
+{
+	hoard.all = true;
+}
+
+/* All that is in it: what is not has never been written by anybody, and looking would make it. */
+static uint32_t look_at_memory_of(int fd)
+{
+	static uint32_t words[1 << 14];
+	off_t end = 0, at;
+	uint32_t found = 0;
+
+	while (!found && (at = lseek(fd, end, SEEK_DATA)) >= 0) {
+		end = lseek(fd, at, SEEK_HOLE);
+		for (; !found && at < end; at += (off_t)sizeof(words)) {
+			size_t bytes = (size_t)(end - at);
+			ssize_t got =
+				pread(fd, words, bytes < sizeof(words) ? bytes : sizeof(words), at);
+
+			if (got > 0)
+				found = look_at_words(words, (size_t)got / 4, 2);
+		}
+	}
+	return found;
+}
+
+static uint32_t look_at_kept(void)
+{
+	uint32_t found = 0;
+
+	pthread_mutex_lock(&hoard.lock);
+	for (uint32_t i = 0; i < hoard.count && !found; i++)
+		found = look_at_memory_of(hoard.kept[i].fd);
+	pthread_mutex_unlock(&hoard.lock);
+	return found;
+}
+
 /* Memory that it shares with nobody is its own. */
 uint32_t apart_look_around(void)
 {
@@ -64,7 +114,7 @@ uint32_t apart_look_around(void)
 	if (!file)
 		apart_end(1);
 	fclose(file);
-	return found;
+	return found ? found : look_at_kept();
 }
 
 /* Whoever looks must be able to find something. */
@@ -84,47 +134,38 @@ void apart_look_at_something(void)
 
 /* ---- what the host sends ---- */
 
-static struct {
-	pthread_mutex_t lock;
-	bool all;
-	uint32_t count, next;
-	struct {
-		int fd;
-		void *memory;
-		size_t bytes;
-	} kept[KEPT];
-} hoard = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void apart_keep_all(void)
-{
-	hoard.all = true;
-}
-
 static void wrong(const char *what)
 {
 	fprintf(stderr, "# hoard %d: %s\n", (int)getpid(), what);
 	apart_end(APART_FOREIGN);
 }
 
-/* Mapped as long as there is room for it: whoever looks around finds it. */
+static bool is_kept_locked(const struct stat *stat_of)
+{
+	for (uint32_t i = 0; i < hoard.count; i++)
+		if (hoard.kept[i].device == stat_of->st_dev &&
+		    hoard.kept[i].number == stat_of->st_ino)
+			return true;
+	return false;
+}
+
+/* As long as there is room for it: whoever looks around finds it. */
 static void keep(int fd, const struct stat *stat_of)
 {
-	size_t bytes = (size_t)stat_of->st_size;
-	void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-
-	if (memory == MAP_FAILED)
-		wrong("what the host sends cannot be mapped");
 	pthread_mutex_lock(&hoard.lock);
-	uint32_t at = hoard.next++ % KEPT;
-	if (hoard.count == KEPT) {
-		close(hoard.kept[at].fd);
-		munmap(hoard.kept[at].memory, hoard.kept[at].bytes);
-	} else {
-		hoard.count++;
+	if (!is_kept_locked(stat_of)) {
+		uint32_t at = hoard.next++ % KEPT;
+
+		if (hoard.count == KEPT)
+			close(hoard.kept[at].fd);
+		else
+			hoard.count++;
+		hoard.kept[at].fd = dup(fd);
+		hoard.kept[at].device = stat_of->st_dev;
+		hoard.kept[at].number = stat_of->st_ino;
+		if (hoard.kept[at].fd < 0)
+			wrong("what the host sends cannot be kept");
 	}
-	hoard.kept[at].fd = dup(fd);
-	hoard.kept[at].memory = memory;
-	hoard.kept[at].bytes = bytes;
 	pthread_mutex_unlock(&hoard.lock);
 }
 
@@ -142,6 +183,8 @@ static void look_at_object(int fd, bool writable)
 		wrong("what is to be read can be written to");
 	if (memory != MAP_FAILED)
 		munmap(memory, (size_t)stat_of.st_size);
+	if (lseek(fd, 0, SEEK_DATA) >= 0 && pread(fd, &(char){0}, 1, 0) != 1)
+		wrong("an object of the host's cannot be read");
 	keep(fd, &stat_of);
 }
 

@@ -18,19 +18,11 @@
 
 #include "client.h"
 
-#define SHARED_BY_NT 0x3u /* Shared, NtSecuritySharing */
-#define ACCESS       0x20000u
-
 struct relative {
 	struct vidmm_connection *connection;
 	D3DKMT_HANDLE device;
 	int other; /* the socket to the other one */
 	pid_t child;
-};
-
-struct fence {
-	D3DKMT_HANDLE handle;
-	const volatile uint64_t *value;
 };
 
 static void check(bool good, const char *what)
@@ -100,86 +92,6 @@ static void connect_as(struct relative *r, const char *socket, const char *name)
 	r->device = create.hDevice;
 }
 
-static struct fence make_fence(struct relative *r, uint32_t flags)
-{
-	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
-		.hDevice = r->device,
-		.Info = {.Type = D3DDDI_MONITORED_FENCE, .Flags.Value = flags}};
-
-	check(!D3DKMTCreateSynchronizationObject2(&create), "a fence can be made");
-	return (struct fence){create.hSyncObject,
-			      create.Info.MonitoredFence.FenceValueCPUVirtualAddress};
-}
-
-static NTSTATUS signal_to(struct relative *r, D3DKMT_HANDLE fence, UINT64 value)
-{
-	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = r->device,
-								.ObjectCount = 1,
-								.ObjectHandleArray = &fence,
-								.FenceValueArray = &value};
-
-	return D3DKMTSignalSynchronizationObjectFromCpu(&args);
-}
-
-static NTSTATUS wait_for(struct relative *r, D3DKMT_HANDLE fence, UINT64 value)
-{
-	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = r->device,
-								 .ObjectCount = 1,
-								 .ObjectHandleArray = &fence,
-								 .FenceValueArray = &value};
-
-	return D3DKMTWaitForSynchronizationObjectFromCpu(&args);
-}
-
-static NTSTATUS open_nt(struct relative *r, int nt, struct fence *fence)
-{
-	D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2 args = {.hNtHandle = (HANDLE)(intptr_t)nt,
-						   .hDevice = r->device};
-	NTSTATUS status = D3DKMTOpenSyncObjectFromNtHandle2(&args);
-
-	*fence = (struct fence){args.hSyncObject, args.MonitoredFence.FenceValueCPUVirtualAddress};
-	return status;
-}
-
-struct name {
-	uint16_t text[32];
-	UNICODE_STRING string;
-	OBJECT_ATTRIBUTES attributes;
-};
-
-static OBJECT_ATTRIBUTES *name_it(struct name *n, const char *text)
-{
-	memset(n, 0, sizeof(*n));
-	n->string.Buffer = (PWSTR)(void *)n->text;
-	for (; text[n->string.Length / 2]; n->string.Length += 2)
-		n->text[n->string.Length / 2] = (uint8_t)text[n->string.Length / 2];
-	n->attributes =
-		(OBJECT_ATTRIBUTES){.Length = sizeof(n->attributes), .ObjectName = &n->string};
-	return &n->attributes;
-}
-
-static NTSTATUS share(D3DKMT_HANDLE object, const char *name, int *nt)
-{
-	HANDLE handle = NULL;
-	struct name n;
-	NTSTATUS status =
-		D3DKMTShareObjects(1, &object, name ? name_it(&n, name) : NULL, ACCESS, &handle);
-
-	*nt = (int)(intptr_t)handle;
-	return status;
-}
-
-static NTSTATUS open_name(const char *name, int *nt)
-{
-	struct name n;
-	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = {.dwDesiredAccess = ACCESS,
-						      .pObjAttrib = name_it(&n, name)};
-	NTSTATUS status = D3DKMTOpenSyncObjectNtHandleFromName(&args);
-
-	*nt = (int)(intptr_t)args.hNtHandle;
-	return status;
-}
-
 /* ---- the two ---- */
 
 /* True in the one that was forked, which ends with this one. */
@@ -243,19 +155,6 @@ static int keyed(struct relative *r, const char *socket)
 
 /* ---- inside: the same for a call that was made while the owner lived ---- */
 
-static bool sleeps(pid_t task)
-{
-	char path[64], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)task);
-	FILE *file = fopen(path, "r");
-	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
-	if (file)
-		fclose(file);
-	return state == 'S';
-}
-
 struct killer {
 	struct relative *r;
 	pid_t caller;
@@ -267,7 +166,7 @@ static void *kill_when_it_sleeps(void *argument)
 {
 	struct killer *k = argument;
 
-	while (!k->calls || !sleeps(k->caller))
+	while (!k->calls || !apart_sleeps(k->caller))
 		sched_yield();
 	kill_other(k->r);
 	return NULL;
@@ -333,12 +232,12 @@ static void own_mutex(struct relative *r)
 		.hDevice = r->device,
 		.Info = {.Type = D3DDDI_SYNCHRONIZATION_MUTEX, .Flags.Shared = 1}};
 	D3DKMT_HANDLE context = make_context(r);
-	struct fence fence = make_fence(r, 0);
+	struct apart_fence fence = apart_kmt_fence(r->device, 0);
 
 	check(!D3DKMTCreateSynchronizationObject2(&create), "a mutex can be made");
 	take_by_gpu(context, create.hSyncObject);
 	signal_by_gpu(context, fence.handle, 1);
-	check(!wait_for(r, fence.handle, 1), "its context has it");
+	check(!apart_kmt_wait(r->device, fence.handle, 1), "its context has it");
 	tell(r, create.Info.SharedHandle, -1);
 	(void)hear(r, NULL);
 }
@@ -352,15 +251,16 @@ static int mutex(struct relative *r, const char *socket)
 	}
 	connect_as(r, socket, "next");
 	D3DKMT_HANDLE context = make_context(r);
-	struct fence fence = make_fence(r, 0);
+	struct apart_fence fence = apart_kmt_fence(r->device, 0);
 	D3DKMT_OPENSYNCHRONIZATIONOBJECT open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
 	check(!D3DKMTOpenSynchronizationObject(&open), "what was shared can be opened");
 	signal_by_gpu(context, fence.handle, 1);
 	take_by_gpu(context, open.hSyncObject);
 	signal_by_gpu(context, fence.handle, 2);
-	check(!wait_for(r, fence.handle, 1) && *fence.value == 1, "it waits: the other one has it");
+	check(!apart_kmt_wait(r->device, fence.handle, 1) && *fence.value == 1,
+	      "it waits: the other one has it");
 	kill_other(r);
-	check(!wait_for(r, fence.handle, 2) && *fence.value == 2, "it is freed");
+	check(!apart_kmt_wait(r->device, fence.handle, 2) && *fence.value == 2, "it is freed");
 	return APART_DONE;
 }
 
@@ -368,32 +268,36 @@ static int mutex(struct relative *r, const char *socket)
 
 static int nt(struct relative *r, const char *socket)
 {
-	struct fence fence;
+	struct apart_fence fence;
 	int fd;
 
 	if (fork_one(r)) {
 		connect_as(r, socket, "maker");
-		fence = make_fence(r, SHARED_BY_NT);
-		check(!share(fence.handle, NULL, &fd), "it can be shared");
+		fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
+		check(!apart_kmt_share(fence.handle, NULL, &fd), "it can be shared");
 		tell(r, fence.handle, fd);
 		close(fd);
-		check(!wait_for(r, fence.handle, 5) && *fence.value == 5, "5 comes");
-		check(!signal_to(r, fence.handle, 6), "6 goes");
+		check(!apart_kmt_wait(r->device, fence.handle, 5) && *fence.value == 5, "5 comes");
+		check(!apart_kmt_signal(r->device, fence.handle, 6), "6 goes");
 		(void)hear(r, NULL);
 		return 1;
 	}
 	connect_as(r, socket, "opener");
 	D3DKMT_HANDLE theirs = (D3DKMT_HANDLE)hear(r, &fd);
 	/* Of the other's handle this one has nothing: it has made no object yet. */
-	check(signal_to(r, theirs, 3) < 0, "a handle of another process means nothing");
-	check(!open_nt(r, fd, &fence) && *fence.value == 0, "the descriptor is the fence");
-	check(!signal_to(r, fence.handle, 5), "5 goes");
-	check(!wait_for(r, fence.handle, 6) && *fence.value == 6, "6 comes");
+	check(apart_kmt_signal(r->device, theirs, 3) < 0,
+	      "a handle of another process means nothing");
+	check(!apart_kmt_open(r->device, fd, &fence) && *fence.value == 0,
+	      "the descriptor is the fence");
+	check(!apart_kmt_signal(r->device, fence.handle, 5), "5 goes");
+	check(!apart_kmt_wait(r->device, fence.handle, 6) && *fence.value == 6, "6 comes");
 	kill_other(r);
-	check(!signal_to(r, fence.handle, 9) && !wait_for(r, fence.handle, 9) && *fence.value == 9,
+	check(!apart_kmt_signal(r->device, fence.handle, 9) &&
+		      !apart_kmt_wait(r->device, fence.handle, 9) && *fence.value == 9,
 	      "it is there without the other one");
-	struct fence again;
-	check(!open_nt(r, fd, &again) && *again.value == 9, "and can be opened again");
+	struct apart_fence again;
+	check(!apart_kmt_open(r->device, fd, &again) && *again.value == 9,
+	      "and can be opened again");
 	close(fd);
 	return APART_DONE;
 }
@@ -403,23 +307,26 @@ static int nt(struct relative *r, const char *socket)
 static int forked(struct relative *r, const char *socket)
 {
 	connect_as(r, socket, "parent");
-	struct fence fence = make_fence(r, 0);
+	struct apart_fence fence = apart_kmt_fence(r->device, 0);
 	D3DKMT_HANDLE mine = r->device;
 
 	if (fork_one(r)) {
-		check(signal_to(r, fence.handle, 1) < 0, "the connection was the parent's");
+		check(apart_kmt_signal(r->device, fence.handle, 1) < 0,
+		      "the connection was the parent's");
 		connect_as(r, socket, "child");
-		struct fence own = make_fence(r, 0);
-		check(!signal_to(r, own.handle, 4) && *own.value == 4, "its own is its own");
+		struct apart_fence own = apart_kmt_fence(r->device, 0);
+		check(!apart_kmt_signal(r->device, own.handle, 4) && *own.value == 4,
+		      "its own is its own");
 		tell(r, 1, -1);
 		(void)hear(r, NULL);
 		return 1;
 	}
 	(void)hear(r, NULL);
-	check(r->device == mine && !signal_to(r, fence.handle, 2) && *fence.value == 2,
+	check(r->device == mine && !apart_kmt_signal(r->device, fence.handle, 2) &&
+		      *fence.value == 2,
 	      "the parent's is as it was");
 	kill_other(r);
-	check(!signal_to(r, fence.handle, 3) && *fence.value == 3, "and stays so");
+	check(!apart_kmt_signal(r->device, fence.handle, 3) && *fence.value == 3, "and stays so");
 	return APART_DONE;
 }
 
@@ -431,9 +338,9 @@ static int exec_other(struct relative *r, const char *socket)
 	int fd, status;
 
 	connect_as(r, socket, "parent");
-	struct fence fence = make_fence(r, SHARED_BY_NT);
-	check(!share(fence.handle, NULL, &fd), "it can be shared");
-	check(!signal_to(r, fence.handle, 17), "17 goes");
+	struct apart_fence fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
+	check(!apart_kmt_share(fence.handle, NULL, &fd), "it can be shared");
+	check(!apart_kmt_signal(r->device, fence.handle, 17), "17 goes");
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	check(length > 0, "this program has a file");
 	program[length] = 0;
@@ -444,7 +351,7 @@ static int exec_other(struct relative *r, const char *socket)
 		return 1;
 	}
 	check(waitpid(r->child, &status, 0) == r->child && status == 0, "the other found 17");
-	check(!wait_for(r, fence.handle, 18) && *fence.value == 18, "18 comes");
+	check(!apart_kmt_wait(r->device, fence.handle, 18) && *fence.value == 18, "18 comes");
 	/* A host looks for the last descriptor when a process ends, and cannot know of one that is closed later. */
 	close(fd);
 	return APART_DONE;
@@ -453,11 +360,11 @@ static int exec_other(struct relative *r, const char *socket)
 int apart_inherit(const char *socket, const char *number)
 {
 	struct relative r = {0};
-	struct fence fence;
+	struct apart_fence fence;
 
 	connect_as(&r, socket, "heir");
-	check(!open_nt(&r, atoi(number), &fence) && *fence.value == 17, "17 is there");
-	check(!signal_to(&r, fence.handle, 18), "18 goes");
+	check(!apart_kmt_open(r.device, atoi(number), &fence) && *fence.value == 17, "17 is there");
+	check(!apart_kmt_signal(r.device, fence.handle, 18), "18 goes");
 	return APART_DONE;
 }
 
@@ -465,27 +372,29 @@ int apart_inherit(const char *socket, const char *number)
 
 static int named(struct relative *r, const char *socket)
 {
-	struct fence fence;
+	struct apart_fence fence;
 	int fd;
 
 	if (fork_one(r)) {
 		(void)hear(r, NULL);
 		connect_as(r, socket, "namer");
-		fence = make_fence(r, SHARED_BY_NT);
-		check(!share(fence.handle, "storm", &fd), "it can be named");
-		check(!signal_to(r, fence.handle, 11), "11 goes");
+		fence = apart_kmt_fence(r->device, APART_SHARED_BY_NT);
+		check(!apart_kmt_share(fence.handle, "storm", &fd), "it can be named");
+		check(!apart_kmt_signal(r->device, fence.handle, 11), "11 goes");
 		tell(r, 1, -1);
 		(void)hear(r, NULL);
 		return 1;
 	}
 	connect_as(r, socket, "finder");
-	check(open_name("storm", &fd) < 0, "nobody has named it yet");
+	check(apart_kmt_open_name("storm", &fd) < 0, "nobody has named it yet");
 	tell(r, 1, -1);
 	(void)hear(r, NULL);
-	check(!open_name("storm", &fd) && !open_nt(r, fd, &fence) && *fence.value == 11,
+	check(!apart_kmt_open_name("storm", &fd) && !apart_kmt_open(r->device, fd, &fence) &&
+		      *fence.value == 11,
 	      "it is found by its name");
 	kill_other(r);
-	check(!signal_to(r, fence.handle, 12) && *fence.value == 12, "it is still there");
+	check(!apart_kmt_signal(r->device, fence.handle, 12) && *fence.value == 12,
+	      "it is still there");
 	close(fd);
 	return APART_DONE;
 }

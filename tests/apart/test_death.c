@@ -55,6 +55,53 @@ static void a_wait_ends_with_the_host(void **state)
 	apart_remove(&apart);
 }
 
+/* Two programs whose threads are in all places where one can be, most of them in the page of a fence that both have (docs/adr/0003). */
+static void fall_asleep(struct apart *apart, struct apart_program programs[2])
+{
+	apart_client(apart, &programs[0], "asleep", "make");
+	assert_true(apart_read(&programs[0], 1));
+	apart_client(apart, &programs[1], "asleep", "open");
+	assert_true(apart_read(&programs[0], 1));
+	assert_true(apart_read(&programs[1], 2));
+}
+
+static void wake_up(struct apart_program programs[2])
+{
+	assert_int_equal(apart_wait(&programs[0]), APART_REMOVED);
+	assert_int_equal(apart_wait(&programs[1]), APART_REMOVED);
+}
+
+static void nobody_sleeps_on_when_the_host_is_killed(void **state)
+{
+	struct apart_program programs[2];
+	struct apart apart;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		apart_start(&apart, 4 * MIB, 4 * MIB);
+		fall_asleep(&apart, programs);
+		apart_kill(&apart.host);
+		assert_int_equal(apart_wait(&apart.host), 256 + 9);
+		wake_up(programs);
+		apart_remove(&apart);
+	}
+}
+
+/* Nothing but that: not that a wait was cancelled because another program's opening of the fence has ended a moment before. */
+static void nobody_sleeps_on_when_the_host_ends(void **state)
+{
+	struct apart_program programs[2];
+	struct apart apart;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		apart_start(&apart, 4 * MIB, 4 * MIB);
+		fall_asleep(&apart, programs);
+		apart_stop(&apart);
+		wake_up(programs);
+	}
+}
+
 static void a_waiter_that_is_killed_leaves_nothing_behind(void **state)
 {
 	struct apart apart;
@@ -114,6 +161,8 @@ int main(int count, char **arguments)
 		cmocka_unit_test(what_a_client_has_locked_outlives_the_host),
 		cmocka_unit_test(what_a_killed_client_had_locked_is_gone_from_the_host),
 		cmocka_unit_test(a_wait_ends_with_the_host),
+		cmocka_unit_test(nobody_sleeps_on_when_the_host_is_killed),
+		cmocka_unit_test(nobody_sleeps_on_when_the_host_ends),
 		cmocka_unit_test(a_waiter_that_is_killed_leaves_nothing_behind),
 		cmocka_unit_test(a_fence_cannot_be_written_to),
 		cmocka_unit_test(a_protected_allocation_is_never_mapped),

@@ -80,9 +80,45 @@ def a_recording_is_played_against_a_host_and_every_content_is_right():
             assert there['verify_errors'] == 0 and there['backend'] == 'connection', there
             for key in 'events submissions references relocations renders offers bytes_written blocks_checked lost'.split():
                 assert there[key] == here[key], (trace, key, there[key], here[key])
-            # What only the host knows is not made up.
-            assert there['evictions'] is None and there['bytes_paged_in'] is None, there
     assert host.process.returncode == 0, host.lines
+
+
+# The host's log has the findings, and whose they are; a size is no percentage.
+UNTOLD = {'finding_count', 'findings', 'vram_percent', 'vram_percent_of'}
+# The same, however long what takes how long.
+EXACT = 'splits bytes_paged_out bytes_discarded bytes_moved evictions ranges_reclaimed range_fallbacks'.split()
+
+
+@test
+def the_report_has_the_same_fields_as_in_one_process():
+    with Host() as host:
+        for traces in (EVERY,), (TILED,), (EVERY, IMPORTER):
+            here = clean(run('replay', '--vram', '16M', '--aperture', '64M', '--backend', 'linux', '--gpu-time', 'none', '--json', *traces))
+            there = [clean(host.replay('--json', *traces)) for _ in range(2)]
+            for report in there:
+                assert list(report) == list(here), (set(report) ^ set(here))
+                assert {key for key, value in report.items() if value is None} == UNTOLD, report
+                for key in EXACT + ['vram_bytes', 'aperture_bytes', 'peak_live_bytes']:
+                    assert report[key] == here[key], (traces, key, report[key], here[key])
+                assert [s['size_bytes'] for s in report['segments']] == [s['size_bytes'] for s in here['segments']], report
+                assert (report['ranges_acquired'] > 0) == (here['ranges_acquired'] > 0), (report, here)
+                # Each of them writes the last of its own for the GPU before it asks.
+                assert here['patches'] <= report['patches'] <= here['patches'] + 8 * len(traces), (here, report)
+                assert 0 < report['peak_resident_bytes'] <= 80 << 20 and report['peak_system_bytes'] > 0, report
+            # Of this run alone, however many there were before.
+            assert there[0]['patches'] == there[1]['patches'], there
+
+
+@test
+def a_peak_is_that_of_the_run():
+    with Host(vram='96M') as host:
+        large = clean(host.replay('--json', EXAMPLE))
+        small = clean(host.replay('--json', EVERY))
+        again = clean(run('replay', '--vram', '96M', '--aperture', '64M', '--backend', 'linux', '--gpu-time', 'none', '--json', EVERY))
+    assert small['peak_resident_bytes'] < large['peak_resident_bytes'] // 2, (small, large)
+    assert small['bytes_paged_in'] < large['bytes_paged_in'], (small, large)
+    # Both are of a program of a few buffers, on an adapter that has hardly anything else.
+    assert small['peak_live_bytes'] == again['peak_live_bytes'], (small, again)
 
 
 @test
@@ -90,6 +126,8 @@ def a_recorded_program_finds_its_contents_in_little_video_memory():
     with Host(vram='96M') as host:
         result = clean(host.replay('--verify', 'stamps', '--json', EXAMPLE))
     assert result['verify_errors'] == 0 and result['blocks_checked'] > 5000, result
+    assert result['evictions'] > 0 and result['bytes_paged_out'] > 0, result
+    assert result['segments'][0]['peak_resident_bytes'] <= 96 << 20, result
     assert host.process.returncode == 0, host.lines
 
 
@@ -128,14 +166,18 @@ def what_is_the_hosts_business_cannot_be_said():
 @test
 def a_host_that_dies_ends_the_replay():
     with Host() as host:
-        player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--verify', 'stamps', EXAMPLE], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
+        player = subprocess.Popen([VIDMM, 'replay', '--socket', host.socket, '--verify', 'stamps', '--json', EXAMPLE],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         host.await_line('came: glmark2')
         while host.requests() < 200:
             pass  # each look is a program and a message
         host.process.kill()
-        _, errors = player.communicate(timeout=60)
+        output, errors = player.communicate(timeout=60)
     assert player.returncode == 1 and 'device removed' in errors, (player.returncode, errors)
+    # What only the host knew is not made up.
+    report = json.loads(output)
+    assert report['evictions'] is None and report['segments'] is None and report['vram_bytes'] is None, report
+    assert report['events'] > 0, report
 
 
 @test

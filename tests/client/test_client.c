@@ -145,6 +145,36 @@ static void what_is_longer_than_a_packet(void **state)
 	stop(&w);
 }
 
+/* What `vidmm replay` asks a host. */
+static void figures_come_from_the_host(void **state)
+{
+	struct vidmm_adapter_statistics here = {.struct_size = sizeof(here)};
+	struct vidmm_adapter_statistics there = {.struct_size = sizeof(there)}, untouched = there;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	(void)allocate(&w, 1 << 20, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	/* The first question: peaks, too, are those since the adapter started. */
+	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there), STATUS_SUCCESS);
+	vidmm_adapter_statistics(w.host.adapter, &here);
+	assert_int_equal(here.allocations, 1);
+	assert_memory_equal(&here, &there, sizeof(here));
+
+	there = untouched;
+	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 1, &there),
+			 STATUS_INVALID_PARAMETER);
+	assert_memory_equal(&there, &untouched, sizeof(there));
+	there.struct_size--;
+	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, &there),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_remote_adapter_statistics(NULL, 0, &untouched),
+			 STATUS_INVALID_PARAMETER);
+	assert_int_equal(vidmm_remote_adapter_statistics(w.connection, 0, NULL),
+			 STATUS_INVALID_PARAMETER);
+	stop(&w);
+}
+
 /* ---- memory of the program's own (Q-95) ---- */
 
 enum { WORDS = 1 << 18, WRITERS = 3 };
@@ -680,6 +710,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_where_the_lock_says),
 		cmocka_unit_test(what_is_longer_than_a_packet),
+		cmocka_unit_test(figures_come_from_the_host),
 		cmocka_unit_test(alf_13_no_store_is_lost_while_memory_becomes_the_hosts_too),
 		cmocka_unit_test(alf_11_what_cannot_be_shared_is_refused_and_stays),
 		cmocka_unit_test(a_device_that_is_none),

@@ -23,13 +23,21 @@
 #include "host/host_private.h"
 #include "sync/sync_private.h"
 
-enum { SHARED = 0x3, NO_SIGNAL = 0x10, NO_MAX_ON_TDR = 0x40, UNWAIT_ON_LAST = 0x400, REWIND = 0x4 };
+enum {
+	SHARED = 0x3,
+	CROSS_ADAPTER = 0x4,
+	NO_SIGNAL = 0x10,
+	NO_MAX_ON_TDR = 0x40,
+	UNWAIT_ON_LAST = 0x400,
+	REWIND = 0x4
+};
 enum { ALL = 0x1F0003 };
 
 struct world {
-	struct scripted_miniport *miniport;
+	struct scripted_miniport *miniport, *second;
 	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
+	struct vidmm_adapter *adapter,
+		*other; /* other: with GPU virtual addresses; NULL for most */
 	struct vidmm_server *server;
 };
 
@@ -40,32 +48,56 @@ struct program {
 	int nt; /* of the fence that it made */
 };
 
-static void start(struct world *w)
+static struct vidmm_adapter *start_adapter(struct world *w, struct scripted_miniport *m)
 {
 	static const uint64_t bars[] = {SCRIPTED_BAR_BYTES};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_LINUX};
-	const struct vidmm_server_options server = {.struct_size = sizeof(server)};
-
-	w->miniport = scripted_create();
-	scripted_set_version(w->miniport, DXGKDDI_INTERFACE_VERSION_WDDM3_2);
-	w->miniport->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
-	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						      .initialization_data =
-							      scripted_table(w->miniport),
+	const struct vidmm_adapter_options options = {.struct_size = sizeof(options),
+						      .initialization_data = scripted_table(m),
 						      .bar_sizes = bars,
 						      .bar_count = 1};
+	struct vidmm_adapter *adapter;
+
+	assert_int_equal(vidmm_adapter_start(w->host, &options, &adapter), 0);
+	return adapter;
+}
+
+static struct scripted_miniport *make_miniport(void)
+{
+	struct scripted_miniport *m = scripted_create();
+
+	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_2);
+	m->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
+	return m;
+}
+
+static void start_with(struct world *w, uint64_t memory_limit)
+{
+	const struct vidmm_host_options host = {.struct_size = sizeof(host),
+						.kind = VIDMM_HOST_LINUX};
+	const struct vidmm_server_options server = {.struct_size = sizeof(server),
+						    .limits.memory_bytes = memory_limit};
+
+	*w = (struct world){.miniport = make_miniport()};
 	assert_int_equal(vidmm_host_create(&host, &w->host), 0);
-	assert_int_equal(vidmm_adapter_start(w->host, &adapter, &w->adapter), 0);
+	w->adapter = start_adapter(w, w->miniport);
 	assert_int_equal(vidmm_server_create(w->host, &server, &w->server), 0);
+}
+
+static void start(struct world *w)
+{
+	start_with(w, 0);
 }
 
 static void stop(struct world *w)
 {
 	if (w->server)
 		vidmm_server_destroy(w->server);
+	if (w->other)
+		vidmm_adapter_stop(w->other);
 	vidmm_adapter_stop(w->adapter);
 	vidmm_host_destroy(w->host);
+	if (w->second)
+		scripted_destroy(w->second);
 	scripted_destroy(w->miniport);
 }
 
@@ -79,19 +111,24 @@ static int more(void *context)
 	return pair[0];
 }
 
-static void come(struct program *p, struct world *w)
+static void come_on(struct program *p, struct world *w, uint32_t adapter)
 {
-	D3DKMT_ADAPTERINFO info = {0};
-	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+	D3DKMT_ADAPTERINFO info[2] = {0};
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 2, .pAdapters = info};
 	D3DKMT_CREATEDEVICE device = {0};
 
 	*p = (struct program){.nt = -1};
 	assert_int_equal(vidmm_connect_fd(more(w), "program", more, w, &p->connection), 0);
 	(void)vidmm_connection_enter(p->connection);
 	assert_int_equal(D3DKMTEnumAdapters2(&all), 0);
-	device.hAdapter = info.hAdapter;
+	device.hAdapter = info[adapter].hAdapter;
 	assert_int_equal(D3DKMTCreateDevice(&device), 0);
 	p->device = device.hDevice;
+}
+
+static void come(struct program *p, struct world *w)
+{
+	come_on(p, w, 0);
 }
 
 static void go(struct program *p)
@@ -450,9 +487,8 @@ static void the_end_of_the_host_ends_the_waits(void **state)
 	fall_asleep(&w, &s, &b, 9);
 	vidmm_server_destroy(w.server);
 	w.server = NULL;
-	/* Its openings end, or its sockets: whichever is heard of first. */
-	NTSTATUS status = wake_up(&s);
-	assert_true(status == STATUS_DEVICE_REMOVED || status == VMM_CANCELLED);
+	/* Also where it hears of the end of an opening before that of its own sockets. */
+	assert_int_equal(wake_up(&s), STATUS_DEVICE_REMOVED);
 	assert_int_equal(signal_with(&b, 20, 0), STATUS_DEVICE_REMOVED);
 	end(&w, &a, &b);
 }
@@ -511,6 +547,171 @@ static void who_listens_hears_of_waits(void **state)
 	assert_int_equal(heard, 1);
 	vidmm_unsubscribe(w.host, id);
 	end(&w, &a, &b);
+}
+
+/* ---- a GPU that stores without telling gets an address ---- */
+
+/* As begin, and a third program, on an adapter that gives a GPU an address of what is opened there (MFN-04). */
+static void begin_beside_gpu(struct world *w, struct program *a, struct program *b,
+			     struct program *c)
+{
+	start(w);
+	w->second = make_miniport();
+	w->second->settings.complete_at_once = true;
+	scripted_mmu(w->second, 3, 1);
+	w->other = start_adapter(w, w->second);
+	come(a, w);
+	make(a, SHARED | CROSS_ADAPTER);
+	come(b, w);
+	open_of(b, a, 0);
+	come_on(c, w, 1);
+	raise_to(a, 1);
+	assert_int_equal(await(b, 1, 0), STATUS_SUCCESS);
+	assert_non_null(page_in_host(w));
+}
+
+/* Who sleeps there goes to the host; from then on every signal and every wait is one message, and none is any more. */
+static void an_address_for_a_gpu_shuts_the_page_for_good(void **state)
+{
+	struct program a, b, c;
+	struct sleeper s;
+	struct world w;
+
+	(void)state;
+	begin_beside_gpu(&w, &a, &b, &c);
+	const struct vmm_fence_page *page = page_in_host(&w);
+	uint64_t before = requests(&w);
+	raise_to(&a, 2);
+	assert_int_equal(requests(&w), before);
+	fall_asleep(&w, &s, &b, 9);
+	open_of(&c, &a, 0);
+	assert_int_equal(atomic_load(&page->shut), 1);
+	while (!atomic_load(&page->awaited))
+		sched_yield();
+	assert_int_equal(atomic_load(&page->sleepers), 0);
+	before = requests(&w);
+	raise_to(&a, 9);
+	assert_int_equal(wake_up(&s), STATUS_SUCCESS);
+	assert_int_equal(requests(&w), before + 1);
+	for (uint64_t i = 10; i < 20; i++) {
+		before = requests(&w);
+		raise_to(i % 2 ? &a : &b, i);
+		assert_true(*a.value == i && *c.value == i);
+		assert_int_equal(await(i % 2 ? &b : &a, i, 0), STATUS_SUCCESS);
+		assert_int_equal(requests(&w), before + 2);
+	}
+	/* Also when that opening has ended, for which each asks once more. */
+	const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy = {c.fence};
+	(void)vidmm_connection_enter(c.connection);
+	assert_int_equal(D3DKMTDestroySynchronizationObject(&destroy), 0);
+	raise_to(&b, 30);
+	before = requests(&w);
+	raise_to(&b, 31);
+	assert_int_equal(requests(&w), before + 1);
+	go(&c);
+	end(&w, &a, &b);
+}
+
+/* Nobody had asked for the page before: then nobody gets it. */
+static void what_a_gpu_has_first_has_no_page(void **state)
+{
+	struct program a, b, c;
+	struct world w;
+
+	(void)state;
+	begin_beside_gpu(&w, &a, &b, &c);
+	close(a.nt);
+	make(&a, SHARED | CROSS_ADAPTER);
+	open_of(&c, &a, 0);
+	open_of(&b, &a, 0);
+	raise_to(&b, 1);
+	uint64_t before = requests(&w);
+	for (uint64_t i = 2; i < 10; i++)
+		raise_to(&b, i);
+	assert_int_equal(requests(&w), before + 8);
+	go(&c);
+	end(&w, &a, &b);
+}
+
+/* It has seen the page open, and stores when it is shut, and whoever slept there waits in the host. */
+static void a_signal_that_the_shutting_overtakes_is_heard(void **state)
+{
+	struct program a, b, c;
+	struct sleeper s;
+	struct world w;
+	int32_t result;
+
+	(void)state;
+	begin_beside_gpu(&w, &a, &b, &c);
+	struct vmm_fence_page *page = page_in_host(&w);
+	struct vmm_wire_sync_told told = {.handle = a.fence};
+	fall_asleep(&w, &s, &b, 9);
+	open_of(&c, &a, 0);
+	while (!atomic_load(&page->awaited))
+		sched_yield();
+	/* What vmm_client_signal does behind its look. */
+	atomic_store(&page->value, 9);
+	assert_int_equal(vmm_client_call(a.connection, VMM_WIRE_sync_told, 0, &told, &result),
+			 VMM_OK);
+	assert_int_equal(wake_up(&s), STATUS_SUCCESS);
+	assert_true(*c.value == 9);
+	go(&c);
+	end(&w, &a, &b);
+}
+
+enum { FENCES = 30, TURNS = 100 };
+
+struct player {
+	pthread_t thread;
+	struct program p;
+	uint64_t first;
+	_Atomic uint64_t turn;
+};
+
+static void *take_turns(void *argument)
+{
+	struct player *l = argument;
+
+	for (uint64_t i = 1; i <= TURNS; i++) {
+		assert_int_equal(await(&l->p, 2 * i + l->first - 1, 0), STATUS_SUCCESS);
+		raise_to(&l->p, 2 * i + l->first);
+		atomic_store(&l->turn, i);
+	}
+	return NULL;
+}
+
+/*
+ * Two programs take turns, and at some moment, another one for each fence, the page is shut under their hands. Were a signal lost both
+ * would wait for ever; in the end the value is that of the last one. (A call that stored to the page and sent a message, too, would have
+ * raised it to the same value twice, which is what once is: that no call does is seen by the messages above.)
+ */
+static void no_turn_is_lost_while_the_page_is_shut(void **state)
+{
+	struct player player[2] = {{.first = 0}, {.first = 1}};
+	struct program c;
+	struct world w;
+
+	(void)state;
+	begin_beside_gpu(&w, &player[0].p, &player[1].p, &c);
+	for (uint32_t i = 0; i < FENCES; i++) {
+		close(player[0].p.nt);
+		make(&player[0].p, SHARED | CROSS_ADAPTER);
+		open_of(&player[1].p, &player[0].p, 0);
+		raise_to(&player[0].p, 1);
+		for (uint32_t k = 0; k < 2; k++) {
+			atomic_store(&player[k].turn, 0);
+			assert_int_equal(
+				pthread_create(&player[k].thread, NULL, take_turns, &player[k]), 0);
+		}
+		while (atomic_load(&player[i % 2].turn) < i * TURNS / FENCES)
+			sched_yield();
+		open_of(&c, &player[0].p, 0);
+		for (uint32_t k = 0; k < 2; k++)
+			pthread_join(player[k].thread, NULL);
+		assert_true(*c.value == 2 * TURNS + 1);
+	}
+	go(&c);
+	end(&w, &player[0].p, &player[1].p);
 }
 
 /* ---- who may not ---- */
@@ -735,6 +936,130 @@ static void two_programs_take_turns_while_epochs_end(void **state)
 	end(&w, &a, &b);
 }
 
+/* ---- what waits keep in the host is their client's to pay for (Q-150) ---- */
+
+static uint64_t memory(struct world *w)
+{
+	struct vidmm_client_info info[1];
+
+	assert_int_equal(vidmm_server_clients(w->server, info, 1), 1);
+	return info->memory_bytes;
+}
+
+enum { MANY = 500 };
+static NTSTATUS await_many(struct program *p, uint64_t value, int event)
+{
+	D3DKMT_HANDLE handles[MANY];
+	UINT64 values[MANY];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		handles[i] = p->fence;
+		values[i] = value;
+	}
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMCPU args = {.hDevice = p->device,
+								 .ObjectCount = MANY,
+								 .ObjectHandleArray = handles,
+								 .FenceValueArray = values,
+								 .hAsyncEvent =
+									 (HANDLE)(intptr_t)event};
+
+	(void)vidmm_connection_enter(p->connection);
+	return D3DKMTWaitForSynchronizationObjectFromCpu(&args);
+}
+
+/* Of waits with an event, one after the other, until the client has as much as it may: how many, and what each costs. */
+static uint32_t fill_up(struct world *w, struct program *p, int event, uint32_t most,
+			uint64_t *each)
+{
+	uint64_t before = memory(w);
+	uint32_t count = 0;
+
+	while (count < most && await(p, 7, event) == STATUS_SUCCESS)
+		count++;
+	*each = count ? (memory(w) - before) / count : 0;
+	assert_int_equal(memory(w), before + *each * count);
+	return count;
+}
+
+static void await_memory(struct world *w, uint64_t bytes)
+{
+	/* The event is told before the wait is given back. */
+	while (memory(w) != bytes)
+		sched_yield();
+}
+
+static void q_150_waits_with_events_are_charged(void **state)
+{
+	enum { COUNT = 20, ROOM = 5 };
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct program p;
+	struct world w;
+	uint64_t each, least;
+
+	(void)state;
+	assert_true(event >= 0);
+	start(&w);
+	come(&p, &w);
+	make(&p, 0);
+	uint64_t before = memory(&w);
+	assert_int_equal(fill_up(&w, &p, event, COUNT, &each), COUNT);
+	assert_true(each > 0);
+	/* A wait for many costs more, and nothing once it is over. */
+	assert_int_equal(await_many(&p, 7, event), STATUS_SUCCESS);
+	least = memory(&w) - before - COUNT * each;
+	assert_true(least > MANY * sizeof(struct vmm_sync_node));
+	raise_to(&p, 7);
+	await_memory(&w, before);
+	/* So does one in the call itself, but only while it lasts. */
+	assert_int_equal(await_many(&p, 7, 0), STATUS_SUCCESS);
+	assert_int_equal(memory(&w), before);
+	go(&p);
+	stop(&w);
+
+	start_with(&w, before + ROOM * each + each / 2);
+	come(&p, &w);
+	make(&p, 0);
+	assert_int_equal(memory(&w), before);
+	assert_int_equal(fill_up(&w, &p, event, COUNT, &each), ROOM);
+	assert_int_equal(await(&p, 7, event), STATUS_INSUFFICIENT_RESOURCES);
+	/* It would never come back: refused, it does so at once. */
+	assert_int_equal(await_many(&p, 7, 0), STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(await_many(&p, 7, event), STATUS_INSUFFICIENT_RESOURCES);
+	assert_int_equal(memory(&w), before + ROOM * each);
+	raise_to(&p, 7);
+	await_memory(&w, before);
+	assert_int_equal(fill_up(&w, &p, event, ROOM, &each),
+			 ROOM); /* satisfied at once: nothing is kept */
+	assert_int_equal(memory(&w), before);
+	go(&p);
+	stop(&w);
+	close(event);
+}
+
+/* The end of the fence, and that of the client, which the account itself checks. */
+static void q_150_waits_that_are_cancelled_cost_nothing(void **state)
+{
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct program p;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	come(&p, &w);
+	uint64_t before = memory(&w);
+	make(&p, 0);
+	assert_int_equal(await_many(&p, 7, event), STATUS_SUCCESS);
+	assert_true(memory(&w) > before + MANY * sizeof(struct vmm_sync_node));
+	const D3DKMT_DESTROYSYNCHRONIZATIONOBJECT end = {.hSyncObject = p.fence};
+	assert_int_equal(D3DKMTDestroySynchronizationObject(&end), STATUS_SUCCESS);
+	await_memory(&w, before);
+	make(&p, 0);
+	assert_int_equal(await_many(&p, 7, event), STATUS_SUCCESS);
+	go(&p);
+	stop(&w);
+	close(event);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -750,12 +1075,18 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_host_ends_the_waits),
 		cmocka_unit_test(a_signal_that_is_cut_short_is_heard),
 		cmocka_unit_test(who_listens_hears_of_waits),
+		cmocka_unit_test(an_address_for_a_gpu_shuts_the_page_for_good),
+		cmocka_unit_test(what_a_gpu_has_first_has_no_page),
+		cmocka_unit_test(a_signal_that_the_shutting_overtakes_is_heard),
+		cmocka_unit_test(no_turn_is_lost_while_the_page_is_shut),
 		cmocka_unit_test(who_may_not_signal_has_no_page),
 		cmocka_unit_test(others_go_by_messages),
 		cmocka_unit_test(a_child_does_not_signal),
 		cmocka_unit_test(garbage_in_the_page_harms_nobody_else),
 		cmocka_unit_test(a_value_that_comes_and_goes_holds_nobody_up),
 		cmocka_unit_test(two_programs_take_turns_while_epochs_end),
+		cmocka_unit_test(q_150_waits_with_events_are_charged),
+		cmocka_unit_test(q_150_waits_that_are_cancelled_cost_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a client that means well gets: hello, calls and their answers, farewell, the list of clients. */
 #include "raw_client.h"
+#include "host/host_private.h"
+#include "memory/memory_private.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -296,6 +299,112 @@ static void who_answers_another_question_is_cut_off(void **state)
 	served_stop(&served);
 }
 
+/* ---- what the adapter says of all its clients ---- */
+
+static struct vidmm_adapter_statistics figures_of(struct raw *raw)
+{
+	struct vmm_wire_adapter_statistics args = {0};
+
+	assert_int_equal(raw_call(raw, "adapter_statistics", &args), STATUS_SUCCESS);
+	assert_int_equal(args.statistics.struct_size, sizeof(args.statistics));
+	return args.statistics;
+}
+
+/* Counts are the adapter's; each has the peaks since it looked itself. */
+static void q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while(void **state)
+{
+	struct served served;
+	struct raw one, two;
+	struct vidmm_adapter_statistics here = {.struct_size = sizeof(here)};
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&one, &served, "one");
+	raw_open(&two, &served, "two");
+	D3DKMT_HANDLE device = raw_device(&two);
+	uint64_t before = figures_of(&one).system_bytes;
+	assert_int_equal(figures_of(&two).system_bytes, before);
+
+	D3DKMT_HANDLE allocation = raw_allocate(&two, device, 4 * MIB);
+	void *data;
+	assert_int_equal(raw_lock(&two, device, allocation, &data), STATUS_SUCCESS);
+	assert_int_equal(raw_unlock(&two, device, allocation), STATUS_SUCCESS);
+	assert_int_equal(figures_of(&two).allocations, 1);
+	D3DKMT_DESTROYALLOCATION end = {
+		.hDevice = device, .phAllocationList = &allocation, .AllocationCount = 1};
+	assert_int_equal(raw_call(&two, "D3DKMTDestroyAllocation", &end), STATUS_SUCCESS);
+
+	/* It has looked meanwhile, and so its peak is that of now; the other one has not. */
+	struct vidmm_adapter_statistics mine = figures_of(&two), others = figures_of(&one);
+	assert_int_equal(mine.peak_system_bytes, before + 4 * MIB);
+	assert_int_equal(others.peak_system_bytes, before + 4 * MIB);
+	mine = figures_of(&two);
+	assert_int_equal(mine.peak_system_bytes, before);
+	assert_int_equal(figures_of(&one).peak_system_bytes, before);
+	/* Who is inside the process has those since the start, whoever looked. */
+	vidmm_adapter_statistics(served.client.adapter, &here);
+	assert_int_equal(here.peak_system_bytes, before + 4 * MIB);
+	/* But for peaks they are the same, whoever asks. */
+	here.peak_system_bytes = mine.peak_system_bytes;
+	here.peak_resident_bytes = mine.peak_resident_bytes;
+	for (uint32_t i = 0; i < VIDMM_SEGMENTS_MAX; i++)
+		here.segment[i].peak_resident_bytes = mine.segment[i].peak_resident_bytes;
+	assert_memory_equal(&here, &mine, sizeof(here));
+	raw_farewell(&one);
+	raw_farewell(&two);
+	served_stop(&served);
+}
+
+/* What a client had goes after it is counted no more. */
+static void await_no_lookers(struct served *served)
+{
+	struct vmm_adapter *adapter = &served->client.adapter->core;
+	bool empty = false;
+
+	while (!empty) {
+		vmm_paging_lock(adapter);
+		empty = vmm_list_empty(&adapter->memory->looks.lookers);
+		vmm_paging_unlock(adapter);
+		sched_yield();
+	}
+}
+
+/* However often it asks, and whatever it says: it leaves nothing behind, and is told nothing where the call fails. */
+static void who_asks_for_figures_costs_nothing_and_learns_no_more(void **state)
+{
+	enum { OFTEN = 1000 };
+	struct served served;
+	struct raw raw;
+	struct vmm_wire_adapter_statistics args, said;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	const struct vmm_list *lookers = &served.client.adapter->core.memory->looks.lookers;
+	raw_open(&raw, &served, "one");
+	for (uint32_t i = 0; i < OFTEN; i++)
+		(void)figures_of(&raw);
+	assert_true(!vmm_list_empty(lookers) && lookers->next->next == lookers);
+	memset(&said, 0xa5, sizeof(said));
+	for (uint32_t i = 0; i < 32; i++) {
+		said.adapter = i < 31 ? 1u << i : UINT32_MAX;
+		args = said;
+		assert_int_equal(raw_call(&raw, "adapter_statistics", &args),
+				 STATUS_INVALID_PARAMETER);
+		assert_memory_equal(&args, &said, sizeof(args));
+	}
+	/* What it says of the answer is not looked at. */
+	said.adapter = 0;
+	assert_int_equal(raw_call(&raw, "adapter_statistics", &said), STATUS_SUCCESS);
+	assert_int_equal(said.statistics.struct_size, sizeof(said.statistics));
+	assert_int_equal(said.statistics.segment[VIDMM_SEGMENTS_MAX - 1].size_bytes, 0);
+	assert_int_equal(raw_call(&raw, "adapter_statistics", NULL), STATUS_INVALID_PARAMETER);
+	raw_close(&raw);
+	served_await_clients(&served, 0);
+	served_await(&served, "has gone");
+	await_no_lookers(&served);
+	served_stop(&served);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +416,8 @@ int main(void)
 		cmocka_unit_test(alf_11_memory_of_a_clients_is_looked_at),
 		cmocka_unit_test(who_does_not_answer_for_its_memory_is_cut_off),
 		cmocka_unit_test(who_answers_another_question_is_cut_off),
+		cmocka_unit_test(q_151_figures_are_of_all_clients_and_peaks_of_ones_own_while),
+		cmocka_unit_test(who_asks_for_figures_costs_nothing_and_learns_no_more),
 	};
 
 	return cmocka_run_group_tests_name("serve: calls", tests, NULL, NULL);

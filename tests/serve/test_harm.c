@@ -662,6 +662,144 @@ static NTSTATUS queue_event(struct raw *raw, const struct client_context *c, int
 	return raw_call(raw, "D3DKMTSignalSynchronizationObject2", &signal);
 }
 
+static NTSTATUS queue_wait(struct raw *raw, const struct client_context *c, D3DKMT_HANDLE fence,
+			   uint32_t count)
+{
+	D3DKMT_WAITFORSYNCHRONIZATIONOBJECT2 wait = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+		.ObjectCount = count,
+		.Fence.FenceValue = 1};
+
+	for (uint32_t i = 0; i < count; i++)
+		wait.ObjectHandleArray[i] = fence;
+	return raw_call(raw, "D3DKMTWaitForSynchronizationObject2", &wait);
+}
+
+/* A client with a context that waits for a fence, and one that can signal it. */
+struct waiter {
+	struct raw raw;
+	struct client_context held, other;
+	D3DKMT_HANDLE fence;
+	uint64_t bytes; /* what it has before the first wait */
+};
+
+static void waiter_comes(struct scene *s, struct waiter *w)
+{
+	raw_open(&w->raw, &s->served, "waits");
+	D3DKMT_HANDLE device = raw_device(&w->raw);
+	raw_context(&w->raw, device, &w->held);
+	raw_context(&w->raw, device, &w->other);
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {.hDevice = device,
+						      .Info = {.Type = D3DDDI_FENCE}};
+	assert_int_equal(raw_call(&w->raw, "D3DKMTCreateSynchronizationObject2", &create),
+			 STATUS_SUCCESS);
+	w->fence = create.hSyncObject;
+	w->bytes = memory_of(s);
+}
+
+static void waiter_signals(struct waiter *w)
+{
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 signal = {
+		.hContext = (D3DKMT_HANDLE)(uintptr_t)w->other.c.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = {w->fence},
+		.Fence.FenceValue = 1};
+
+	assert_int_equal(raw_call(&w->raw, "D3DKMTSignalSynchronizationObject2", &signal),
+			 STATUS_SUCCESS);
+}
+
+static void await_memory(struct scene *s, uint64_t bytes)
+{
+	while (memory_of(s) != bytes)
+		sched_yield();
+}
+
+/* Waits in a context's queue, until they are over. */
+static void q_150_queued_waits_are_charged(void **state)
+{
+	enum { COUNT = 50, ROOM = 5 };
+	struct vidmm_client_limits limits = {0};
+	struct waiter w;
+	struct scene s;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	waiter_comes(&s, &w);
+	assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_SUCCESS);
+	uint64_t one = memory_of(&s) - w.bytes;
+	assert_true(one > 0);
+	for (uint32_t i = 1; i < COUNT; i++)
+		assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_SUCCESS);
+	assert_int_equal(memory_of(&s), w.bytes + COUNT * one);
+	waiter_signals(&w);
+	await_memory(&s, w.bytes);
+	/* What is refused costs nothing. */
+	assert_int_equal(queue_event(&w.raw, &w.held, -1), STATUS_INVALID_PARAMETER);
+	assert_int_equal(memory_of(&s), w.bytes);
+	client_forget(&s.served.client);
+	raw_close(&w.raw);
+	end(&s);
+
+	limits.memory_bytes = w.bytes + ROOM * one;
+	begin(&s, &limits, 0);
+	waiter_comes(&s, &w);
+	for (uint32_t i = 0; i < ROOM; i++)
+		assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_SUCCESS);
+	assert_int_equal(queue_wait(&w.raw, &w.held, w.fence, 1), STATUS_INSUFFICIENT_RESOURCES);
+	served_await(&s.served, "it has as much as it may");
+	assert_int_equal(memory_of(&s), limits.memory_bytes);
+	const D3DKMT_DESTROYCONTEXT end_it = {.hContext =
+						      (D3DKMT_HANDLE)(uintptr_t)w.held.c.hContext};
+	assert_int_equal(raw_call(&w.raw, "D3DKMTDestroyContext", (void *)&end_it), STATUS_SUCCESS);
+	assert_true(memory_of(&s) < w.bytes); /* with the context's own */
+	assert_int_equal(queue_wait(&w.raw, &w.other, w.fence, 1), STATUS_SUCCESS);
+	raw_close(&w.raw);
+	end(&s);
+}
+
+/* Of as many objects as it names. */
+static D3DKMT_HANDLE make_semaphore(struct raw *raw, D3DKMT_HANDLE device)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = {
+		.hDevice = device,
+		.Info = {.Type = D3DDDI_SEMAPHORE, .Semaphore = {.MaxCount = 64}}};
+
+	assert_int_equal(raw_call(raw, "D3DKMTCreateSynchronizationObject2", &create),
+			 STATUS_SUCCESS);
+	return create.hSyncObject;
+}
+
+/* The context ends, then the client, with waits in its queue: that all is given back then the account itself checks. */
+static void q_150_waits_that_are_given_up_cost_nothing(void **state)
+{
+	enum { COUNT = 50, OBJECTS = 32 };
+	struct client_context third;
+	struct waiter w;
+	struct scene s;
+
+	(void)state;
+	begin(&s, NULL, 0);
+	waiter_comes(&s, &w);
+	D3DKMT_HANDLE device = raw_device(&w.raw);
+	raw_context(&w.raw, device, &third);
+	D3DKMT_HANDLE semaphore = make_semaphore(&w.raw, device);
+	uint64_t before = memory_of(&s);
+	assert_int_equal(queue_wait(&w.raw, &w.held, semaphore, 1), STATUS_SUCCESS);
+	uint64_t one = memory_of(&s) - before;
+	assert_int_equal(queue_wait(&w.raw, &w.held, semaphore, OBJECTS), STATUS_SUCCESS);
+	assert_true(memory_of(&s) > before + 2 * one + OBJECTS * sizeof(void *));
+	uint64_t held = memory_of(&s) - before;
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(queue_wait(&w.raw, &third, semaphore, OBJECTS), STATUS_SUCCESS);
+	D3DKMT_DESTROYDEVICE end_it = {.hDevice = device};
+	assert_true(memory_of(&s) > before + held);
+	assert_int_equal(raw_call(&w.raw, "D3DKMTDestroyDevice", &end_it), STATUS_SUCCESS);
+	assert_int_equal(memory_of(&s), w.bytes + held); /* those of the other device stay */
+	raw_close(&w.raw);
+	end(&s);
+}
+
 /* Each event that waits keeps a descriptor of the client's in the host: there are as many as it may have handles. */
 static void events_have_a_limit(void **state)
 {
@@ -766,6 +904,8 @@ int main(void)
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(buffers_are_charged),
 		cmocka_unit_test(events_have_a_limit),
+		cmocka_unit_test(q_150_queued_waits_are_charged),
+		cmocka_unit_test(q_150_waits_that_are_given_up_cost_nothing),
 		cmocka_unit_test(the_list_of_clients_is_asked_for_over_the_socket),
 	};
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void fill(void *data, uint64_t bytes, uint32_t seed)
@@ -170,34 +171,119 @@ static void a_client_that_reads_no_instructions_is_cut_off(void **state)
 	served_stop(&served);
 }
 
+/* Locks it and says what it is shown. */
+static int lock_and_see(struct raw *raw, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation,
+			struct vmm_message_view *view)
+{
+	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = allocation};
+	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
+	uint32_t count = 0;
+
+	raw_ask(raw, raw->channel, "D3DKMTLock", &lock);
+	assert_int_equal(raw_await(raw->channel), STATUS_SUCCESS);
+	while (!count) {
+		assert_int_equal(raw_receive(raw->view, view, sizeof(*view), fds, &count),
+				 sizeof(*view));
+		raw->views++;
+	}
+	assert_int_equal(view->what, VMM_VIEW_MAP);
+	return fds[0];
+}
+
+static int shown(struct raw *raw, D3DKMT_HANDLE device, struct vmm_message_view *view)
+{
+	int fd = lock_and_see(raw, device, raw_allocate(raw, device, 64 * KIB), view);
+
+	assert_int_equal(view->length, 64 * KIB);
+	return fd;
+}
+
 /* An object that a client has a descriptor of cannot be made smaller by it, under the host's feet. */
 static void what_is_shown_is_sealed(void **state)
 {
 	struct served served;
 	struct raw raw;
 	struct vmm_message_view view;
-	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
-	uint32_t count = 0;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw, &served, "one");
+	int fd = shown(&raw, raw_device(&raw), &view);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 1 << 30), -1);
+	close(fd);
+	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+static uint64_t memory_in(int fd)
+{
+	struct stat object;
+
+	assert_int_equal(fstat(fd, &object), 0);
+	return (uint64_t)object.st_blocks * 512;
+}
+
+/* One small allocation holds the memory object in which it lies, not the pages that others had there: nobody pays for those. */
+static void what_is_free_goes_back_before_there_is_more(void **state)
+{
+	struct served served;
+	struct raw raw;
+	struct vmm_message_view view;
 
 	(void)state;
 	served_start(&served, NULL, 0);
 	raw_open(&raw, &served, "one");
 	D3DKMT_HANDLE device = raw_device(&raw);
-	D3DKMT_HANDLE allocation = raw_allocate(&raw, device, 64 * KIB);
-	D3DKMT_LOCK lock = {.hDevice = device, .hAllocation = allocation};
-	raw_ask(&raw, raw.channel, "D3DKMTLock", &lock);
+	D3DKMT_HANDLE large = raw_allocate(&raw, device, 30 * MIB);
+	int fd = lock_and_see(&raw, device, large, &view);
+	void *memory =
+		mmap(NULL, view.length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)view.offset);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memset(memory, 1, view.length);
+	munmap(memory, view.length);
+	close(shown(&raw, device, &view));
+	assert_true(memory_in(fd) >= 30 * MIB);
+	D3DKMT_DESTROYALLOCATION end = {
+		.hDevice = device, .AllocationCount = 1, .phAllocationList = &large};
+	D3DKMT_UNLOCK unlock = {.hDevice = device, .NumAllocations = 1, .phAllocations = &large};
+	raw_ask(&raw, raw.channel, "D3DKMTUnlock", &unlock);
 	assert_int_equal(raw_await(raw.channel), STATUS_SUCCESS);
-	while (!count) {
-		assert_int_equal(raw_receive(raw.view, &view, sizeof(view), fds, &count),
-				 sizeof(view));
-		raw.views++;
-	}
-	assert_int_equal(view.what, VMM_VIEW_MAP);
-	assert_int_equal(view.length, 64 * KIB);
-	assert_int_equal(ftruncate(fds[0], 0), -1);
-	assert_int_equal(lseek(fds[0], 0, SEEK_END), 64 * KIB); /* and nothing else is in it */
-	close(fds[0]);
+	assert_int_equal(raw_call(&raw, "D3DKMTDestroyAllocation", &end), STATUS_SUCCESS);
+	assert_true(memory_in(fd) >= 30 * MIB); /* the next one may have them */
+	close(lock_and_see(&raw, device, raw_allocate(&raw, device, 60 * MIB), &view));
+	assert_true(memory_in(fd) <= 4 * MIB);
+	close(fd);
 	raw_farewell(&raw);
+	served_stop(&served);
+}
+
+/* Allocations of one client lie side by side in what it may be shown; in that nobody else's do. */
+static void nobody_is_shown_what_others_are(void **state)
+{
+	struct served served;
+	struct raw raw[2];
+	struct vmm_message_view first, second, other;
+	struct stat object, same, another;
+
+	(void)state;
+	served_start(&served, NULL, 0);
+	raw_open(&raw[0], &served, "one");
+	raw_open(&raw[1], &served, "another");
+	D3DKMT_HANDLE device = raw_device(&raw[0]);
+	int fds[] = {shown(&raw[0], device, &first), shown(&raw[1], raw_device(&raw[1]), &other),
+		     shown(&raw[0], device, &second)};
+	assert_int_equal(fstat(fds[0], &object), 0);
+	assert_int_equal(fstat(fds[1], &another), 0);
+	assert_int_equal(fstat(fds[2], &same), 0);
+	assert_int_not_equal(object.st_ino, another.st_ino);
+	assert_int_equal(object.st_ino, same.st_ino);
+	assert_true(first.offset + first.length <= second.offset ||
+		    second.offset + second.length <= first.offset);
+	for (uint32_t i = 0; i < 3; i++)
+		close(fds[i]);
+	raw_farewell(&raw[0]);
+	raw_farewell(&raw[1]);
 	served_stop(&served);
 }
 
@@ -210,6 +296,8 @@ int main(void)
 		cmocka_unit_test(a_window_that_is_full_refuses_locks),
 		cmocka_unit_test(a_client_that_reads_no_instructions_is_cut_off),
 		cmocka_unit_test(what_is_shown_is_sealed),
+		cmocka_unit_test(nobody_is_shown_what_others_are),
+		cmocka_unit_test(what_is_free_goes_back_before_there_is_more),
 	};
 
 	return cmocka_run_group_tests_name("serve: views", tests, NULL, NULL);

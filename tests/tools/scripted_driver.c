@@ -22,7 +22,8 @@ enum {
 	OLD,           /* 1.0, one node */
 	COUNT,         /* two passes, two counts */
 	DISPLAY,       /* sources and children: said, not refused */
-	CRASH          /* StartDevice writes where nothing is */
+	CRASH,         /* StartDevice writes where nothing is */
+	NEW            /* right: 3.0, so that there are all kinds of synchronization objects */
 };
 
 static PDXGKDDI_ADD_DEVICE add_device;
@@ -145,6 +146,10 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 		break;
 	case CRASH:
 		s->table.DxgkDdiStartDevice = crashing_start;
+		break;
+	case NEW:
+		scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
+		s->caps.WDDMVersion = DXGKDDI_WDDMv2;
 		break;
 	case DISPLAY:
 		s->source_count = s->child_count = 1;

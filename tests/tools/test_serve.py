@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_serve.py VIDMM DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
+"""test_serve.py VIDMM APART_CLIENT DRIVER.so...: `vidmm serve` and `vidmm clients` from outside: socket, signals, configuration. TAP."""
 import json
 import os
 import resource
@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 VIDMM = os.path.abspath(sys.argv[1])
-DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[2:]}
+APART_CLIENT = os.path.abspath(sys.argv[2])
+DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[3:]}
 tests = []
 
 
@@ -121,6 +122,38 @@ def both_signals_end_it_with_strangers_connected(folder):
             except ConnectionResetError:
                 pass  # it was still in the queue of those to be accepted
             client.close()
+
+
+class Sleeper:
+    """A program whose threads hold locks, sleep in pages of fences, and have calls and work under way; it ends with 4 when all of them have ended with that the device has been removed."""
+
+    def __init__(self, path, what):
+        self.process = subprocess.Popen([APART_CLIENT, 'asleep', path, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.has_come(1)
+
+    def has_come(self, times):
+        assert self.process.stdout.read(times) == b'.' * times
+
+    def end(self):
+        self.process.communicate(timeout=60)
+        assert self.process.returncode == 4, self.process.returncode
+
+
+@test
+def every_end_is_the_removal_of_the_device(folder):
+    config = os.path.join(folder, 'config')
+    with open(config, 'w', encoding='utf-8') as file:
+        json.dump({'socket': os.path.join(folder, 's'),
+                   'adapters': [{}, {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'settings': {'Break': 13}}]}, file)
+    for number, code in [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)]:
+        server = Server(folder, '--config', config)
+        programs = [Sleeper(os.path.join(folder, 's'), what) for what in ('make', 'open')]
+        for program in programs:
+            program.has_come(1)
+        said = server.end(number, code)
+        for program in programs:
+            program.end()
+        assert code or said.count('is cut off: the host ends') == 2, said
 
 
 @test

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crew.h"
+#include "figures.h"
 
 struct crew {
 	const struct replay_options *options;
@@ -199,12 +200,28 @@ static void add(struct replay_result *sum, const struct replay_result *one)
 		sum->wall_ns = one->wall_ns;
 }
 
+/* The most that was alive of all together is a matter of the recordings. */
+static void measure(struct crew *crew, struct replay_result *result)
+{
+	struct replay_options options = *crew->options;
+	struct replay_measure found = {0};
+
+	options.progress = NULL;
+	worse(crew, replay_measure(&options, false, &found));
+	result->peak_live_bytes = found.peak_live_bytes;
+}
+
 static void add_up(struct crew *crew, struct replay_result *result)
 {
 	unsigned i;
 
-	for (i = 0; i < crew->count; i++)
+	for (i = 0; i < crew->count; i++) {
 		add(result, &crew->results[i]);
+		/* All asked between the same two moments, if they lived to see the second. */
+		if (crew->results[i].told && !result->told)
+			figures_copy(&crew->results[i], result);
+	}
+	measure(crew, result);
 	result->virtual_ns = result->wall_ns;
 	result->process_count = crew->count;
 	result->headers = crew->headers;

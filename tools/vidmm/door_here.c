@@ -7,6 +7,7 @@
 #include <string.h>
 #include <vidmm/softgpu.h>
 
+#include "figures.h"
 #include "umd.h"
 
 struct door_of_device {
@@ -48,22 +49,13 @@ static void keep_finding(struct world *world, const char *text)
 	world_message(world, "finding %s", text);
 }
 
-static void count_range(struct replay_result *result, uint32_t reason)
-{
-	result->ranges_acquired += reason == VIDMM_RANGE_ACQUIRED;
-	result->ranges_reclaimed += reason == VIDMM_RANGE_RECLAIMED;
-	result->range_fallbacks += reason == VIDMM_RANGE_FALLBACK;
-}
-
 static void on_notable(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct world *world = context;
 	char line[256];
 
 	pthread_mutex_lock(&world->lock);
-	if (event->type == VIDMM_EVENT_RANGE) {
-		count_range(world->result, event->reason);
-	} else if (event->type == VIDMM_EVENT_REASON) {
+	if (event->type == VIDMM_EVENT_REASON) {
 		snprintf(world->last_reason, sizeof(world->last_reason), "%s", text ? text : "");
 	} else if (event->type == VIDMM_EVENT_FATAL) {
 		snprintf(line, sizeof(line),
@@ -106,11 +98,11 @@ static enum replay_status start_host(struct world *world)
 		world_message(world, "cannot create a host: 0x%08" PRIX32, (uint32_t)status);
 		return REPLAY_ENVIRONMENT;
 	}
-	world->finding_subscription = vidmm_subscribe(
-		world->host,
-		(uint64_t)1 << VIDMM_EVENT_FINDING | (uint64_t)1 << VIDMM_EVENT_REASON |
-			(uint64_t)1 << VIDMM_EVENT_FATAL | (uint64_t)1 << VIDMM_EVENT_RANGE,
-		on_notable, world);
+	world->finding_subscription = vidmm_subscribe(world->host,
+						      (uint64_t)1 << VIDMM_EVENT_FINDING |
+							      (uint64_t)1 << VIDMM_EVENT_REASON |
+							      (uint64_t)1 << VIDMM_EVENT_FATAL,
+						      on_notable, world);
 	if (options->event)
 		world->event_subscription = vidmm_subscribe(world->host, UINT64_MAX, options->event,
 							    options->event_context);
@@ -197,30 +189,11 @@ static void wait_idle(struct world *world)
 
 static void collect(struct world *world)
 {
-	struct replay_result *result = world->result;
+	static const struct vidmm_adapter_statistics none;
 	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
-	struct vidmm_counter submits, waits, renames;
 
 	vidmm_adapter_statistics(world->adapter, &statistics);
-	vidmm_event_counter(world->host, VIDMM_EVENT_SUBMIT, &submits);
-	vidmm_event_counter(world->host, VIDMM_EVENT_LOCK, &waits);
-	vidmm_event_counter(world->host, VIDMM_EVENT_RENAME, &renames);
-	result->patches = submits.sum[1];
-	result->bytes_paged_in = statistics.bytes_paged_in;
-	result->bytes_paged_out = statistics.bytes_paged_out;
-	result->bytes_filled = statistics.bytes_filled;
-	result->bytes_discarded = statistics.bytes_discarded;
-	result->bytes_moved = statistics.bytes_moved;
-	result->evictions = statistics.evictions;
-	result->renames = statistics.renames;
-	result->waits_avoided = renames.sum[3];
-	result->lock_waits = statistics.lock_waits;
-	result->lock_wait_ns = waits.sum[1];
-	result->splits = statistics.splits;
-	result->peak_resident_bytes = statistics.peak_resident_bytes;
-	result->peak_system_bytes = statistics.peak_system_bytes;
-	result->segment_count = statistics.segment_count;
-	memcpy(result->segment, statistics.segment, sizeof(result->segment));
+	figures_take(&none, &statistics, world->result);
 }
 
 static uint64_t event_hash(struct world *world)

@@ -8,6 +8,7 @@
 #include <vidmm/client.h>
 #include <vidmm/softgpu.h>
 
+#include "figures.h"
 #include "umd.h"
 
 struct door_of_connection {
@@ -54,11 +55,21 @@ static NTSTATUS ask(struct softgpu_adapter_info *info)
 	return status;
 }
 
+static NTSTATUS ask_both(struct world *world, struct softgpu_adapter_info *info)
+{
+	struct vidmm_connection *before = vidmm_connection_enter(world->connection);
+	NTSTATUS status = ask(info);
+
+	vidmm_connection_enter(before);
+	if (status >= 0)
+		status = vidmm_remote_adapter_statistics(world->connection, 0, &world->before);
+	return status;
+}
+
 static enum replay_status start(struct world *world, struct door_adapter *sizes)
 {
 	struct softgpu_adapter_info info = {0};
-	struct vidmm_connection *connection, *before;
-	vidmm_status status = connect_to(world, "vidmm replay", &connection);
+	vidmm_status status = connect_to(world, "vidmm replay", &world->connection);
 
 	if (status < 0) {
 		world_message(world, "no host answers at %s: 0x%08" PRIX32,
@@ -67,10 +78,8 @@ static enum replay_status start(struct world *world, struct door_adapter *sizes)
 			      (uint32_t)status);
 		return REPLAY_ENVIRONMENT;
 	}
-	before = vidmm_connection_enter(connection);
-	status = ask(&info);
-	vidmm_connection_enter(before);
-	vidmm_disconnect(connection);
+	world->before.struct_size = sizeof(world->before);
+	status = ask_both(world, &info);
 	sizes->vram_bytes = info.vram_bytes;
 	sizes->aperture_bytes = info.aperture_bytes;
 	if (status >= 0 && info.version == SOFTGPU_ADAPTER_INFO_VERSION)
@@ -82,7 +91,8 @@ static enum replay_status start(struct world *world, struct door_adapter *sizes)
 
 static void stop(struct world *world)
 {
-	(void)world;
+	if (world->connection)
+		vidmm_disconnect(world->connection);
 }
 
 /* ---- time: this machine's ---- */
@@ -114,10 +124,13 @@ static void wait_idle(struct world *world)
 		(void)umd_drain(world->processes[i]);
 }
 
-/* The memory manager's figures are of all its clients, and not this one's to see. */
+/* What all clients had the host do since `start`; none of it where the host is gone. */
 static void collect(struct world *world)
 {
-	(void)world;
+	struct vidmm_adapter_statistics after = {.struct_size = sizeof(after)};
+
+	if (vidmm_remote_adapter_statistics(world->connection, 0, &after) >= 0)
+		figures_take(&world->before, &after, world->result);
 }
 
 static uint64_t event_hash(struct world *world)

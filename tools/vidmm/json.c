@@ -71,7 +71,7 @@ static void add_numbers(json_t *object, const struct number *list, size_t count,
 
 		memcpy(&value, (const char *)result + list[i].offset, sizeof(value));
 		json_object_set_new(object, list[i].key,
-				    replay_knows(&options->replay, list[i].offset)
+				    replay_knows(&options->replay, result, list[i].offset)
 					    ? json_integer((json_int_t)value)
 					    : json_null());
 	}
@@ -140,23 +140,22 @@ static const char *backend_of(const struct replay_options *options)
 
 static void add_memory(json_t *object, const struct options *options, const struct run *run)
 {
-	static const char *const keys[] = {"vram_bytes", "vram_percent", "vram_percent_of",
-					   "aperture_bytes"};
-	size_t i;
+	const struct replay_result *result = &run->result;
+	bool percent = !run->memory.bytes && !options->replay.connect; /* of nothing else */
+	bool known = !options->replay.connect || result->told;
+	uint64_t vram = options->replay.connect ? result->vram_bytes : run->vram_bytes;
+	uint64_t aperture =
+		options->replay.connect ? result->aperture_bytes : options->replay.aperture_bytes;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]) && options->replay.connect; i++)
-		json_object_set_new(object, keys[i], json_null());
-	if (options->replay.connect)
-		return;
-	json_object_set_new(object, "vram_bytes", json_integer((json_int_t)run->vram_bytes));
+	json_object_set_new(object, "vram_bytes",
+			    known ? json_integer((json_int_t)vram) : json_null());
 	json_object_set_new(object, "vram_percent",
-			    run->memory.bytes ? json_null() : json_real(run->memory.percent));
+			    percent ? json_real(run->memory.percent) : json_null());
 	json_object_set_new(object, "vram_percent_of",
-			    run->memory.bytes
-				    ? json_null()
-				    : json_string(run->memory.largest ? "largest" : "peak"));
+			    percent ? json_string(run->memory.largest ? "largest" : "peak")
+				    : json_null());
 	json_object_set_new(object, "aperture_bytes",
-			    json_integer((json_int_t)options->replay.aperture_bytes));
+			    known ? json_integer((json_int_t)aperture) : json_null());
 }
 
 static json_t *run_object(const struct options *options, const struct run *run)
@@ -181,11 +180,14 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	json_object_set_new(object, "verify", json_string(verifies[options->replay.verify]));
 	add_memory(object, options, run);
 	add_numbers(object, numbers, sizeof(numbers) / sizeof(numbers[0]), options, result);
-	json_object_set_new(object, "segments", segments_of(result));
+	json_object_set_new(object, "segments",
+			    options->replay.connect && !result->told ? json_null()
+								     : segments_of(result));
 	add_numbers(lost, lost_numbers, sizeof(lost_numbers) / sizeof(lost_numbers[0]), options,
 		    result);
 	json_object_set_new(object, "lost", lost);
-	json_object_set_new(object, "findings", findings_of(result));
+	json_object_set_new(object, "findings",
+			    options->replay.connect ? json_null() : findings_of(result));
 	json_object_set_new(object, "event_hash", json_string(hash));
 	json_object_set_new(object, "status", json_string(statuses[result->status]));
 	json_object_set_new(object, "exit_code", json_integer(result->status));

@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
-#define ORDER_END UINT64_MAX /* no event any more */
+#define ORDER_BEGIN  2u               /* the earliest event; nobody is at the number before */
+#define ORDER_END    UINT64_MAX       /* no event any more */
+#define ORDER_PLAYED (ORDER_END - 1u) /* all events are done; nobody is at the number before */
 
 struct order;
 

@@ -175,9 +175,19 @@ static void keep_order(struct world *world, const struct trace_event *event, uin
 
 	if (!crew->order)
 		return;
-	order_reach(crew->order, crew->index, when_ns + crew->shift_ns);
+	uint64_t time_ns = ORDER_BEGIN + when_ns + crew->shift_ns;
+	order_reach(crew->order, crew->index, time_ns);
 	if (umd_concerns_others(world->processes[0], event))
-		order_wait(crew->order, crew->index, when_ns + crew->shift_ns);
+		order_wait(crew->order, crew->index, time_ns);
+}
+
+/* None goes on before all are there. */
+static void meet(struct world *world, uint64_t when_ns)
+{
+	if (!world->crew.order)
+		return;
+	order_reach(world->crew.order, world->crew.index, when_ns);
+	order_wait(world->crew.order, world->crew.index, when_ns - 1);
 }
 
 /* Every event at its time, or as fast as it goes. */
@@ -234,8 +244,11 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	enum replay_status status = world_start(world);
 	uint64_t start_ns, wall_ns;
 
-	if (status == REPLAY_CLEAN)
+	/* What the host had done by now is none of theirs; what follows is, until the last has played its recording. */
+	if (status == REPLAY_CLEAN) {
+		meet(world, ORDER_BEGIN);
 		status = start_processes(world, recordings);
+	}
 	if (status != REPLAY_CLEAN)
 		return status;
 	start_ns = world->place->now_ns(world);
@@ -246,6 +259,7 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	result->wall_ns = wall_clock_ns() - wall_ns;
 	result->virtual_ns = world->place->now_ns(world) - start_ns;
 	/* Before the check, which is the replay's and not the programs' doing. */
+	meet(world, ORDER_PLAYED);
 	world->place->collect(world);
 	if (status == REPLAY_CLEAN)
 		status = check_everything(world);
@@ -280,13 +294,15 @@ enum replay_status replay_run(const struct replay_options *options, struct repla
 	return result->status;
 }
 
-bool replay_knows(const struct replay_options *options, size_t offset)
+bool replay_knows(const struct replay_options *options, const struct replay_result *result,
+		  size_t offset)
 {
 	if (!options->connect)
 		return true;
-	if (offset == offsetof(struct replay_result, peak_live_bytes))
-		return options->input_count == 1;
-	return offset < offsetof(struct replay_result, patches) ||
+	/* The host has them, of each of its clients, in its log and among its events. */
+	if (offset == offsetof(struct replay_result, finding_count))
+		return false;
+	return result->told || offset < offsetof(struct replay_result, told) ||
 	       offset >= offsetof(struct replay_result, blocks_checked);
 }
 

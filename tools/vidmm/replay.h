@@ -86,8 +86,10 @@ struct replay_result {
 		ignored_tilings, ignored_exports;
 	uint64_t bytes_written; /* by the CPU */
 
-	/* What vidmm did; replay_knows. */
-	uint64_t patches; /* patch locations of accepted submissions */
+	/* What vidmm did (figures.h); replay_knows. Of a host that is another program: what all its clients had it do meanwhile. */
+	bool told;                           /* it has said so */
+	uint64_t vram_bytes, aperture_bytes; /* that the adapter has; aperture_bytes 0: none */
+	uint64_t patches;                    /* patch locations of accepted submissions */
 	uint64_t bytes_paged_in, bytes_paged_out, bytes_filled, bytes_discarded, bytes_moved;
 	uint64_t evictions, renames, lock_waits, lock_wait_ns, splits;
 	uint64_t waits_avoided; /* renames of what the GPU had not finished with */
@@ -111,8 +113,9 @@ struct replay_result {
 /* Always fills *result (with status), to be released by replay_result_finish. */
 enum replay_status replay_run(const struct replay_options *options, struct replay_result *result);
 void replay_result_finish(struct replay_result *result);
-/* Is the member at this offset of a result a figure, or something that a host which is another program knows for itself? */
-bool replay_knows(const struct replay_options *options, size_t offset);
+/* Is the member at this offset of a result a figure, or something that nobody has said? */
+bool replay_knows(const struct replay_options *options, const struct replay_result *result,
+		  size_t offset);
 
 /*
  * Reads the recordings once and finds the most bytes of buffers alive at a time, all processes together. Of the

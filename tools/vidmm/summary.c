@@ -60,10 +60,11 @@ static struct paint paint_of(bool color)
 	return (struct paint){"", "", "", "", ""};
 }
 
-/* The host is another program, and its figures are of all its clients. */
-static bool is_row_of(const struct row *row, const struct options *options)
+/* A host that is another program may have gone before it said how it was. */
+static bool is_row_of(const struct row *row, const struct options *options,
+		      const struct replay_result *result)
 {
-	return row->kind == ROW_GAP || replay_knows(&options->replay, row->offset);
+	return row->kind == ROW_GAP || replay_knows(&options->replay, result, row->offset);
 }
 
 static const char *value_of(const struct row *row, const struct replay_result *result, char *text,
@@ -237,6 +238,20 @@ static void print_verdict(FILE *file, const struct options *options,
 			paint->off);
 }
 
+/* Of a host that is another program: what it has, and whose doings the figures are. */
+static void print_host(FILE *file, const struct replay_result *result)
+{
+	char text[64];
+
+	if (!result->told)
+		return;
+	fprintf(file, "  %-*s%*s   of the host; its figures are of all its clients meanwhile\n",
+		LABEL_WIDTH, "video memory", VALUE_WIDTH,
+		units_bytes(result->vram_bytes, text, sizeof(text)));
+	fprintf(file, "  %-*s%*s\n\n", LABEL_WIDTH, "aperture", VALUE_WIDTH,
+		units_bytes(result->aperture_bytes, text, sizeof(text)));
+}
+
 static void print_memory(FILE *file, const struct options *options, const struct run *run)
 {
 	char text[64], peak[32];
@@ -261,10 +276,12 @@ void summary_print(FILE *file, const struct options *options, const struct run *
 	size_t i;
 
 	print_programs(file, result, &paint);
-	if (!options->replay.connect)
+	if (options->replay.connect)
+		print_host(file, result);
+	else
 		print_memory(file, options, run);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!is_row_of(&rows[i], options))
+		if (!is_row_of(&rows[i], options, result))
 			continue;
 		if (rows[i].kind != ROW_GAP) {
 			fprintf(file, "  %-*s%*s", LABEL_WIDTH, rows[i].label, VALUE_WIDTH,

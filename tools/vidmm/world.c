@@ -36,7 +36,10 @@ enum replay_status world_start(struct world *world)
 		world_message(world, "out of memory");
 		return REPLAY_ENVIRONMENT;
 	}
-	return world->place->start(world, &world->adapter_sizes);
+	enum replay_status status = world->place->start(world, &world->adapter_sizes);
+	world->result->vram_bytes = world->adapter_sizes.vram_bytes;
+	world->result->aperture_bytes = world->adapter_sizes.aperture_bytes;
+	return status;
 }
 
 void world_stop(struct world *world)

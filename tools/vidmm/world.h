@@ -48,6 +48,10 @@ struct world {
 	uint32_t name_count, name_room;
 	bool deadlocked;
 
+	/* Of door_there: who asks the host, and what it said at first. */
+	struct vidmm_connection *connection;
+	struct vidmm_adapter_statistics before;
+
 	/* Of door_here. */
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;

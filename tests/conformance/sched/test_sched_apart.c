@@ -283,6 +283,124 @@ static void spl_13_of_a_place_the_part_of_others_is_waited_for(void **state)
 	world_stop(&w);
 }
 
+/* ---- what makes room for a packet, and comes back for it ---- */
+
+static void middle_bank(struct scripted_miniport *m)
+{
+	static SIZE_T ends[] = {7 * MIB, 9 * MIB, SCRIPTED_BAR_BYTES};
+
+	m->settings.segment[0].flags |= 0x8; /* UseBanking */
+	m->settings.segment[0].bank_count = 3;
+	m->settings.segment[0].bank_table = ends;
+}
+
+/* Of the world's own device, for another one. */
+static D3DKMT_HANDLE lend(struct world *w, uint64_t size_bytes, struct client_device *to)
+{
+	struct scripted_allocation spec = {.size_bytes = size_bytes,
+					   .flags = WORLD_CPU_VISIBLE,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DDDICB_ALLOCATE args = {
+		.hResource = &spec, .NumAllocations = 1, .pAllocationInfo = &info};
+	uint32_t global, resource, opened, count = 1;
+
+	assert_int_equal(vidmm_resource_set_shared(w->device.device, &spec), 0);
+	assert_int_equal(w->device.cb->pfnAllocateCb(w->device.handle, &args), S_OK);
+	assert_int_equal(vidmm_resource_share(w->device.device, args.hKMResource, &global), 0);
+	assert_int_equal(vidmm_resource_open(to->device, global, &resource, &opened, &count), 0);
+	return opened;
+}
+
+/* How often the GPU had to get on until the next packet was there. */
+static uint32_t steps_to_submit(struct world *w, uint32_t limit)
+{
+	uint32_t before = world_render_submits(w), steps = 0;
+
+	while (world_render_submits(w) == before && steps < limit) {
+		scripted_complete_all(w->m);
+		vidmm_settle(w->client.host);
+		steps++;
+	}
+	return steps;
+}
+
+/*
+ * One packet, of two allocations that fit together in one way only. In list order (PAT-03) the small one goes to its bank, in the middle, where the large one has no room
+ * beside it; so it leaves again for that (SPL-13). But the place is another process's afterwards, and paging still reads what is there: each time that the
+ * packet is tried again the small one has come back.
+ */
+static void spl_13_what_comes_back_for_each_try_does_not_hold_it_up(void **state)
+{
+	const struct scripted_allocation small = {.size_bytes = 1 * MIB,
+						  .flags = WORLD_CPU_VISIBLE,
+						  .read_set = WORLD_MEMORY,
+						  .write_set = WORLD_MEMORY,
+						  .preferred = 1,
+						  .banks = 2};
+	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
+	struct apart_viewer viewer;
+	struct client_context context;
+	struct client_device device;
+	struct world w;
+
+	world_start(&w, state, middle_bank);
+	apart_open(&w.client, &viewer, &device);
+	client_context(&device, 0, &context);
+	D3DKMT_HANDLE a = world_allocate_as(&device, &small);
+	D3DKMT_HANDLE large = lend(&w, 12 * MIB, &device);
+	world_submit_write(&context, a, 0, 0x5151);
+	world_run(&w);
+	vidmm_adapter_statistics(w.client.adapter, &figures);
+	uint64_t before = figures.evictions;
+	world_use(&context, a);
+	world_use(&context, large);
+	client_submit(&context);
+	uint32_t steps = steps_to_submit(&w, 1000);
+	vidmm_adapter_statistics(w.client.adapter, &figures);
+	assert_true(steps < 1000);
+	/* Once in vain; the second time the large one waits where it is. */
+	assert_int_equal(figures.evictions - before, 2);
+	world_run(&w);
+	client_context_end(&context);
+	apart_close(&viewer, &device);
+	world_stop(&w);
+}
+
+/*
+ * Programs whose only allocation is as large as the memory, and packets of all of them in turn: each takes the place of the one before, whose bytes
+ * paging has yet to read. For each packet one allocation leaves, and nothing leaves in vain.
+ */
+static void spl_13_who_takes_turns_in_all_of_memory_gets_through(void **state)
+{
+	enum { PROGRAMS = 4, ROUNDS = 5 };
+	struct vidmm_adapter_statistics figures = {.struct_size = sizeof(figures)};
+	struct neighbour n[PROGRAMS];
+	struct world w;
+	uint32_t steps = 0;
+
+	world_start(&w, state, NULL);
+	for (uint32_t i = 0; i < PROGRAMS; i++)
+		move_in(&w, &n[i], SCRIPTED_BAR_BYTES, 0x4000 + i);
+	vidmm_adapter_statistics(w.client.adapter, &figures);
+	uint64_t before = figures.evictions;
+	uint32_t submits = world_render_submits(&w);
+	for (uint32_t round = 0; round < ROUNDS; round++)
+		for (uint32_t i = 0; i < PROGRAMS; i++)
+			world_submit_use(&n[i].context, n[i].a);
+	while (world_render_submits(&w) < submits + PROGRAMS * ROUNDS && steps < 1000)
+		steps += steps_to_submit(&w, 1000);
+	assert_true(steps < 1000);
+	vidmm_adapter_statistics(w.client.adapter, &figures);
+	assert_int_equal(figures.evictions - before, PROGRAMS * ROUNDS);
+	world_run(&w);
+	for (uint32_t i = 0; i < PROGRAMS; i++)
+		move_out(&n[i], 0x4000 + i);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +408,8 @@ int main(void)
 		ON_BOTH(q_140_what_who_is_gone_has_queued_is_finished),
 		ON_BOTH(dma_14_the_miniport_gets_a_copy),
 		ON_SIM(spl_13_a_place_that_is_still_read_is_not_given_back),
+		ON_SIM(spl_13_what_comes_back_for_each_try_does_not_hold_it_up),
+		ON_SIM(spl_13_who_takes_turns_in_all_of_memory_gets_through),
 		ON_BOTH(spl_13_of_a_place_the_part_of_others_is_waited_for),
 		ON_LINUX(dma_14_a_client_that_writes_meanwhile_harms_nobody),
 	};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * asleep: a program whose threads are wherever a thread can be when its host ends: asleep in the page of a fence, taking turns with another program by such a page,
+ * inside calls that wait, locking by a word; with work queued behind a wait that nobody ends, and with memory that is locked. Whatever they are at ends with
+ * nothing but that the device has been removed, and what is locked stays. Argument: "make" for who makes the fences, "open" for the other one, who
+ * finds them by their names. A byte on its output when it has its fences, and one when all threads are there.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fence_word.h"
+#include "client.h"
+
+enum { SLEEPERS = 12, NEVER = 1000000, HELD_BYTES = 128 << 10 };
+
+struct asleep {
+	struct apart_device d;
+	struct client_context context;
+	D3DKMT_HANDLE device, busy, held, counted;
+	struct apart_fence fence, turns;
+	D3DKMT_HANDLE mutex;
+	uint32_t first; /* of the values that it signals */
+	int fds[2];     /* of the fences, until the other one has them */
+	uint32_t *words;
+};
+
+struct thread {
+	pthread_t thread;
+	struct asleep *a;
+	const char *what;
+	int32_t (*run)(struct asleep *a, struct thread *t);
+	int32_t status;
+	_Atomic pid_t task;
+	_Atomic uint32_t rounds;
+	bool is_to_sleep;
+};
+
+static int32_t sleep_in_page(struct asleep *a, struct thread *t)
+{
+	(void)t;
+	return apart_kmt_wait(a->device, a->fence.handle, NEVER);
+}
+
+static int32_t take_turns(struct asleep *a, struct thread *t)
+{
+	int32_t status = STATUS_SUCCESS;
+
+	for (uint64_t i = 1; status == STATUS_SUCCESS; i++) {
+		status = apart_kmt_wait(a->device, a->turns.handle, 2 * i + a->first - 1);
+		if (status == STATUS_SUCCESS)
+			status = apart_kmt_signal(a->device, a->turns.handle, 2 * i + a->first);
+		atomic_fetch_add(&t->rounds, 1);
+	}
+	return status;
+}
+
+/* For a quarter of an hour at most. */
+static int32_t acquire(struct asleep *a, struct thread *t)
+{
+	LARGE_INTEGER timeout = {.QuadPart = -9000000000};
+	D3DKMT_ACQUIREKEYEDMUTEX args = {.hKeyedMutex = a->mutex, .Key = 7, .pTimeout = &timeout};
+
+	(void)t;
+	return D3DKMTAcquireKeyedMutex(&args);
+}
+
+/* Without a host there is no new buffer. */
+static HRESULT submit(struct asleep *a)
+{
+	struct client_context *c = &a->context;
+	D3DDDICB_RENDER args = {.CommandLength = c->command_bytes,
+				.NumAllocations = c->allocations,
+				.NumPatchLocations = c->patches,
+				.hContext = c->c.hContext};
+	HRESULT status = a->d.device.cb->pfnRenderCb(a->d.device.handle, &args);
+
+	c->c.pCommandBuffer = args.pNewCommandBuffer;
+	c->c.pAllocationList = args.pNewAllocationList;
+	c->c.pPatchLocationList = args.pNewPatchLocationList;
+	c->command_bytes = c->allocations = c->patches = 0;
+	return status;
+}
+
+/* The lock waits for the GPU. */
+static int32_t lock_behind_gpu(struct asleep *a, struct thread *t)
+{
+	HRESULT status = S_OK;
+	void *data;
+
+	while (SUCCEEDED(status)) {
+		client_stall(&a->context, 20000000);
+		client_fill(&a->context, a->busy, 4096, 7);
+		status = submit(a);
+		if (SUCCEEDED(status))
+			status = client_try_lock(&a->d.device, &a->busy, 0, &data);
+		if (SUCCEEDED(status))
+			status = client_unlock(&a->d.device, a->busy);
+		atomic_fetch_add(&t->rounds, 1);
+	}
+	return status;
+}
+
+/* By a word, but for the first. */
+static int32_t lock_and_count(struct asleep *a, struct thread *t)
+{
+	HRESULT status = S_OK;
+	uint32_t number = 0;
+	void *data;
+
+	for (;;) {
+		status = client_try_lock(&a->d.device, &a->counted, 0, &data);
+		if (FAILED(status))
+			return status;
+		if (*(uint32_t *)data != number)
+			apart_end(APART_WRONG);
+		*(uint32_t *)data = ++number;
+		status = client_unlock(&a->d.device, a->counted);
+		if (FAILED(status))
+			return status;
+		atomic_fetch_add(&t->rounds, 1);
+	}
+}
+
+static void *run(void *argument)
+{
+	struct thread *t = argument;
+
+	atomic_store(&t->task, (pid_t)syscall(SYS_gettid));
+	t->status = t->run(t->a, t);
+	return NULL;
+}
+
+/* ---- before they begin ---- */
+
+static struct apart_fence fence_of(struct asleep *a, const char *name, bool made, int *fd)
+{
+	struct apart_fence fence;
+	NTSTATUS status;
+
+	if (made) {
+		fence = apart_kmt_fence(a->device, APART_SHARED_BY_NT);
+		status = apart_kmt_share(fence.handle, name, fd);
+	} else {
+		status = apart_kmt_open_name(name, fd);
+		if (NT_SUCCESS(status))
+			status = apart_kmt_open(a->device, *fd, &fence);
+	}
+	if (NT_SUCCESS(status))
+		status = apart_kmt_signal(a->device, fence.handle, 1);
+	if (!NT_SUCCESS(status))
+		apart_failed(name, status);
+	return fence;
+}
+
+/* Work that is queued for good: a context that waits for what never comes, and a signal behind that. */
+static void queue_work(struct asleep *a)
+{
+	D3DKMT_CREATECONTEXT create = {.hDevice = a->device, .EngineAffinity = 1};
+	const UINT64 value = NEVER;
+	NTSTATUS status = D3DKMTCreateContext(&create);
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait = {
+		.hContext = create.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = &a->fence.handle,
+		.MonitoredFenceValueArray = &value};
+	const D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal = {
+		.hContext = create.hContext,
+		.ObjectCount = 1,
+		.ObjectHandleArray = &a->turns.handle,
+		.MonitoredFenceValueArray = &value};
+
+	if (NT_SUCCESS(status))
+		status = D3DKMTWaitForSynchronizationObjectFromGpu(&wait);
+	if (NT_SUCCESS(status))
+		status = D3DKMTSignalSynchronizationObjectFromGpu(&signal);
+	if (!NT_SUCCESS(status))
+		apart_failed("work behind a wait", status);
+}
+
+static void begin(struct asleep *a, const char *socket, bool made)
+{
+	D3DKMT_ADAPTERINFO adapters[4];
+	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 4, .pAdapters = adapters};
+	D3DKMT_CREATEDEVICE device = {0};
+	D3DKMT_CREATEKEYEDMUTEX mutex = {.InitialValue = 0};
+
+	apart_open(&a->d, socket, made ? "asleep" : "asleep, too", APART_SOFTGPU);
+	vidmm_connection_attach(a->d.connection);
+	NTSTATUS status = D3DKMTEnumAdapters2(&list);
+	device.hAdapter = adapters[APART_SCRIPTED].hAdapter;
+	if (NT_SUCCESS(status))
+		status = D3DKMTCreateDevice(&device);
+	if (NT_SUCCESS(status))
+		status = D3DKMTCreateKeyedMutex(&mutex);
+	if (!NT_SUCCESS(status))
+		apart_failed("a device", status);
+	a->device = device.hDevice;
+	a->mutex = mutex.hKeyedMutex;
+	a->first = made ? 0 : 1;
+	a->fence = fence_of(a, "asleep", made, &a->fds[0]);
+	a->turns = fence_of(a, "turns", made, &a->fds[1]);
+	queue_work(a);
+	a->busy = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	a->counted = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	a->held = client_allocate(&a->d.device, HELD_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
+	client_context(&a->d.device, 0, &a->context);
+	/* Once by a message, then by the word. */
+	for (uint32_t i = 0; i < 3; i++)
+		a->words = client_lock(&a->d.device, a->held, 0);
+	for (uint32_t i = 0; i < HELD_BYTES / 4; i++)
+		a->words[i] = i ^ (uint32_t)getpid();
+}
+
+/* As far as can be seen: who is not there yet ends alike. */
+static void await_all(const struct asleep *a, struct thread *threads, uint32_t count)
+{
+	const struct vmm_fence_page *page = (const void *)(uintptr_t)a->fence.value;
+
+	while (atomic_load(&page->sleepers) < SLEEPERS)
+		sched_yield();
+	for (uint32_t i = 0; i < count; i++)
+		if (threads[i].is_to_sleep)
+			while (!atomic_load(&threads[i].task) || !apart_sleeps(threads[i].task))
+				sched_yield();
+		else
+			while (atomic_load(&threads[i].rounds) < 3)
+				sched_yield();
+}
+
+int apart_asleep(const char *socket, const char *argument)
+{
+	static struct asleep a;
+	static struct thread threads[SLEEPERS + 4] = {
+		{.what = "a wait for a keyed mutex", .run = acquire, .is_to_sleep = true},
+		{.what = "turns", .run = take_turns},
+		{.what = "a lock behind the GPU", .run = lock_behind_gpu},
+		{.what = "locks by a word", .run = lock_and_count}};
+	const uint32_t count = sizeof(threads) / sizeof(threads[0]);
+	int code = APART_REMOVED;
+
+	begin(&a, socket, !strcmp(argument, "make"));
+	for (uint32_t i = 0; i < count; i++) {
+		if (!threads[i].run) {
+			threads[i].what = "a wait in a fence's page";
+			threads[i].run = sleep_in_page;
+			threads[i].is_to_sleep = true;
+		}
+		threads[i].a = &a;
+		if (pthread_create(&threads[i].thread, NULL, run, &threads[i]))
+			apart_end(1);
+	}
+	apart_say();
+	await_all(&a, threads, count);
+	/* A host cannot know of a descriptor that is closed after its end. */
+	close(a.fds[0]);
+	close(a.fds[1]);
+	apart_say();
+	for (uint32_t i = 0; i < count; i++) {
+		pthread_join(threads[i].thread, NULL);
+		if (threads[i].status == D3DDDIERR_DEVICEREMOVED ||
+		    threads[i].status == (int32_t)STATUS_DEVICE_REMOVED)
+			continue;
+		fprintf(stderr, "# asleep %d: %s ends with 0x%08x\n", (int)getpid(),
+			threads[i].what, (unsigned)threads[i].status);
+		code = 1;
+	}
+	for (uint32_t i = 0; i < HELD_BYTES / 4; i++)
+		if (a.words[i] != (i ^ (uint32_t)getpid()))
+			return APART_WRONG;
+	vidmm_disconnect(a.d.connection);
+	return code;
+}
