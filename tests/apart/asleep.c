@@ -3,7 +3,7 @@
  * asleep: a program whose threads are wherever a thread can be when its host ends: asleep in the page of a fence, taking turns with another program by such a page,
  * inside calls that wait, locking by a word; with work queued behind a wait that nobody ends, and with memory that is locked. Whatever they are at ends with
  * nothing but that the device has been removed, and what is locked stays. Argument: "make" for who makes the fences, "open" for the other one, who
- * finds them by their names; "sleep" for one whose threads all sleep in a page, and wait in a function that the host has called, so that none is in a call. A byte on its output when it has its fences, and one when all threads are there.
+ * finds them by their names; "sleep" for one whose threads all sleep in the page of a fence of its own, and wait in a function that the host has called, so that none is in a call. A byte on its output when it has its fences, and one when all threads are there.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -256,7 +256,8 @@ static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 	a->device = device.hDevice;
 	a->mutex = mutex.hKeyedMutex;
 	a->first = made ? 0 : 1;
-	a->fence = fence_of(a, "asleep", made, &a->fds[0]);
+	/* Who wakes his own sleepers wakes all of that fence. */
+	a->fence = fence_of(a, sleeps ? "alone" : "asleep", made || sleeps, &a->fds[0]);
 	a->turns = fence_of(a, "turns", made, &a->fds[1]);
 	queue_work(a);
 	if (sleeps)
