@@ -67,7 +67,9 @@ struct vidmm_connection {
 	_Atomic uint64_t views; /* executed: all up to this number */
 
 	pthread_mutex_t notice_lock; /* guards the rest but `values` */
-	pthread_cond_t notice_done;
+	pthread_cond_t notice_done, notice_come;
+	pthread_t notice_thread;
+	bool notice_threaded; /* from the first registration on */
 	struct vmm_list notices, registrations;
 	uint64_t last_registration;
 	uint64_t calling; /* the registration whose function is being called; 0: none */
@@ -125,6 +127,9 @@ vmm_status vmm_client_catch_up(struct vidmm_connection *connection, uint64_t num
 /* All that came. False: the socket is closed. */
 bool vmm_client_execute_views(struct vidmm_connection *connection);
 bool vmm_client_thread_start(struct vidmm_connection *connection);
+/* One of the library's own; the program's signals are not its business. */
+bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
+			     struct vidmm_connection *connection, const char *name);
 
 /*
  * mmap, of what other threads of the program go on using. The bare system call: ThreadSanitizer takes mmap for a store to the
@@ -189,8 +194,12 @@ void vmm_client_finish_fences(struct vidmm_connection *connection);
 /* ---- notice.c ---- */
 void vmm_client_take_notice(struct vidmm_connection *connection,
 			    const struct vmm_message_notice *message);
-/* Calls the functions of the notices that came. */
+/* Calls the functions of the notices that came; for a connection without threads. */
 void vmm_client_call_notices(struct vidmm_connection *connection);
+/* The connection is lost: the thread that calls them ends. */
+void vmm_client_stop_notices(struct vidmm_connection *connection);
+/* Is there a thread for them, in none of the program's functions? With the view lock: nor will it be. */
+bool vmm_client_notices_rest(struct vidmm_connection *connection);
 /* 0: no memory. */
 uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			     void *function, void *context);

@@ -112,6 +112,7 @@ void vmm_client_lose(struct vidmm_connection *connection)
 	if (connection->first)
 		shutdown(connection->first->fd, SHUT_RDWR);
 	vmm_client_wake_fences(connection);
+	vmm_client_stop_notices(connection);
 }
 
 static void destroy(struct vidmm_connection *connection)
@@ -141,6 +142,8 @@ static void destroy(struct vidmm_connection *connection)
 	pthread_mutex_destroy(&connection->view_lock);
 	pthread_mutex_destroy(&connection->notice_lock);
 	pthread_cond_destroy(&connection->notice_done);
+	if (!connection->forked) /* there a thread waits for it that is none */
+		pthread_cond_destroy(&connection->notice_come);
 	vmm_free(connection);
 }
 
@@ -170,6 +173,8 @@ void vidmm_disconnect(struct vidmm_connection *connection)
 		vmm_client_await_leavers(connection);
 	if (connection->threaded && !connection->forked)
 		pthread_join(connection->thread, NULL);
+	if (connection->notice_threaded && !connection->forked)
+		pthread_join(connection->notice_thread, NULL);
 	destroy(connection);
 }
 
@@ -238,6 +243,7 @@ static struct vidmm_connection *create(const struct vmm_client_options *options)
 	pthread_mutex_init(&connection->view_lock, NULL);
 	pthread_mutex_init(&connection->notice_lock, NULL);
 	pthread_cond_init(&connection->notice_done, NULL);
+	pthread_cond_init(&connection->notice_come, NULL);
 	pthread_mutex_init(&connection->fence_lock, NULL);
 	pthread_cond_init(&connection->fences_left, NULL);
 	vmm_list_init(&connection->notices);

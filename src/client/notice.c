@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions of the program's that the host has called: each has a number, which is what the host knows of it. A notice names the
- * number; the library's thread calls the function, one at a time, with no lock held. Who ends a registration drops what has come
- * for it, and waits for a call under way unless it is made from inside that.
+ * number; a thread calls the function, one at a time, with no lock held. It does nothing else, because a function may wait for whatever it likes: for a
+ * fence, or for a thread whose store sleeps on a frozen page; and what ends those waits is the other thread's business (views.c). Who ends a registration drops
+ * what has come for it, and waits for a call under way unless it is made from inside that.
  */
 #include "client/client_private.h"
 
@@ -23,6 +24,45 @@ static struct vmm_registration *find_locked(struct vidmm_connection *connection,
 	return NULL;
 }
 
+static void *call_on(void *argument)
+{
+	struct vidmm_connection *connection = argument;
+
+	while (!vmm_client_lost(connection)) {
+		vmm_client_call_notices(connection);
+		pthread_mutex_lock(&connection->notice_lock);
+		while (vmm_list_empty(&connection->notices) && !vmm_client_lost(connection))
+			pthread_cond_wait(&connection->notice_come, &connection->notice_lock);
+		pthread_mutex_unlock(&connection->notice_lock);
+	}
+	return NULL;
+}
+
+/* Once; where the connection has no threads, nobody but who makes calls is there. */
+static bool have_thread_locked(struct vidmm_connection *connection)
+{
+	if (connection->threaded && !connection->notice_threaded)
+		connection->notice_threaded = vmm_client_start_thread(
+			&connection->notice_thread, call_on, connection, "vidmm-notices");
+	return connection->notice_threaded || !connection->threaded;
+}
+
+void vmm_client_stop_notices(struct vidmm_connection *connection)
+{
+	pthread_mutex_lock(&connection->notice_lock);
+	pthread_cond_broadcast(&connection->notice_come);
+	pthread_mutex_unlock(&connection->notice_lock);
+}
+
+bool vmm_client_notices_rest(struct vidmm_connection *connection)
+{
+	pthread_mutex_lock(&connection->notice_lock);
+	bool rest = connection->notice_threaded && !connection->calling &&
+		    vmm_list_empty(&connection->notices);
+	pthread_mutex_unlock(&connection->notice_lock);
+	return rest;
+}
+
 uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what, uint32_t device,
 			     void *function, void *context)
 {
@@ -33,6 +73,11 @@ uint64_t vmm_client_register(struct vidmm_connection *connection, uint32_t what,
 	*registration = (struct vmm_registration){
 		.what = what, .device = device, .function = function, .context = context};
 	pthread_mutex_lock(&connection->notice_lock);
+	if (!have_thread_locked(connection)) {
+		pthread_mutex_unlock(&connection->notice_lock);
+		vmm_free(registration);
+		return 0;
+	}
 	registration->number = ++connection->last_registration;
 	uint64_t number = registration->number;
 	vmm_list_push_back(&connection->registrations, &registration->link);
@@ -103,6 +148,7 @@ void vmm_client_take_notice(struct vidmm_connection *connection,
 	notice->message = *message;
 	pthread_mutex_lock(&connection->notice_lock);
 	vmm_list_push_back(&connection->notices, &notice->link);
+	pthread_cond_broadcast(&connection->notice_come);
 	pthread_mutex_unlock(&connection->notice_lock);
 }
 

@@ -140,9 +140,10 @@ static bool execute_adopt(struct vidmm_connection *connection, const struct vmm_
 	if (!vmm_add_overflows(adopt.address, adopt.length, &end) &&
 	    (end <= window || adopt.address >= window + connection->window_bytes) &&
 	    (!options->owns || options->owns(options->sent_context, adopt.address, adopt.length)))
-		adopted.status =
-			vmm_client_adopt(connection->userfault, connection->threaded ? 2 : 1,
-					 adopt.address, adopt.length, &fd, &adopted.offset);
+		adopted.status = vmm_client_adopt(
+			connection->userfault,
+			(connection->threaded ? 2 : 1) + vmm_client_notices_rest(connection),
+			adopt.address, adopt.length, &fd, &adopted.offset);
 	adopted.head.descriptors = vmm_ok(adopted.status);
 	bool sent = !vmm_message_send(connection->view_socket, &adopted, sizeof(adopted), NULL, &fd,
 				      adopted.head.descriptors);
@@ -220,7 +221,8 @@ void vmm_client_look(struct vidmm_connection *connection)
 		return;
 	if (!vmm_client_execute_views(connection))
 		vmm_client_lose(connection);
-	vmm_client_call_notices(connection);
+	if (!connection->threaded)
+		vmm_client_call_notices(connection);
 }
 
 static void *look_on(void *argument)
@@ -237,7 +239,8 @@ static void *look_on(void *argument)
 }
 
 /* The program's signals are its own threads' business; faults stay deliverable. */
-bool vmm_client_thread_start(struct vidmm_connection *connection)
+bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
+			     struct vidmm_connection *connection, const char *name)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF};
 	sigset_t blocked, before;
@@ -246,11 +249,17 @@ bool vmm_client_thread_start(struct vidmm_connection *connection)
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	connection->threaded = true;
-	if (pthread_create(&connection->thread, NULL, look_on, connection))
-		connection->threaded = false;
+	bool started = !pthread_create(thread, NULL, run, connection);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (connection->threaded)
-		pthread_setname_np(connection->thread, "vidmm-client");
+	if (started)
+		pthread_setname_np(*thread, name);
+	return started;
+}
+
+bool vmm_client_thread_start(struct vidmm_connection *connection)
+{
+	connection->threaded = true;
+	connection->threaded =
+		vmm_client_start_thread(&connection->thread, look_on, connection, "vidmm-client");
 	return connection->threaded;
 }

@@ -3,7 +3,7 @@
  * asleep: a program whose threads are wherever a thread can be when its host ends: asleep in the page of a fence, taking turns with another program by such a page,
  * inside calls that wait, locking by a word; with work queued behind a wait that nobody ends, and with memory that is locked. Whatever they are at ends with
  * nothing but that the device has been removed, and what is locked stays. Argument: "make" for who makes the fences, "open" for the other one, who
- * finds them by their names. A byte on its output when it has its fences, and one when all threads are there.
+ * finds them by their names; "sleep" for one whose threads all sleep in the page of a fence of its own, and wait in a function that the host has called, so that none is in a call. A byte on its output when it has its fences, and one when all threads are there.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,10 +13,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <support/scripted_miniport.h>
+
 #include "base/fence_word.h"
 #include "client.h"
 
-enum { SLEEPERS = 12, NEVER = 1000000, HELD_BYTES = 128 << 10 };
+enum { SLEEPERS = 12, NEVER = 1000000, HELD_BYTES = 128 << 10, HOARD_BYTES = 7 << 20 };
 
 struct asleep {
 	struct apart_device d;
@@ -26,6 +28,8 @@ struct asleep {
 	D3DKMT_HANDLE mutex;
 	uint32_t first; /* of the values that it signals */
 	int fds[2];     /* of the fences, until the other one has them */
+	bool guest;     /* of a function of its own */
+	_Atomic bool called, all_ended;
 	uint32_t *words;
 };
 
@@ -182,7 +186,57 @@ static void queue_work(struct asleep *a)
 		apart_failed("work behind a wait", status);
 }
 
-static void begin(struct asleep *a, const char *socket, bool made)
+static void APIENTRY wait_for_all(D3DKMT_TRIMNOTIFICATION *args)
+{
+	struct asleep *a = args->Context;
+
+	atomic_store(&a->called, true);
+	while (!atomic_load(&a->all_ended))
+		sched_yield();
+}
+
+/* It has so much that the other's reservation leaves it less (PRI-13), and is called for that (RES-09). */
+static void be_called(struct asleep *a, LUID adapter)
+{
+	struct scripted_allocation spec = {
+		.size_bytes = HOARD_BYTES, .flags = 0x8001, .read_set = 1, .write_set = 1};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION create = {
+		.hDevice = a->device, .NumAllocations = 1, .pAllocationInfo = &info};
+	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = a->device};
+	D3DDDI_MAKERESIDENT make = {.NumAllocations = 1};
+	D3DKMT_REGISTERTRIMNOTIFICATION trim = {.AdapterLuid = adapter,
+						.hDevice = a->device,
+						.Callback = wait_for_all,
+						.Context = a};
+	NTSTATUS status = D3DKMTCreateAllocation(&create);
+
+	if (NT_SUCCESS(status))
+		status = D3DKMTCreatePagingQueue(&queue);
+	make.hPagingQueue = queue.hPagingQueue;
+	make.AllocationList = &info.hAllocation;
+	if (NT_SUCCESS(status))
+		status = D3DKMTMakeResident(&make);
+	if (NT_SUCCESS(status))
+		status = D3DKMTRegisterTrimNotification(&trim);
+	if (!NT_SUCCESS(status))
+		apart_failed("what is to be trimmed", status);
+	while (*(volatile uint64_t *)queue.FenceValueCPUVirtualAddress < make.PagingFenceValue)
+		sched_yield();
+}
+
+static void have_the_other_called(D3DKMT_HANDLE adapter)
+{
+	const D3DKMT_CHANGEVIDEOMEMORYRESERVATION args = {
+		.hAdapter = adapter, .Reservation = SCRIPTED_BAR_BYTES - HOARD_BYTES / 2};
+	NTSTATUS status = D3DKMTChangeVideoMemoryReservation(&args);
+
+	if (!NT_SUCCESS(status))
+		apart_failed("a reservation", status);
+}
+
+static void begin(struct asleep *a, const char *socket, bool made, bool sleeps)
 {
 	D3DKMT_ADAPTERINFO adapters[4];
 	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 4, .pAdapters = adapters};
@@ -202,9 +256,14 @@ static void begin(struct asleep *a, const char *socket, bool made)
 	a->device = device.hDevice;
 	a->mutex = mutex.hKeyedMutex;
 	a->first = made ? 0 : 1;
-	a->fence = fence_of(a, "asleep", made, &a->fds[0]);
+	/* Who wakes his own sleepers wakes all of that fence. */
+	a->fence = fence_of(a, sleeps ? "alone" : "asleep", made || sleeps, &a->fds[0]);
 	a->turns = fence_of(a, "turns", made, &a->fds[1]);
 	queue_work(a);
+	if (sleeps)
+		be_called(a, adapters[APART_SCRIPTED].AdapterLuid);
+	else if (!made)
+		have_the_other_called(device.hAdapter);
 	a->busy = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	a->counted = client_allocate(&a->d.device, 4096, SOFTGPU_ALLOCATION_CPU_VISIBLE);
 	a->held = client_allocate(&a->d.device, HELD_BYTES, SOFTGPU_ALLOCATION_CPU_VISIBLE);
@@ -221,7 +280,7 @@ static void await_all(const struct asleep *a, struct thread *threads, uint32_t c
 {
 	const struct vmm_fence_page *page = (const void *)(uintptr_t)a->fence.value;
 
-	while (atomic_load(&page->sleepers) < SLEEPERS)
+	while (atomic_load(&page->sleepers) < SLEEPERS || (a->guest && !atomic_load(&a->called)))
 		sched_yield();
 	for (uint32_t i = 0; i < count; i++)
 		if (threads[i].is_to_sleep)
@@ -241,11 +300,13 @@ int apart_asleep(const char *socket, const char *argument)
 		{.what = "a lock behind the GPU", .run = lock_behind_gpu},
 		{.what = "locks by a word", .run = lock_and_count}};
 	const uint32_t count = sizeof(threads) / sizeof(threads[0]);
+	const bool sleeps = !strcmp(argument, "sleep");
 	int code = APART_REMOVED;
 
-	begin(&a, socket, !strcmp(argument, "make"));
+	begin(&a, socket, !strcmp(argument, "make"), sleeps);
+	a.guest = sleeps;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!threads[i].run) {
+		if (!threads[i].run || sleeps) {
 			threads[i].what = "a wait in a fence's page";
 			threads[i].run = sleep_in_page;
 			threads[i].is_to_sleep = true;
@@ -269,6 +330,7 @@ int apart_asleep(const char *socket, const char *argument)
 			threads[i].what, (unsigned)threads[i].status);
 		code = 1;
 	}
+	atomic_store(&a.all_ended, true);
 	for (uint32_t i = 0; i < HELD_BYTES / 4; i++)
 		if (a.words[i] != (i ^ (uint32_t)getpid()))
 			return APART_WRONG;

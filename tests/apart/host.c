@@ -168,6 +168,26 @@ static struct vidmm_adapter *start_second(struct vidmm_host *host, struct script
 	return adapter;
 }
 
+static int32_t never_called(void *umd_device, const struct D3DDDIARG_TRIMRESIDENCYSET *args)
+{
+	(void)umd_device;
+	(void)args;
+	return 0;
+}
+
+/* The adapter's thread for that stays from the first registration on. */
+static void want_trims(struct vidmm_host *host, struct vidmm_adapter *adapter)
+{
+	struct vidmm_process *process;
+	struct vidmm_device *device;
+
+	must(vidmm_process_open(host, "the host's own", &process), "a process");
+	must(vidmm_device_create(process, adapter, &device), "a device");
+	must(vidmm_device_set_trim(device, NULL, never_called), "a function for trims");
+	vidmm_device_destroy(device);
+	vidmm_process_close(process);
+}
+
 /* What the allocator has given out; what it keeps of what came back is not the host's. */
 static void say_memory(void)
 {
@@ -224,7 +244,9 @@ int main(int count, char **arguments)
 	struct scripted_miniport *scripted = scripted_create();
 	scripted_set_version(scripted, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
 	scripted->settings.caps.WDDMVersion = DXGKDDI_WDDMv2;
+	scripted->settings.segment[0].flags |= (DXGK_SEGMENTFLAGS){.LocalBudgetGroup = 1}.Value;
 	struct vidmm_adapter *second = start_second(host, scripted);
+	want_trims(host, second);
 	/* What a host has from its first server on stays. */
 	must(vidmm_server_create(host, &options, &server), "a server that nobody meets");
 	vidmm_server_destroy(server);

@@ -55,25 +55,30 @@ static void a_wait_ends_with_the_host(void **state)
 	apart_remove(&apart);
 }
 
-/* Two programs whose threads are in all places where one can be, most of them in the page of a fence that both have (docs/adr/0003). */
-static void fall_asleep(struct apart *apart, struct apart_program programs[2])
+enum { SLEEPERS = 3 };
+
+/* Programs whose threads are in all places where one can be, most of them in the page of a fence that all have (docs/adr/0003). */
+static void fall_asleep(struct apart *apart, struct apart_program programs[SLEEPERS])
 {
 	apart_client(apart, &programs[0], "asleep", "make");
 	assert_true(apart_read(&programs[0], 1));
-	apart_client(apart, &programs[1], "asleep", "open");
+	apart_client(apart, &programs[1], "asleep", "sleep");
+	assert_true(apart_read(&programs[1], 1));
+	apart_client(apart, &programs[2], "asleep", "open");
 	assert_true(apart_read(&programs[0], 1));
-	assert_true(apart_read(&programs[1], 2));
+	assert_true(apart_read(&programs[1], 1));
+	assert_true(apart_read(&programs[2], 2));
 }
 
-static void wake_up(struct apart_program programs[2])
+static void wake_up(struct apart_program programs[SLEEPERS])
 {
-	assert_int_equal(apart_wait(&programs[0]), APART_REMOVED);
-	assert_int_equal(apart_wait(&programs[1]), APART_REMOVED);
+	for (uint32_t i = 0; i < SLEEPERS; i++)
+		assert_int_equal(apart_wait(&programs[i]), APART_REMOVED);
 }
 
 static void nobody_sleeps_on_when_the_host_is_killed(void **state)
 {
-	struct apart_program programs[2];
+	struct apart_program programs[SLEEPERS];
 	struct apart apart;
 
 	(void)state;
@@ -90,7 +95,7 @@ static void nobody_sleeps_on_when_the_host_is_killed(void **state)
 /* Nothing but that: not that a wait was cancelled because another program's opening of the fence has ended a moment before. */
 static void nobody_sleeps_on_when_the_host_ends(void **state)
 {
-	struct apart_program programs[2];
+	struct apart_program programs[SLEEPERS];
 	struct apart apart;
 
 	(void)state;

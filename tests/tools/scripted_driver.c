@@ -23,7 +23,7 @@ enum {
 	COUNT,         /* two passes, two counts */
 	DISPLAY,       /* sources and children: said, not refused */
 	CRASH,         /* StartDevice writes where nothing is */
-	NEW            /* right: 3.0, so that there are all kinds of synchronization objects */
+	NEW /* right: 3.0, so that there are all kinds of synchronization objects, and budgets */
 };
 
 static PDXGKDDI_ADD_DEVICE add_device;
@@ -150,6 +150,7 @@ static void break_it(struct scripted_miniport *m, ULONG how)
 	case NEW:
 		scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
 		s->caps.WDDMVersion = DXGKDDI_WDDMv2;
+		s->segment[0].flags |= (DXGK_SEGMENTFLAGS){.LocalBudgetGroup = 1}.Value;
 		break;
 	case DISPLAY:
 		s->source_count = s->child_count = 1;

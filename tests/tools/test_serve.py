@@ -147,13 +147,13 @@ def every_end_is_the_removal_of_the_device(folder):
                    'adapters': [{}, {'driver': DRIVER['scripted_driver'], 'bars': ['16M'], 'settings': {'Break': 13}}]}, file)
     for number, code in [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)]:
         server = Server(folder, '--config', config)
-        programs = [Sleeper(os.path.join(folder, 's'), what) for what in ('make', 'open')]
+        programs = [Sleeper(os.path.join(folder, 's'), what) for what in ('make', 'sleep', 'open')]
         for program in programs:
             program.has_come(1)
         said = server.end(number, code)
         for program in programs:
             program.end()
-        assert code or said.count('is cut off: the host ends') == 2, said
+        assert code or said.count('is cut off: the host ends') == 3, said
 
 
 @test
