@@ -480,7 +480,8 @@ void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
 static inline void vmm_memory_got_through(struct vmm_adapter *adapter)
 {
 	adapter->got_through++;
-	adapter->turned_away = adapter->came_back = false;
+	adapter->turned_away = 0;
+	adapter->came_back = false;
 }
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);

@@ -9,15 +9,18 @@
  * what its former owner had there (residency.c), so for the parts of it where that is another, or nobody's, whoever comes waits for those packets
  * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING), so that the paging lock is free meanwhile. But then
  * what had left for it may come back, and has to leave again, each time: of a packet's own allocations one goes where another has no room beside it, and leaves
- * for that by SPL-13, if the other is somebody else's. Whatever leaves twice before anybody has got through has come back; from then
- * on who comes waits where he is, as does all that the packet wants after it.
+ * for that by SPL-13, if the other is somebody else's. Whatever leaves twice before anybody has got through has come back; once that is so, and he has been turned
+ * away for some packets, who comes waits where he is, as does all that the packet wants after it.
  *
- * So each gets through, and that takes no number. A try that is turned away finds a place that somebody has left, which paging reads until a packet of it is
- * complete. Without anything that leaves there are no new such packets, and those that there are end. What leaves is an instance; there are so many, and the second
- * time that one of them does there is no more turning away until the packet is prepared: in vain each leaves once.
+ * So each gets through. A try that is turned away finds a place that somebody has left, which paging reads until a packet of it is
+ * complete. Without anything that leaves there are no new such packets, and those that there are end. What leaves is an instance, and there are so many: going on for ever
+ * has one leave twice. The number of packets is for what it costs alone: a smaller one keeps the paging lock from others while the GPU works, also from who
+ * would have it get on; a larger one moves more in vain.
  */
 #include "memory/arena.h"
 #include "memory/private.h"
+
+enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 {
@@ -26,8 +29,10 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
 		return VMM_OK;
 	vmm_memory_flush_locked(adapter);
-	if (!wait && !adapter->came_back) {
-		adapter->turned_away = true;
+	if (!wait && !(adapter->came_back && adapter->turned_away >= TRIES)) {
+		/* Asking again before that packet is complete counts once. */
+		adapter->turned_away += sequence > adapter->turned_away_for;
+		adapter->turned_away_for = vmm_max_u64(adapter->turned_away_for, sequence);
 		return VMM_PENDING;
 	}
 	return memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,

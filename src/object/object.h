@@ -224,11 +224,13 @@ struct vmm_adapter {
 	 */
 	uint64_t placements;
 	/*
-	 * memory/private.c: how often a packet was prepared or an operation placed; since then, whether a place was given back because paging still
-	 * reads it, and whether what had left for it has come back and left again. Guarded by the paging lock.
+	 * memory/private.c: how often a packet was prepared or an operation placed; since then, for how many paging packets, the last of which is that,
+	 * a place was given back because they still read it, and whether what had left for it has come back and left again. Guarded by the paging lock.
 	 */
 	uint64_t got_through;
-	bool turned_away, came_back;
+	uint64_t turned_away_for;
+	uint32_t turned_away;
+	bool came_back;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
