@@ -310,7 +310,7 @@ enum { UNION_SLOT = 6 };
 
 void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values)
 {
-	vmm_os_own_slots(os)[UNION_SLOT] = values;
+	vmm_os_own_slots(os)[UNION_SLOT] = 1 + (uint64_t)values; /* 0: by nobody yet */
 }
 
 /*
@@ -319,9 +319,11 @@ void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values)
  */
 static enum vmm_sync_values union_of(struct vmm_process *process, uint32_t handle)
 {
-	if (vmm_unlikely(process->viewer != NULL))
-		return (enum vmm_sync_values)vmm_os_own_slots(process->world->os)[UNION_SLOT];
-	return vmm_sync_values_of(process, handle);
+	uint64_t taken = vmm_unlikely(process->viewer != NULL)
+				 ? vmm_os_own_slots(process->world->os)[UNION_SLOT]
+				 : 0;
+
+	return taken ? (enum vmm_sync_values)(taken - 1) : vmm_sync_values_of(process, handle);
 }
 
 bool vmm_sync_union_is_array(struct vmm_process *process,

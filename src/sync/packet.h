@@ -127,7 +127,7 @@ enum vmm_sync_values { VMM_SYNC_VALUES_NONE, VMM_SYNC_VALUES_SCALAR, VMM_SYNC_VA
 enum vmm_sync_values vmm_sync_values_of(struct vmm_process *process, uint32_t handle);
 /*
  * The calling thread makes a call of a process apart, in whose bytes the union was taken for that: by this it is read, whatever the
- * handle means by then. To be set before each such call.
+ * handle means by then. To be set before each such call; a thread that never did looks itself.
  */
 void vmm_sync_union_taken(struct vmm_os *os, enum vmm_sync_values values);
 /*

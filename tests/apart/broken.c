@@ -29,7 +29,7 @@ WRAP(uint64_t, vmm_os_viewer_owner, (struct vmm_os_viewer * viewer), (viewer), 1
 WRAP(vmm_status, vmm_os_private_lay,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, uint64_t owner,
       bool *fresh),
-     (memory, offset, length, owner, fresh), (*fresh = false, VMM_OK))
+     (memory, offset, length, owner, fresh), (fresh ? (void)(*fresh = false) : (void)0, VMM_OK))
 WRAP(void, vmm_os_private_leave,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, bool may_go),
      (memory, offset, length, may_go), (void)0)
