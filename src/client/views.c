@@ -258,8 +258,9 @@ bool vmm_client_start_thread(pthread_t *thread, void *(*run)(void *connection),
 
 bool vmm_client_thread_start(struct vidmm_connection *connection)
 {
-	connection->threaded = true;
-	connection->threaded =
-		vmm_client_start_thread(&connection->thread, look_on, connection, "vidmm-client");
-	return connection->threaded;
+	connection->threaded = true; /* before there is anybody who reads it */
+	if (vmm_client_start_thread(&connection->thread, look_on, connection, "vidmm-client"))
+		return true;
+	connection->threaded = false;
+	return false;
 }

@@ -5,10 +5,13 @@
  */
 #include "os_world.h"
 
+#include <linux/aio_abi.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/os_context.h"
@@ -367,6 +370,21 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	return ready;
 }
 
+/* Else events are written to, and that may block: ThreadSanitizer's builds, which know what a write orders, and systems without asynchronous I/O. */
+static bool kernel_sets_events(void)
+{
+#ifdef VMM_OS_TSAN
+	return false;
+#else
+	aio_context_t context = 0;
+
+	if (syscall(SYS_io_setup, 1, &context))
+		return false;
+	syscall(SYS_io_destroy, context);
+	return true;
+#endif
+}
+
 /* Whoever sets it is not held up: the test comes to its end. */
 static void an_event_that_is_filled_holds_nobody_up(void **state)
 {
@@ -375,9 +393,11 @@ static void an_event_that_is_filled_holds_nobody_up(void **state)
 	int own;
 
 	(void)state;
-#ifdef VMM_OS_TSAN
-	skip();
-#endif
+	if (!kernel_sets_events()) {
+		printf("# not tested: events are written to here\n");
+		close(event);
+		return;
+	}
 	assert_true(vmm_ok(vmm_os_event_open((uint64_t)event, &own)));
 	to_be_filled = event;
 	vmm_os_event_set(own);
