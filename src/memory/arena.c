@@ -93,8 +93,7 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 				 size_bytes);
 	if (!vmm_ok(status))
 		goto out_memory;
-	if (owner)
-		vmm_os_memory_set_owner(&arena->memory, owner);
+	vmm_os_memory_set_owner(&arena->memory, owner);
 	arena->owner = owner;
 	*index = (uint32_t)(arena - memory->arenas);
 	if (*index == memory->arena_count)
@@ -118,6 +117,8 @@ static void close_empty(struct vmm_memory *memory, uint64_t owner)
 {
 	uint64_t used, bytes = bytes_of(memory, owner, &used);
 
+	if (atomic_load(&memory->adapter->removed))
+		return;
 	for (uint32_t i = memory->arena_count - 1; i > 0 && memory->arenas_empty; i--) {
 		struct vmm_arena *arena = &memory->arenas[i];
 
@@ -135,8 +136,7 @@ void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner)
 {
 	for (uint32_t i = 0; i < memory->arena_count; i++)
 		memory->arenas[i].orphan |= memory->arenas[i].owner == owner;
-	if (!atomic_load(&memory->adapter->removed))
-		close_empty(memory, owner);
+	close_empty(memory, owner);
 }
 
 static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
@@ -153,7 +153,7 @@ static void arena_unuse(struct vmm_memory *memory, struct vmm_arena *arena, uint
 	arena->loose = true;
 	memory->system_bytes -= size_bytes;
 	memory->arenas_empty += !arena->used_bytes && arena != memory->arenas;
-	if (vmm_unlikely(memory->arenas_empty) && !atomic_load(&memory->adapter->removed))
+	if (vmm_unlikely(memory->arenas_empty))
 		close_empty(memory, arena->owner);
 }
 

@@ -222,7 +222,7 @@ vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_by
 				     struct vmm_os_memory *memory) VMM_MUST_CHECK;
 /* It holds nothing but what everybody may see who is shown a part of it: views of others may be of it (see private objects). */
 void vmm_os_memory_set_whole(const struct vmm_os_memory *memory);
-/* It holds nothing but what that owner of private objects may see: his views may be of it, and nobody else's. */
+/* It holds nothing but what that owner of private objects may see: his views may be of it, and nobody else's; 0: of nobody. */
 void vmm_os_memory_set_owner(const struct vmm_os_memory *memory, uint64_t owner);
 void vmm_os_memory_destroy(struct vmm_os_memory *memory);
 /*
