@@ -476,13 +476,6 @@ struct vmm_use_in_place {
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use);
 /* Instances of that `rest` leave after all others, the highest needed_at first; 0: there are none. Paging lock held. */
 void vmm_memory_expect(struct vmm_adapter *adapter, uint64_t rest);
-/* A packet is prepared, or an operation of a paging queue placed: whoever is next begins anew (private.c). Paging lock held. */
-static inline void vmm_memory_got_through(struct vmm_adapter *adapter)
-{
-	adapter->got_through++;
-	adapter->turned_away = 0;
-	adapter->came_back = false;
-}
 /* What the segments of the set hold together. */
 uint64_t vmm_memory_capacity(const struct vmm_adapter *adapter, uint32_t segment_set);
 /* Submits what was collected; returns the number of the last paging packet (complete or not). */

@@ -256,7 +256,7 @@ static void place_all(struct vmm_memory *memory, struct vmm_paging_queue *queue)
 			return;
 		if (status != VMM_OK)
 			say_why(queue, operation, status);
-		vmm_memory_got_through(memory->adapter);
+		memory->adapter->turned_away = 0;
 		operation->placed = true;
 	}
 }

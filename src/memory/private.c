@@ -9,17 +9,16 @@
  * what its former owner had there (residency.c), so for the parts of it where that is another, or nobody's, whoever comes waits for those packets
  * before he lays or takes anything. At first he gives his place back and comes again (VMM_PENDING), so that the paging lock is free meanwhile. But then
  * what had left for it may come back, and has to leave again, each time: of a packet's own allocations one goes where another has no room beside it, and leaves
- * for that by SPL-13, if the other is somebody else's. Whatever leaves twice before anybody has got through has come back; once that is so, and he has been turned
- * away for some packets, who comes waits where he is, as does all that the packet wants after it.
- *
- * So each gets through. A try that is turned away finds a place that somebody has left, which paging reads until a packet of it is
- * complete. Without anything that leaves there are no new such packets, and those that there are end. What leaves is an instance, and there are so many: going on for ever
- * has one leave twice. The number of packets is for what it costs alone: a smaller one keeps the paging lock from others while the GPU works, also from who
- * would have it get on; a larger one moves more in vain.
+ * for that by SPL-13, if the other is somebody else's. So who has been turned away for some packets, none of which let anybody through, waits where he is, as does
+ * all that the packet wants after it: each gets through.
  */
 #include "memory/arena.h"
 #include "memory/private.h"
 
+/*
+ * How many packets those are, which is a matter of cost alone: a smaller number keeps the paging lock from others while the GPU works, also from who
+ * would have it get on; a larger one moves more in vain before.
+ */
 enum { TRIES = 32 };
 
 static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
@@ -29,7 +28,7 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 	if (vmm_timeline_done(adapter, adapter->paging_timeline, sequence))
 		return VMM_OK;
 	vmm_memory_flush_locked(adapter);
-	if (!wait && !(adapter->came_back && adapter->turned_away >= TRIES)) {
+	if (!wait && (sequence <= adapter->turned_away_for || adapter->turned_away < TRIES)) {
 		/* Asking again before that packet is complete counts once. */
 		adapter->turned_away += sequence > adapter->turned_away_for;
 		adapter->turned_away_for = vmm_max_u64(adapter->turned_away_for, sequence);
@@ -37,14 +36,6 @@ static vmm_status await(struct vmm_memory *memory, uint64_t sequence, bool wait)
 	}
 	return memory->engine->wait_locked(adapter, adapter->paging_timeline, sequence,
 					   VIDMM_WAIT_SPACE);
-}
-
-/* Whether it has left since somebody last got through, and was turned away meanwhile: then it has come back. */
-static void note_leaver(struct vmm_adapter *adapter, struct vmm_instance *instance)
-{
-	adapter->came_back |=
-		adapter->turned_away && instance->left_for == adapter->got_through + 1;
-	instance->left_for = adapter->got_through + 1;
 }
 
 static uint64_t last_left(const struct vmm_segment *segment, uint64_t offset, uint64_t size_bytes)
@@ -125,8 +116,8 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 	return status;
 }
 
-void vmm_private_leave(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t offset,
-		       bool own)
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, bool own)
 {
 	struct vmm_segment *segment = vmm_memory_segment(memory, instance->segment);
 	uint64_t sequence = vmm_paging_sequence(memory), size = instance->allocation->size_bytes;
@@ -134,7 +125,6 @@ void vmm_private_leave(struct vmm_memory *memory, struct vmm_instance *instance,
 
 	if (!segment->left)
 		return;
-	note_leaver(memory->adapter, instance);
 	for (uint64_t i = offset / VMM_LEFT_BYTES; i <= (offset + size - 1) / VMM_LEFT_BYTES; i++)
 		segment->left[i] = sequence;
 	if (vmm_likely(!own))

@@ -9,7 +9,7 @@
 
 /*
  * The instance has got, but not used, its place at that offset of its segment: nothing private of others is there afterwards.
- * VMM_PENDING: paging still reads that, unless the caller would have it waited for, or what had left for him has come back.
+ * VMM_PENDING: paging still reads that, unless the caller would have it waited for, or has been turned away often enough.
  */
 vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *instance,
 			     uint64_t offset, bool wait);
@@ -17,8 +17,8 @@ vmm_status vmm_private_enter(struct vmm_memory *memory, struct vmm_instance *ins
 vmm_status vmm_private_clear(struct vmm_memory *memory, const struct vmm_segment *segment,
 			     uint64_t offset, uint64_t size_bytes);
 /* The instance leaves that place; what has been written into paging buffers so far may still read it. `own`: as in the instance. */
-void vmm_private_leave(struct vmm_memory *memory, struct vmm_instance *instance, uint64_t offset,
-		       bool own);
+void vmm_private_leave(struct vmm_memory *memory, const struct vmm_instance *instance,
+		       uint64_t offset, bool own);
 
 /* arena.c: as vmm_backing_create, for content of that allocation, which its creator may be shown. */
 vmm_status vmm_backing_create_for(struct vmm_memory *memory,

@@ -224,13 +224,11 @@ struct vmm_adapter {
 	 */
 	uint64_t placements;
 	/*
-	 * memory/private.c: how often a packet was prepared or an operation placed; since then, for how many paging packets, the last of which is that,
-	 * a place was given back because they still read it, and whether what had left for it has come back and left again. Guarded by the paging lock.
+	 * For how many paging packets, the last of which is that, a place was given back because they still read it (memory/private.c),
+	 * since a packet was last prepared or an operation placed. Guarded by the paging lock.
 	 */
-	uint64_t got_through;
-	uint64_t turned_away_for;
 	uint32_t turned_away;
-	bool came_back;
+	uint64_t turned_away_for;
 };
 
 /* The live handle of a device by its D3DKMT handle, to be found without a lock. */
@@ -487,7 +485,6 @@ struct vmm_instance {
 	struct vmm_alternate *
 		alternate; /* a further address, of what is in system memory (SWZ-24); NULL for most */
 	bool own; /* a private object lies over its place in a memory segment (memory/private.c) */
-	uint64_t left_for; /* adapter->got_through, and one, when it last left one */
 	struct vmm_host_mapping
 		*host; /* 2.x: its pages in a CPU host aperture (SWZ-29); NULL for most */
 };

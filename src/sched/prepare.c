@@ -259,7 +259,7 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = launch_copies(sched, dma, needed);
 	if (!NT_SUCCESS(status))
 		return status;
-	vmm_memory_got_through(adapter);
+	adapter->turned_away = 0;
 	if (vmm_likely(dma->end == dma->used_bytes))
 		vmm_queue_prepared(sched, dma);
 	else
