@@ -6,6 +6,7 @@
  * agree.
  */
 #include "os/os_internal.h"
+#include "os/os_own_thread.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -130,30 +131,30 @@ static void *run(void *arg)
 	return NULL;
 }
 
+bool vmm_os_start_own_thread(pthread_t *thread, void *(*start)(void *argument), void *argument,
+			     const char *name)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF};
+	sigset_t blocked, before;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	bool started = !pthread_create(thread, NULL, start, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started && name)
+		pthread_setname_np(*thread, name);
+	return started;
+}
+
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread)
 {
-	sigset_t blocked, before;
-	int error;
-
-	/*
-	 * The application's signal handlers are the application's threads' business. Faults stay
-	 * deliverable.
-	 */
-	sigfillset(&blocked);
-	sigdelset(&blocked, SIGSEGV);
-	sigdelset(&blocked, SIGBUS);
-	sigdelset(&blocked, SIGFPE);
-	sigdelset(&blocked, SIGILL);
-	sigdelset(&blocked, SIGTRAP);
-	sigdelset(&blocked, SIGABRT);
-	sigdelset(&blocked, SIGPROF);
-	pthread_sigmask(SIG_BLOCK, &blocked, &before);
 	atomic_fetch_add(&thread->os->linux_.busy, 1);
-	error = pthread_create(&thread->linux_.handle, NULL, run, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error)
-		atomic_fetch_sub(&thread->os->linux_.busy, 1);
-	return error ? VMM_NO_MEMORY : VMM_OK;
+	if (vmm_os_start_own_thread(&thread->linux_.handle, run, thread, NULL))
+		return VMM_OK;
+	atomic_fetch_sub(&thread->os->linux_.busy, 1);
+	return VMM_NO_MEMORY;
 }
 
 void vmm_os_linux_thread_join(struct vmm_os_thread *thread)

@@ -8,10 +8,10 @@
 
 #include <errno.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <time.h>
+
+#include "os/os_own_thread.h"
 
 /* The client may be forking or moving mappings just now, or say so for ever. */
 enum { PROTECT_TRIES = 64 };
@@ -110,20 +110,6 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static bool start(struct vmm_freezer *f)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	bool started = !pthread_create(&f->thread, NULL, work, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (started)
-		pthread_setname_np(f->thread, "vidmm-freezer");
-	return started;
-}
-
 struct vmm_freezer *vmm_freezer_create(int userfault, _Atomic uint32_t *late)
 {
 	struct vmm_freezer *f = vmm_calloc(1, sizeof(*f));
@@ -139,7 +125,7 @@ struct vmm_freezer *vmm_freezer_create(int userfault, _Atomic uint32_t *late)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&f->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	if (start(f))
+	if (vmm_os_start_own_thread(&f->thread, work, f, "vidmm-freezer"))
 		return f;
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);

@@ -7,10 +7,11 @@
 #include "serve/serve_private.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "os/os_own_thread.h"
 
 /* Workers that wait although there is nothing to do; and for how long more than those do. */
 enum { IDLE = 2, IDLE_MS = 2000 };
@@ -131,23 +132,6 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* The application's signals are its own threads' business; faults stay deliverable. */
-static bool start_thread(struct vmm_worker *worker)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF};
-	sigset_t blocked, before;
-
-	sigfillset(&blocked);
-	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
-		sigdelset(&blocked, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	bool started = !pthread_create(&worker->thread, NULL, work, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (started)
-		pthread_setname_np(worker->thread, "vidmm-serve");
-	return started;
-}
-
 /* One more, which counts as waiting from now on. */
 static bool add(struct vidmm_server *server)
 {
@@ -160,7 +144,8 @@ static bool add(struct vidmm_server *server)
 	vmm_os_mutex_lock(&server->lock);
 	server->worker_count++;
 	atomic_fetch_add(&server->waiting, 1);
-	bool started = vmm_packet_room(&worker->packet) && start_thread(worker);
+	bool started = vmm_packet_room(&worker->packet) &&
+		       vmm_os_start_own_thread(&worker->thread, work, worker, "vidmm-serve");
 	if (!started) {
 		server->worker_count--;
 		atomic_fetch_sub(&server->waiting, 1);
