@@ -43,6 +43,17 @@ bool vmm_account_charge(struct vmm_account *account, uint64_t bytes)
 	return false;
 }
 
+bool vmm_process_charge_queued(const struct vmm_process *process, uint32_t handle, const char *what,
+			       uint64_t bytes)
+{
+	if (vmm_likely(vmm_account_charge(process->account, bytes)))
+		return true;
+	vmm_reason(process->world->observe, VMM_NO_MEMORY, process->id, handle,
+		   "Q-150: %s keeps %llu bytes: process %u has as much system memory as it may",
+		   what, (unsigned long long)bytes, process->id);
+	return false;
+}
+
 void vmm_account_refund(struct vmm_account *account, uint64_t bytes)
 {
 	if (account)

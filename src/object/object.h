@@ -253,6 +253,7 @@ struct vmm_account {
 	_Atomic uint32_t events;
 	uint32_t events_limit; /* 0: none; constant once it has handles */
 };
+struct vmm_process;
 struct vmm_account *vmm_account_create(uint64_t limit_bytes); /* NULL: no memory */
 /* All of them take NULL, of a process that nobody counts for. */
 struct vmm_account *vmm_account_get(struct vmm_account *account);
@@ -260,6 +261,9 @@ void vmm_account_put(struct vmm_account *account);
 /* False: it would be beyond the limit, and is not charged. */
 bool vmm_account_charge(struct vmm_account *account, uint64_t bytes) VMM_MUST_CHECK;
 void vmm_account_refund(struct vmm_account *account, uint64_t bytes);
+/* The same of what is queued for the process, to its account. False: and a reason says what it was; handle: whose queue, or 0. */
+bool vmm_process_charge_queued(const struct vmm_process *process, uint32_t handle, const char *what,
+			       uint64_t bytes) VMM_MUST_CHECK;
 /* The same of an event; what is charged keeps the account, and putting it back puts that. */
 bool vmm_account_take_event(struct vmm_account *account) VMM_MUST_CHECK;
 void vmm_account_put_event(struct vmm_account *account);

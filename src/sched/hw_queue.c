@@ -278,19 +278,13 @@ static void *keep(const struct vmm_hw_queue *queue, uint64_t bytes)
 {
 	const struct vmm_process *process = queue->context->device->process;
 
-	if (vmm_likely(vmm_account_charge(process->account, bytes))) {
-		void *memory = vmm_calloc(1, bytes);
-
-		if (!memory)
-			vmm_account_refund(process->account, bytes);
-		return memory;
-	}
-	vmm_reason(
-		process->world->observe, VMM_NO_MEMORY, process->id, queue->handle,
-		"Q-150: a packet of a hardware queue keeps %llu bytes: process %u has as much system "
-		"memory as it may",
-		(unsigned long long)bytes, process->id);
-	return NULL;
+	if (!vmm_process_charge_queued(process, queue->handle, "a packet of a hardware queue",
+				       bytes))
+		return NULL;
+	void *memory = vmm_calloc(1, bytes);
+	if (!memory)
+		vmm_account_refund(process->account, bytes);
+	return memory;
 }
 
 static void let_go(const struct vmm_hw_queue *queue, void *memory, uint64_t bytes)

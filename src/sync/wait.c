@@ -308,13 +308,8 @@ vmm_status vmm_sync_charge(const struct vmm_process *process, struct vmm_sync_wa
 {
 	if (vmm_likely(!process->account))
 		return VMM_OK;
-	if (!vmm_account_charge(process->account, bytes)) {
-		vmm_reason(
-			process->world->observe, VMM_NO_MEMORY, process->id, 0,
-			"Q-150: %s keeps %llu bytes: process %u has as much system memory as it may",
-			what, (unsigned long long)bytes, process->id);
+	if (!vmm_process_charge_queued(process, 0, what, bytes))
 		return VMM_NO_MEMORY;
-	}
 	wait->payer = vmm_account_get(process->account);
 	wait->charged_bytes = bytes;
 	return VMM_OK;
