@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fences as D3DKMT clients have them. */
 #include <stdio.h>
-#include <string.h>
+
+#include <support/named.h>
 
 #include "client.h"
 
@@ -51,27 +52,10 @@ NTSTATUS apart_kmt_open(D3DKMT_HANDLE device, int nt, struct apart_fence *fence)
 	return status;
 }
 
-struct name {
-	uint16_t text[32];
-	UNICODE_STRING string;
-	OBJECT_ATTRIBUTES attributes;
-};
-
-static OBJECT_ATTRIBUTES *name_it(struct name *n, const char *text)
-{
-	memset(n, 0, sizeof(*n));
-	n->string.Buffer = (PWSTR)(void *)n->text;
-	for (; text[n->string.Length / 2]; n->string.Length += 2)
-		n->text[n->string.Length / 2] = (uint8_t)text[n->string.Length / 2];
-	n->attributes =
-		(OBJECT_ATTRIBUTES){.Length = sizeof(n->attributes), .ObjectName = &n->string};
-	return &n->attributes;
-}
-
 NTSTATUS apart_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt)
 {
 	HANDLE handle = NULL;
-	struct name n;
+	struct named n;
 	NTSTATUS status =
 		D3DKMTShareObjects(1, &object, name ? name_it(&n, name) : NULL, ACCESS, &handle);
 
@@ -81,7 +65,7 @@ NTSTATUS apart_kmt_share(D3DKMT_HANDLE object, const char *name, int *nt)
 
 NTSTATUS apart_kmt_open_name(const char *name, int *nt)
 {
-	struct name n;
+	struct named n;
 	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = {.dwDesiredAccess = ACCESS,
 						      .pObjAttrib = name_it(&n, name)};
 	NTSTATUS status = D3DKMTOpenSyncObjectNtHandleFromName(&args);

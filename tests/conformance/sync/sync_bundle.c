@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <support/named.h>
+
 NTSTATUS bundle_try_resource(D3DKMT_HANDLE device, uint32_t flags, D3DKMT_CREATEALLOCATION *args,
 			     D3DKMT_HANDLE *allocation)
 {
@@ -60,24 +62,6 @@ NTSTATUS bundle_destroy_keyed(D3DKMT_HANDLE keyed)
 	const D3DKMT_DESTROYKEYEDMUTEX args = {.hKeyedMutex = keyed};
 
 	return D3DKMTDestroyKeyedMutex(&args);
-}
-
-/* An OBJECT_ATTRIBUTES with a name of ASCII. */
-struct named {
-	uint16_t text[64];
-	UNICODE_STRING string;
-	OBJECT_ATTRIBUTES attributes;
-};
-
-static OBJECT_ATTRIBUTES *name_it(struct named *n, const char *name)
-{
-	memset(n, 0, sizeof(*n));
-	n->string.Buffer = (PWSTR)(void *)n->text;
-	for (; name[n->string.Length / 2]; n->string.Length += 2)
-		n->text[n->string.Length / 2] = (uint8_t)name[n->string.Length / 2];
-	n->attributes =
-		(OBJECT_ATTRIBUTES){.Length = sizeof(n->attributes), .ObjectName = &n->string};
-	return &n->attributes;
 }
 
 NTSTATUS bundle_share_as(const D3DKMT_HANDLE *objects, uint32_t count, const char *name,

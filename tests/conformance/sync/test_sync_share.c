@@ -8,19 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <support/named.h>
+
 #define SHARED 3u /* Shared and NtSecuritySharing */
 
 static NTSTATUS share_as(D3DKMT_HANDLE object, const char *name, int *nt)
 {
-	uint16_t text[64];
-	UNICODE_STRING string = {.Buffer = (PWSTR)(void *)text};
-	OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes), .ObjectName = &string};
 	HANDLE handle = (HANDLE)(uintptr_t)0xdead;
-
-	for (; name && name[string.Length / 2]; string.Length += 2)
-		text[string.Length / 2] = (uint8_t)name[string.Length / 2];
+	struct named n;
 	NTSTATUS status =
-		D3DKMTShareObjects(1, &object, name ? &attributes : NULL, 0x20000, &handle);
+		D3DKMTShareObjects(1, &object, name ? name_it(&n, name) : NULL, 0x20000, &handle);
+
 	if (status)
 		assert_true(handle == (HANDLE)(uintptr_t)0xdead); /* SHR-37 */
 	*nt = status ? -1 : (int)(uintptr_t)handle;
@@ -37,15 +35,11 @@ static int share(D3DKMT_HANDLE object)
 
 static NTSTATUS by_name(const char *name, uint32_t access, int *nt)
 {
-	uint16_t text[64];
-	UNICODE_STRING string = {.Buffer = (PWSTR)(void *)text};
-	OBJECT_ATTRIBUTES attributes = {.Length = sizeof(attributes), .ObjectName = &string};
+	struct named n;
 	D3DKMT_OPENSYNCOBJECTNTHANDLEFROMNAME args = {.dwDesiredAccess = access,
-						      .pObjAttrib = &attributes};
-
-	for (; name[string.Length / 2]; string.Length += 2)
-		text[string.Length / 2] = (uint8_t)name[string.Length / 2];
+						      .pObjAttrib = name_it(&n, name)};
 	NTSTATUS status = D3DKMTOpenSyncObjectNtHandleFromName(&args);
+
 	*nt = status ? -1 : (int)(uintptr_t)args.hNtHandle;
 	return status;
 }
